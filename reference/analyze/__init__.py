@@ -1,1 +1,1 @@
-"""The corpus of captures that `lopsided analyze` is judged on: lines and traffic with a known answer."""
+"""Captures with known limits and bottlenecks, on which `lopsided analyze` is scored."""

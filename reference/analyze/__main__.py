@@ -3,7 +3,7 @@
 `score FOLDER` scores `lopsided analyze` on it. `compare FOLDER` compares counts and round trips with those of tcptrace
 and tshark.
 
-The kernel world runs on virtual time, so the same cases give the same captures. A run takes some 10 s of one core.
+The kernel world runs in virtual time, so the same cases produce the same captures. A run takes about 10 s on one core.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from reference.analyze import corpus, others, score
 
 
 def main() -> int:
-    """Makes what is missing of the corpus, or scores it."""
+    """Runs the chosen task: make the missing captures, score them, or compare them with other programs."""
     parser = argparse.ArgumentParser(prog="python -m reference.analyze", description=__doc__)
     parser.add_argument("task", choices=("make", "score", "compare"))
-    parser.add_argument("folder", type=Path, help="where the corpus is, about 1 GB")
+    parser.add_argument("folder", type=Path, help="folder of the corpus, about 1 GB")
     parser.add_argument("--part", choices=tuple(corpus.FAMILIES), default="design")
     parser.add_argument("--world", choices=("kernel", "sim"), default="kernel")
     parser.add_argument("--cases", type=int, default=36)

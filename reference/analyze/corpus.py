@@ -1,7 +1,7 @@
-"""Lines and traffic of the corpus, drawn from a seed, and the runs that leave captures and tables.
+"""Draws the lines and traffic of the corpus from a seed, and runs them to produce captures and tables.
 
-Each case is a line of one family, a traffic pattern, a congestion control and a queue discipline. The part `design` may
-be looked at while rules are written. The part `held-out` has other families of lines and other draws.
+Each case combines a line of one family, a traffic pattern, a congestion control and a queue discipline. Develop rules
+on the part `design`. The part `held-out` has other families of lines and other random draws; use it to score.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ CONTROLS = (
     "reno", "cubic", "bic", "westwood", "htcp", "highspeed",
     "vegas", "hybla", "illinois", "bbr", "scalable", "yeah",
 )  # fmt: skip
-"""The congestion controls that the kernel world and the simulator share."""
+"""The congestion controls that both the kernel world and the simulator support."""
 
 QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
-"""Disciplines in turn: half of the lines drop at the tail."""
+"""Queue disciplines in the order of the cases. Half of the cases use drop-tail."""
 
 PATTERNS = (
     "download", "two-way", "download", "on-off", "download", "transfers",
     "two-way", "small-window", "download", "outage", "upload", "loss",
 )  # fmt: skip
-"""Traffic in turn."""
+"""Traffic patterns in the order of the cases."""
 
 PACKETS = 7_000
-"""Packets of data that a run lasts for, about."""
+"""Approximate number of data packets in a run, which sets its duration."""
 
 FULL = 1500
 HEADER = 40
@@ -39,7 +39,7 @@ HEADER = 40
 
 @dataclass(frozen=True)
 class Family:
-    """Lines of one kind: bounds of rates in kbit/s, of the round trip in ms, and the bucket of the shaper in octets."""
+    """Lines of one kind: ranges of the rates in kbit/s and of the round trip in ms, and the shaper's burst in bytes."""
 
     name: str
     down_kbps: tuple[int, int]
@@ -64,7 +64,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run of the corpus: its scenario, and the facts about it that no table has."""
+    """One run of the corpus: its scenario, and the true values that the run's tables lack."""
 
     name: str
     family: str
@@ -78,12 +78,12 @@ class Case:
     limit_packets: int
 
     def scenario(self) -> lop.Scenario:
-        """The scenario."""
+        """Returns the scenario of the run."""
         return lop.Scenario.from_text(self.toml, f"{self.name}.toml")
 
 
 def cases(part: str, count: int, seed: int = 33) -> list[Case]:
-    """The first `count` cases of a part."""
+    """Returns the first `count` cases of a part."""
     made = _cases(part, seed)
     return [next(made) for _ in range(count)]
 
@@ -92,7 +92,7 @@ def _cases(part: str, seed: int) -> Iterator[Case]:
     rng = random.Random(f"{part}/{seed}")
     families = FAMILIES[part]
     number = 0
-    # Every 12 cases have each control once, in another order.
+    # Each group of 12 cases has every control once, in a random order.
     controls: list[str] = []
     while True:
         controls = controls or rng.sample(CONTROLS, len(CONTROLS))
@@ -160,7 +160,7 @@ def _flows(pattern: str, down: int, seconds: int) -> list[str]:
 
 
 def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
-    """Runs each case that the folder lacks: `NAME/` gets tables, `NAME/pcap` captures at both hosts and on the line."""
+    """Runs each case that the folder lacks. `NAME/` holds tables, `NAME/pcap` captures at hosts and line."""
     for case in chosen:
         home = folder / world / case.name
         if not (home / "flows.parquet").exists():
@@ -169,7 +169,7 @@ def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Ca
                 kernel = "timetravel" if world == "kernel" else None
                 run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
             except LopsidedError as error:
-                # The kernel world refuses a run if its own check of the path fails.
+                # The kernel world rejects a run if its check of the path fails. The other cases go on.
                 print_note(f"{case.name}: {error}")
                 continue
             for table in ("samples", "queues", "links", "flows"):

@@ -1,6 +1,6 @@
 """Compares the counts and round trips of `lopsided analyze` with those of tcptrace and tshark on the same captures.
 
-Both programs are run on each capture: `apt-get install tcptrace tshark`.
+Install both programs first: `apt-get install tcptrace tshark`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ TCPTRACE = {
     "rtt_mean_ms": "RTT_avg",
     "rtt_std_ms": "RTT_stdev",
 }
-"""Column of `directions`, and tcptrace's field. ACKs and windows are those of the receiver of the data."""
+"""Column of `directions` and the matching field of tcptrace. ACKs and windows are those of the data's receiver."""
 
 AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_order"))
-"""tshark's names for a segment that begins before the highest octet seen."""
+"""tshark's fields for a segment that begins below the highest sequence number seen."""
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01
-"""Round trips may differ by this share, or by half of the last digit that tcptrace prints."""
+"""Largest relative difference of round trips that counts as equal. Tcptrace prints tenths of a millisecond, so a
+difference of 0.06 ms also counts as equal."""
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:
-    """By program and field the capture, our value and that of the program, for each direction with data."""
+    """Returns (capture, our value, the program's value) for each direction with data, by program and field."""
     found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for path in captures:
         rows = lop.analyze(path).largest
@@ -57,7 +58,7 @@ def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]
 
 
 def table(found: dict[str, list[tuple[str, float, float]]]) -> Iterator[str]:
-    """How many values agree, as Markdown."""
+    """Returns the number of equal values by program and field, as Markdown."""
     yield "| program and field | directions | equal, or within 1 % | largest difference |"
     yield "|---|---|---|---|"
     for name, values in sorted(found.items()):
@@ -87,7 +88,7 @@ def _run(*command: str | Path) -> str:
 
 
 def _tcptrace(path: Path) -> list[dict[str, Any]]:
-    """One dictionary for each direction."""
+    """Returns the fields that tcptrace prints, one dictionary for each direction."""
     lines = [line for line in _run("tcptrace", "-l", "-r", "-n", "--csv", path).splitlines() if "," in line]
     head = next(number for number, line in enumerate(lines) if line.startswith("conn_#"))
     names = [name.strip() for name in lines[head].split(",")]
@@ -107,13 +108,13 @@ def _tcptrace_values(theirs: dict[str, Any], row: Any) -> Iterator[tuple[float, 
     for ours, name in TCPTRACE.items():
         text = theirs.get(f"{name}_{other if ours in OF_RECEIVER else theirs['side']}", "NA")
         if text != "NA" and row[ours] is not None:
-            # tcptrace counts a segment that fills a hole as out of order, and not as retransmitted.
+            # tcptrace counts a segment that fills a hole as out of order, not as retransmitted.
             filled = row["filled_holes"] if ours == "retransmitted_packets" else 0
             yield float(row[ours] - filled), (name, float(text))
 
 
 def _tshark(path: Path) -> list[dict[str, Any]]:
-    """Packets, octets of data and retransmissions of each direction, as tshark counts them."""
+    """Returns tshark's counts of packets, payload bytes and retransmissions for each direction."""
     fields = ("ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "tcp.len", "tcp.flags", *AGAIN)
     listed = [part for name in fields for part in ("-e", name)]
     counts: dict[tuple[str, ...], dict[str, float]] = {}

@@ -18,33 +18,33 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Where a download is captured, and the beginning of the file's name."""
+"""Points of capture, and the beginning of the file's name for a download."""
 
 BULK = ("download", "two-way", "upload")
-"""Patterns in which a congestion control can show."""
+"""Traffic patterns in which the congestion control can be recognised."""
 
 DROPS = 10
-"""Drops of the queue that make its discipline a question."""
+"""Fewest drops in a queue from which its discipline is scored."""
 
 
 @dataclass
 class Scores:
-    """Counts of one point of capture."""
+    """The scores of one point of capture."""
 
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Seconds by true and reported limit."""
+    """Milliseconds by true and reported limit."""
     errors: dict[str, list[tuple[str, float]]] = field(default_factory=dict[str, list[tuple[str, float]]])
-    """By quantity the relative error, or that in ms, of each case; NaN if the capture does not show it."""
+    """Errors of each case by quantity: relative, or in ms for the RTT floor. NaN if a value is not shown."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def error(self, quantity: str, case: Case, value: float) -> None:
-        """Records an error."""
+        """Records the error of a quantity in a case."""
         self.errors.setdefault(quantity, []).append((case.name, value))
 
 
 def score(folder: Path, cases: list[Case], world: str) -> dict[str, Scores]:
-    """The scores by point of capture."""
+    """Returns the scores by point of capture."""
     found = {vantage: Scores() for vantage in VANTAGES}
     for case in cases:
         home = folder / world / case.name
@@ -98,7 +98,7 @@ def _flow(
         if kind == "drop_tail":
             scores.error("buffer", case, _relative(row["data_buffer_bytes"], case.limit_packets * 1500))
     if main and case.pattern in BULK:
-        # Vegas is the only one of the twelve that keeps the delay low.
+        # Vegas is the only delay-based control of the twelve.
         said = "vegas" if row["cc"] == "delay-based" else row["cc"]
         scores.control[case.control, said] += 1
 
@@ -108,7 +108,7 @@ def _relative(value: float | None, right: float) -> float:
 
 
 def _floor_ms(case: Case) -> float:
-    """The round trip of packets of 60 octets on the idle line."""
+    """Returns the round trip in ms of packets of 60 bytes on the idle line."""
     serial = 0.0 if "shaper" in case.toml else 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
     return case.rtt_ms + serial
 
@@ -131,7 +131,7 @@ def _limits(
 
 
 def tables(found: dict[str, Scores]) -> Iterator[str]:
-    """The tables as Markdown."""
+    """Returns the tables as Markdown."""
     yield "| point | limit right | macro F1 | worst classes |"
     yield "|---|---|---|---|"
     for vantage, scores in found.items():
@@ -161,7 +161,7 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """The share of the time that is right, and F1 of each class that occurs."""
+    """Returns the share of the time with the right limit, and F1 of each limit that occurs."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:
@@ -174,7 +174,7 @@ def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
 
 
 def details(found: dict[str, Scores]) -> Iterator[str]:
-    """Confusion matrices and the errors of each case."""
+    """Returns confusion matrices and the errors of each case."""
     for vantage, scores in found.items():
         yield f"\n{vantage}: seconds by true limit (rows) and reported limit"
         said = sorted({said for _, said in scores.confusion})

@@ -1,14 +1,14 @@
-"""The limit of each flow of a run over time, from the kernel's own state every 20 ms and the waits in both queues.
+"""The true limit of each flow over time, from the sender's `tcp_info` every 20 ms and the waits in both queues.
 
 The classes are those of `lopsided analyze`:
 
-- recovery: the kernel is in its states Recovery or Loss;
+- recovery: the kernel's state is Recovery or Loss;
 - RTO idle: nothing is sent or delivered, and the state Loss follows;
-- receive window: the window has no room for two more segments and is no larger than cwnd;
-- application: less is in flight than both windows allow, and the control does not pace;
-- pacing: the same with BBR, while the application has data;
-- ACK path: cwnd is full, and ACKs waited 2 ms or 20 % of the smallest round trip, and 1.5 times as long as data;
-- slow start and avoidance: cwnd is full, below or above ssthresh.
+- receive window: the window has no room for two more segments, and is at most as large as cwnd;
+- application: both windows have room, and the congestion control is not BBR;
+- pacing: both windows have room, the congestion control is BBR, and data moves;
+- ACK path: cwnd is full, and ACKs waited more than 2 ms, 20 % of the smallest RTT, and 1.5 times as long as data;
+- slow start and avoidance: cwnd is full, and is below ssthresh or not.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ LIMITS = (
 )  # fmt: skip
 SEGMENT = 1448
 ROOM = 2 * SEGMENT
-"""Delayed ACKs leave the kernel's count of octets in flight up to two segments below a full window."""
+"""Room in bytes at which a window counts as full. With delayed ACKs the flight is up to two segments below it."""
 
 SILENT = 3
-"""Samples without progress that count as the wait of a timer."""
+"""Number of samples without progress beyond which the sender counts as waiting for a timer."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The limits of one flow."""
+    """The true limits of one flow, one for each sample."""
 
     time_s: NDArray[np.float64]
-    """When each sample was taken at the sender."""
+    """Time of each sample at the sender."""
     limit: NDArray[np.int8]
-    """The place of the sample's limit in `LIMITS`; -1 without a connection."""
+    """Index of each sample's limit in `LIMITS`; -1 without a connection."""
     queued_s: NDArray[np.float64]
-    """How long data that is sent then waits in the line's queue."""
+    """Time that data sent at each sample waits in the line's queue."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """When data that was sent at each sample passes a point of capture: a limit shows there as much later."""
+        """Returns the time at which the limit of each sample shows at a point of capture."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0
@@ -53,7 +53,7 @@ class Truth:
 
 
 def limits(home: Path, case: Case) -> list[Truth]:
-    """The limits of each flow of a run."""
+    """Returns the true limits of each flow of a run."""
     samples, flows = (pl.read_parquet(home / f"{name}.parquet") for name in ("samples", "flows"))
     waits = _waits(home)
     found: list[Truth] = []
@@ -71,7 +71,7 @@ def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
 
 
 def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
-    """The wait of packets in each direction's queue by sample; the last known one while no packet leaves."""
+    """Returns the mean wait of packets in the queue of each direction, in ms, by sample; 0 if no packet left."""
     queues = pl.read_parquet(home / "queues.parquet")
     return {
         way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
@@ -93,7 +93,7 @@ def _of_flow(
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
     by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
     if case.control == "bbr":
-        # BBR has no threshold: while it paces, cwnd is not what holds it back.
+        # BBR has no slow-start threshold. While it paces, cwnd is not the limit.
         by_window = np.where(late, 6, 3)
         idle = np.where(_quiet(moved), 0, 5)
     else:
@@ -105,7 +105,7 @@ def _of_flow(
 
 
 def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest mean wait of the last round trip: packets that wait do not leave at once."""
+    """Returns the mean wait over the last round trip, up to 25 samples."""
     found = waits.copy()
     for place in range(len(waits)):
         back = max(1, min(25, int(srtt_ms[place] // 20)))
@@ -114,13 +114,13 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether nothing moved for three samples."""
+    """True if nothing was sent or delivered during three samples."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 
 
 def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Stretches without progress that end in the state Loss, or lie within it."""
+    """True for samples without progress before the state Loss, or within it."""
     found = np.zeros(len(state), dtype=bool)
     begin = 0
     for place in range(1, len(state) + 1):

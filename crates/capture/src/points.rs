@@ -1,12 +1,12 @@
-//! The points of a time-sequence diagram. Their number is bounded: long connections keep every second, fourth, ...
-//! point.
+//! The points of a time-sequence diagram. Their number is bounded: the longer the connection, the fewer points are
+//! kept.
 
 use lopsided_core::Seq;
 
 /// Maximum number of points of each kind.
 const MOST: usize = 4_000;
 
-/// What a point of a time-sequence diagram represents.
+/// The meaning of a point in a time-sequence diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Data that is sent for the first time.

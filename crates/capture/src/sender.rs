@@ -296,7 +296,7 @@ impl Sender {
         self.last_short = !segment.again && segment.mss > 0 && segment.end.since(segment.start) % segment.mss != 0;
         self.last_short &= segment.pushed;
         self.last_pushed = segment.pushed;
-        // What follows describes the gap before the next segment.
+        // These fields describe the gap before the next segment.
         (self.acks_since, self.least_window) = (0, u32::MAX);
         self.cleared = None;
         self.room = self.window.map(|window| window.saturating_sub(self.out()));

@@ -1,4 +1,4 @@
-"""`lopsided analyze`."""
+"""The command `lopsided analyze`."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def analyze(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say why the connections of a capture were slow: what limited them, the ACK path, the line that they were on.
+    """Explain why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.
 
-    Reads pcap and pcapng, plain or compressed with gzip or zstd, of Ethernet, raw IP, Linux's cooked captures and
-    loopback. Memory grows with the number of connections. Exit code 0 if anything could be read, with notes about what
-    could not; 2 if the file is no capture.
+    Reads pcap and pcapng, plain or compressed with gzip or zstd, with Ethernet, raw IP, Linux cooked or loopback
+    frames. Memory grows with the number of connections. The exit code is 0 if a part of the capture could be read
+    (notes describe the rest), and 2 if the file is not a capture.
 
     For example:
 
@@ -51,22 +51,22 @@ def analyze(
     Parameters
     ----------
     capture
-        The capture; `-`: standard input.
+        The capture; `-` is standard input.
     other
-        A second capture of the same flows at another point: also print what happens between the two points.
+        A second capture of the same flows at another point: also print losses and delays between the two points.
     flow
-        Show this direction, by its number in the table; default: those with most data.
+        Show the direction with this number in the table. Default: the directions with the most data.
     show
-        How many directions are shown in full.
+        Number of directions that are shown in full.
     folder
-        Also write the tables (CSV and Parquet) and report.html, with time-sequence diagrams, into this folder.
+        Also write the tables (CSV and Parquet) and report.html with time-sequence diagrams into this folder.
     """
     from lopsided.studies import analyze as study
 
     if folder is not None:
         folders.check(folder, overwrite)
     with _reading(quiet=quiet or as_json) as reading, warnings.catch_warnings():
-        # The notes below say it, with all else that is wrong with the capture.
+        # The notes below repeat this warning together with the other defects of the capture.
         warnings.simplefilter("ignore", CaptureWarning)
         found = study.analyze(capture, other, points=folder is not None, progress=reading)
     found = replace(found, chosen=_chosen(found, flow, show))
@@ -94,7 +94,7 @@ def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
 
 @contextmanager
 def _reading(*, quiet: bool) -> Generator[Callable[[int, int], object] | None]:
-    """A line on stderr that counts packets and connections, if stderr is a terminal."""
+    """Shows the numbers of packets and connections on stderr if stderr is a terminal."""
     if quiet or not errors().is_terminal:
         yield None
         return

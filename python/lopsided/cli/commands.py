@@ -89,7 +89,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "analyze",
         "lopsided.cli.analyze:analyze",
-        "Say why the connections of a capture were slow: what limited them, the ACK path, the line that they were on.",
+        "Explain why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.",
     ),
     Command(
         "list",

@@ -1,4 +1,4 @@
-"""Why a connection in a capture was slow: what limited it, the ACK path, and the line that it was on."""
+"""Explains why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks."""
 
 from lopsided.studies.analyze.limits import LIMITS, Stretch
 from lopsided.studies.analyze.result import Capture

@@ -1,4 +1,4 @@
-"""The limits of a sender, and the stretches of time in which one of them held."""
+"""The limits of a sender, and the periods in which each limit applied."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ LIMITS = {
     "receive_window": "the receiver's window was full",
     "slow_start": "the congestion window was full, in slow start",
     "avoidance": "the congestion window was full, after slow start",
-    "recovery": "losses were repaired",
+    "recovery": "the sender recovered from losses",
     "pacing": "the sender spread its packets over time",
-    "ack_path": "ACKs came late: they waited longer than the data",
+    "ack_path": "ACKs were late: they waited longer than the data",
     "rto_idle": "nothing moved until the retransmission timer expired",
     "receiver_stall": "the receiver had closed its window",
 }
-"""The limits of a sender, and their meaning."""
+"""Name and meaning of each limit."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of the time in which one limit held a direction back for most of it."""
+    """A period in which one limit applied for most of the time. Times are since the first packet of the capture."""
 
     begin_s: float
     end_s: float
     limit: str
     confidence: float
-    """Share of its time in which the limit held."""
+    """Share of the period in which the limit applied, from 0 to 1."""
     first_packet: int
     last_packet: int
 
 
 def joined(bins: Iterable[Row]) -> list[Stretch]:
-    """The stretches of a direction: neighbouring parts of the time line with the same limit."""
+    """Returns the periods of a direction: consecutive intervals with the same limit are joined."""
     found: list[Stretch] = []
     for row in bins:
+        # No limit: nothing was sent in this interval.
         if not row["limit"]:
             continue
         begin, end = row["time_s"], row["time_s"] + row["width_s"]

@@ -1,4 +1,4 @@
-"""The analysis of a capture: tables, sentences and report."""
+"""The result of the analysis of a capture: tables, sentences and report."""
 
 from __future__ import annotations
 
@@ -28,37 +28,38 @@ _MOST_ROWS = 400
 
 @dataclass(frozen=True)
 class Capture(Study):
-    """The connections of a capture."""
+    """The TCP connections of a capture, with the reasons for their speed."""
 
     kind: ClassVar[str] = "analyze"
     footer: ClassVar[str] = (
-        "Times are counted from the capture's first packet. `directions.csv`, `timeline.csv` and `points.csv` beside "
-        "this page hold every number behind it; a column's name ends in its unit."
+        "Times count from the first packet of the capture. `directions.csv`, `timeline.csv` and `points.csv` next to "
+        "this page hold all of its numbers. The name of each column ends in its unit."
     )
 
     source: str
-    """The file, or `-`."""
+    """Path of the capture; `-` is standard input."""
     directions: Table
-    """One row for each direction that carried data; the largest first if you sort by `data_bytes`."""
+    """One row for each direction that carried data."""
     timeline: Table
-    """The limit of each direction over time."""
+    """Limits and measurements of each direction over time."""
     points: Table
-    """Points of time-sequence diagrams; empty if they were not wanted."""
+    """Points of time-sequence diagrams; empty unless `points=True`."""
     between: Table
-    """With a second capture: one row for each direction that both captures have."""
+    """With a second capture: one row for each direction that both captures contain."""
     passages: Table
-    """With a second capture: the packets of both in one clock."""
+    """With a second capture: the packets of both captures on one clock."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
-    """`frames`, `segments`, `connections`, `passed_over`, `snapped`, `cut`, `backwards`, `begin_s`, `elapsed_s`; with a
-    second capture also `clock_offset_s` and `clock_skew_ppm`, by which its clock is ahead at the first packet, and runs
-    faster."""
+    """Counts for the whole capture: `frames`, `segments`, `connections`, `passed_over` (frames that are not TCP),
+    `snapped` (frames cut to the snap length), `cut` (the file is incomplete), `backwards` (frames out of order),
+    `begin_s` and `elapsed_s`. With a second capture also `clock_offset_s` (second clock minus first at the first
+    packet) and `clock_skew_ppm` (positive if the second clock is faster)."""
 
     chosen: Sequence[Row] | None = None
-    """The directions that are shown in full; default: the two with most data."""
+    """The directions that are shown in full. Default: the two directions with the most data."""
 
     @cached_property
     def largest(self) -> list[Row]:
-        """The directions, that with most data first."""
+        """The directions, ordered by the amount of data, largest first."""
         return sorted(self.directions.rows(), key=lambda row: row["data_bytes"], reverse=True)
 
     @property
@@ -68,20 +69,20 @@ class Capture(Study):
         said: list[str] = []
         if facts["cut"]:
             said.append(
-                f"the capture is cut short or damaged after packet {facts['frames']:,}: what lies before was read"
+                f"the capture is cut short or damaged after packet {facts['frames']:,}; the packets before were read"
             )
         if not facts["segments"]:
-            said.append("no packet of the capture is one of TCP that could be read")
+            said.append("the capture has no readable TCP packet")
         elif facts["passed_over"]:
             said.append(
-                f"{facts['passed_over']:,} of {facts['frames']:,} packets are not TCP, fragments or cut headers"
+                f"{facts['passed_over']:,} of {facts['frames']:,} packets were ignored: not TCP, fragments or cut"
             )
         if facts["backwards"]:
-            said.append(f"{facts['backwards']:,} packets are older than the packet before: the order is the file's")
+            said.append(f"{facts['backwards']:,} packets are out of order in time; they were read in the file's order")
         return said
 
     def stretches(self, direction: int) -> list[Stretch]:
-        """The limits of a direction (its number in `directions`), neighbouring parts with the same limit joined."""
+        """Returns the periods of a direction, given by its number in `directions`, each with one limit."""
         return joined(row for row in self.timeline.rows() if row["direction"] == direction)
 
     @property
@@ -120,9 +121,9 @@ class Capture(Study):
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
-        """Draws time and sequence numbers of a direction, given by its number; default: the one with most data.
+        """Draws sequence numbers over time for one direction, given by its number. Default: the one with the most data.
 
-        Raises UsageError if there are no points of that direction.
+        Raises UsageError if the capture was read without points, or if that direction has none.
         """
         wanted = next((row for row in self.largest if kind in ("", str(row["direction"]))), None)
         if wanted is None or wanted["direction"] not in self.points.values("direction"):
@@ -160,7 +161,7 @@ class Capture(Study):
             yield from (clocks(self.facts), between(self.between.rows()))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it but the points, for JSON."""
+        """Returns everything except the points, for JSON."""
         found: list[dict[str, Any]] = []
         for row in self.directions.rows():
             stretches = [vars(stretch) for stretch in self.stretches(row["direction"])]

@@ -1,11 +1,11 @@
-"""Why a connection in a capture was slow: what limited it, the ACK path, and the line that it was on.
+"""Explains why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.
 
     found = lop.analyze("capture.pcapng")
     found.directions          # one row for each direction that carried data
-    found.timeline            # what limited it over time, with the numbers of the packets
+    found.timeline            # limits over time, with packet numbers
     found.save("analysis")    # tables and report.html
 
-The work is done in Rust (`crates/capture`): a capture is streamed, and memory grows with its connections.
+The Rust crate `crates/capture` does the work. It streams the capture; memory grows with the number of connections.
 """
 
 from __future__ import annotations
@@ -32,44 +32,44 @@ def analyze(
     points: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> Capture:
-    """Reads a capture and says for each direction of each TCP connection what limited it, and what line it was on.
+    """Reads a capture and finds the limits and bottlenecks of each direction of its TCP connections.
 
     Parameters
     ----------
     capture
         A pcap or pcapng file, plain or compressed with gzip or zstd; `-`: standard input.
     other
-        A second capture of the same flows at another point. The clocks are aligned (offset and skew), and each packet
-        of one capture is found in the other. All packets are then held in memory. Neither may be standard input.
+        A second capture of the same flows at another point. Clocks are aligned (offset and skew), and packets are
+        matched between the captures. Memory then grows with the number of packets. Neither may be standard input.
     points
-        Also keep points of time-sequence diagrams, of the first 64 connections.
+        Also keep points of time-sequence diagrams for the first 64 connections.
     progress
-        Called now and then with the numbers of packets and connections read so far.
+        Called at intervals with the numbers of packets and connections read so far.
 
     Returns
     -------
     Capture
-        Its tables and sentences. Times are in seconds since the capture's first packet, rates in bit/s of IP packets.
+        Tables and sentences. Times are in seconds since the capture's first packet, rates in bit/s of IP packets.
 
     Raises
     ------
     UsageError
-        If the file does not exist or is no capture.
+        If a file does not exist or is not a capture.
 
     Warns
     -----
     CaptureWarning
         If the capture is cut short or damaged.
 
-    The limits follow T-RAT (Zhang et al., SIGCOMM 2002) and Siekkinen et al. (Computer Networks 2008), with pacing and
-    the ACK path added; see `docs/analyze.md`.
+    The limits follow T-RAT (Zhang et al., SIGCOMM 2002) and Siekkinen et al. (Computer Networks 2008). Pacing and the
+    ACK path are additions; see `docs/analyze.md`.
     """
     name = os.fspath(capture)
     if not name:
         raise UsageError("the capture has no name; write - for standard input")
     second = None if other is None else os.fspath(other)
     if second is not None and STANDARD_INPUT in (name, second):
-        raise UsageError("two captures are read twice: name files, not standard input")
+        raise UsageError("two captures cannot be read from standard input: name two files")
     for each in (name, second):
         if each not in (None, STANDARD_INPUT):
             _check_file(each)

@@ -1,4 +1,4 @@
-"""Sentences about one direction of a connection in a capture."""
+"""Sentences that describe one direction of a connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Row
 
 _SOME = 0.1
-"""Shares below this are not worth a sentence."""
+"""Smallest share that is mentioned in a sentence."""
 _CAPTURED = {
     "sender": "captured near the sender",
     "receiver": "captured near the receiver",
@@ -22,28 +22,28 @@ _LIMITED = {
     "receive_window": "the receiver's window of {window} was full",
     "slow_start": "the connection was in slow start",
     "avoidance": "the congestion window was full",
-    "recovery": "losses were repaired",
+    "recovery": "the sender recovered from losses",
     "pacing": "the sender paced its packets",
-    "ack_path": "its ACKs came late",
+    "ack_path": "ACKs were late",
     "rto_idle": "nothing moved until the retransmission timer expired",
     "receiver_stall": "the receiver had closed its window",
 }
 _DISCIPLINES = {
-    "drop_tail": "It drops what finds the buffer full",
-    "aqm": "It seems to drop or mark before the buffer is full (AQM)",
-    "policer": "It drops what exceeds its rate and has no queue (policer)",
+    "drop_tail": "It drops packets if its buffer is full (drop-tail)",
+    "aqm": "It seems to drop or mark packets before its buffer is full (AQM)",
+    "policer": "It drops packets above its rate and has no queue (policer)",
 }
 
 
 def sentences(row: Row) -> list[str]:
-    """The story of the direction, the most important first."""
+    """Returns the sentences about a direction, the most important first."""
     said = [_carried(row), _limited(row)]
     said += [text for text in (_acks(row), _losses(row), _line(row), _control(row), _remedy(row)) if text]
     return said
 
 
 def name(row: Row) -> str:
-    """The ends of a direction, as people write them."""
+    """Returns the endpoints of a direction as `address:port > address:port`."""
     return f"{_end(row['from'], row['from_port'])} > {_end(row['to'], row['to_port'])}"
 
 
@@ -81,16 +81,16 @@ def _acks(row: Row) -> str:
             f"{units.millis(row['ack_wait_p95_ms'])} at the 95th percentile"
         )
     if (row["compressed_share"] or 0.0) > _SOME:
-        told.append(f"{units.percent(row['compressed_share'])} of them came compressed")
+        told.append(f"{units.percent(row['compressed_share'])} of the ACKs were compressed")
     if row["batching_ms"] is not None:
-        told.append(f"they came in batches every {units.millis(row['batching_ms'])}")
+        told.append(f"ACKs arrived in batches every {units.millis(row['batching_ms'])}")
     if row["ack_thinning"] != "none":
         by = {
             "receiver": "the receiver sends few ACKs",
             "network": "the network seems to drop ACKs",
             "unknown": "ACKs are few",
         }[row["ack_thinning"]]
-        told.append(f"{by}: one covers {units.size(row['ack_bytes_p50_bytes'])} in the median")
+        told.append(f"{by}: an ACK covers {units.size(row['ack_bytes_p50_bytes'])} in the median")
     if (row["ack_uplink_share"] or 0.0) > _SOME:
         told.append(f"ACKs take {units.percent(row['ack_uplink_share'])} of the line that they share")
     text = "; ".join(told)
@@ -99,9 +99,9 @@ def _acks(row: Row) -> str:
 
 def _losses(row: Row) -> str:
     if not row["retransmitted_packets"]:
-        return "No packet passed twice." if row["data_packets"] > 1 else ""
+        return "No packet was retransmitted." if row["data_packets"] > 1 else ""
     share = row["retransmitted_packets"] / row["data_packets"]
-    text = f"{row['retransmitted_packets']:,} packets ({units.percent(share)}) passed twice"
+    text = f"{row['retransmitted_packets']:,} packets ({units.percent(share)}) were retransmitted"
     if row["spurious_packets"]:
         text += f", {row['spurious_packets']:,} of them needlessly"
     repairs = [(row["recoveries"], "fast recovery", "fast recoveries"), (row["timeouts"], "timeout", "timeouts")]
@@ -114,9 +114,9 @@ def _line(row: Row) -> str:
     if row["data_rate_bps"] is not None:
         told.append(f"the line of the data carries {units.rate(row['data_rate_bps'])}")
     if row["ack_rate_bps"] is not None:
-        told.append(f"that of the ACKs {units.rate(row['ack_rate_bps'])}")
+        told.append(f"the line of the ACKs carries {units.rate(row['ack_rate_bps'])}")
     if not told:
-        return "The line's rate is unknown: no queue stood for long."
+        return "The line's rate is unknown: the line was never busy for long."
     text = " and ".join(told) + "."
     if row["data_buffer_ms"] is not None:
         size = f" ({units.size(row['data_buffer_bytes'])})" if row["data_buffer_bytes"] is not None else ""
@@ -134,10 +134,10 @@ def _control(row: Row) -> str:
 
 def _remedy(row: Row) -> str:
     if row["limited_ack_path"] >= _SOME:
-        return "Worth a try on the line of the ACKs: `lopsided ackpath`, or a shorter buffer (`lopsided size`)."
+        return "Try on the line of the ACKs: `lopsided ackpath`, or a shorter buffer (`lopsided size`)."
     waits = (row["data_wait_p50_ms"] or 0.0) > max(30.0, row["rtt_floor_ms"] or 0.0)
     if waits and row["limited_by"] in ("avoidance", "recovery", "slow_start", "pacing"):
-        return "Worth a try on the line of the data: `lopsided aqm`, or a shorter buffer (`lopsided size`)."
+        return "Try on the line of the data: `lopsided aqm`, or a shorter buffer (`lopsided size`)."
     if row["limited_by"] == "receive_window":
-        return "A larger receive buffer (Linux: `net.ipv4.tcp_rmem`) would let it go faster."
+        return "Try a larger receive buffer (Linux: `net.ipv4.tcp_rmem`)."
     return ""

@@ -1,4 +1,4 @@
-"""The tables of a capture's analysis."""
+"""The tables that `analyze` prints."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SHORT = {
 
 
 def limit_name(limit: str) -> str:
-    """A limit as people write it."""
+    """Returns the readable name of a limit."""
     return _SHORT[limit]
 
 
 def overview(rows: Sequence[Row], most: int = 20) -> View:
-    """One row for each direction: what it got, and what limited it."""
+    """Returns one row for each direction: its data, goodput and main limit."""
     left = len(rows) - most
     return View(
         [
@@ -39,7 +39,7 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
             Heading("data", spare=True),
             Heading("goodput"),
             Heading("RTT floor", spare=True),
-            Heading("again", "packets that passed twice", spare=True),
+            Heading("again", "share of retransmitted packets", spare=True),
             Heading("limited by", numeric=False),
             Heading("for", "share of the time"),
         ],
@@ -62,18 +62,18 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
 
 
 def clocks(facts: Mapping[str, Any]) -> str:
-    """How the clocks of two captures differ."""
+    """Describes the difference between the clocks of two captures."""
     offset, skew = facts["clock_offset_s"], facts["clock_skew_ppm"]
     where = "ahead of" if offset >= 0 else "behind"
     return (
         f"The second capture's clock is {units.seconds(abs(offset))} {where} the first at the first packet, and runs "
-        f"{abs(skew):.2f} parts per million {'faster' if skew >= 0 else 'slower'}. Delays between the points are as if "
-        f"the shortest were the same in both directions."
+        f"{abs(skew):.2f} parts per million {'faster' if skew >= 0 else 'slower'}. The shortest delay between the "
+        f"points is assumed to be equal in both directions."
     )
 
 
 def between(rows: Iterable[Row]) -> View:
-    """The two points of capture: packets, losses and delays between them."""
+    """Returns packets, losses and delays between the two points of capture."""
     return View(
         [
             Heading("from > to", numeric=False),
@@ -99,7 +99,7 @@ def between(rows: Iterable[Row]) -> View:
 
 
 def limits(row: Row) -> View:
-    """The limits of the sender, with their shares of the time."""
+    """Returns the limits of the sender with their shares of the time."""
     shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
     ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
     return View(
@@ -109,7 +109,7 @@ def limits(row: Row) -> View:
 
 
 def path(row: Row) -> View:
-    """Both directions of the path: round trips, waits, rates, buffers."""
+    """Returns waits, rate, buffer and discipline of both directions of the path."""
     data_buffer = units.millis(row["data_buffer_ms"])
     if row["data_buffer_ms"] is None and row["data_longest_wait_ms"] is not None:
         data_buffer = f"at least {units.millis(row['data_longest_wait_ms'])}"
@@ -141,12 +141,12 @@ def path(row: Row) -> View:
                 "unknown",
             ],
         ],
-        caption="waiting times are above the smallest; rates are of IP packets",
+        caption="waits are in queues, above the smallest delay; rates are of IP packets",
     )
 
 
 def acks(row: Row) -> View:
-    """The ACK path in figures."""
+    """Returns the measurements of the ACK path."""
     figures = [
         ("ACKs for each data packet", f"{row['ack_ratio']:.2f}"),
         ("octets per ACK, median", units.size(row["ack_bytes_p50_bytes"])),
@@ -162,7 +162,7 @@ def acks(row: Row) -> View:
 
 
 def timeline(stretches: Sequence[Stretch], most: int = 15) -> View:
-    """The limits over time."""
+    """Returns the limits over time."""
     left = len(stretches) - most
     return View(
         [
