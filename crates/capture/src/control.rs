@@ -60,7 +60,7 @@ const FLAT: f64 = 1.2;
 pub struct Control {
     /// Flight after each loss divided by the flight before.
     factors: Vec<f64>,
-    /// See [`Known::shape`], one for each period between losses.
+    /// Shape of the growth as in [`Known::shape`], one value for each period between losses.
     shapes: Vec<f64>,
     /// Growth of the flight in segments per round trip, one for each period between losses.
     growths: Vec<f64>,
