@@ -197,7 +197,7 @@ def test_no_control_character_reaches_a_terminal(tmp_path, capsys):
 def test_an_argument_that_is_no_text_is_refused(tmp_path, capsys):
     (tmp_path / "s.toml").write_text(SHORT)
     assert cli.invoke(["run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "\udcffo")]) == 2
-    assert "not text in UTF-8" in capsys.readouterr().err
+    assert "not UTF-8 text" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_a_server_that_sends_a_byte_a_second_is_given_up_where_asked(tmp_path, m
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("part-x-y.parquet", b"PAR1....PAR1", "no part of a sweep"),
+        ("part-x-y.parquet", b"PAR1....PAR1", "not part of a sweep"),
         ("part-0000000-0000004.parquet", b"PAR1" + bytes(96), "is damaged"),
         ("part-0000000-0000004.parquet", b"", "is damaged"),
     ],

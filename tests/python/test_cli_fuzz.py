@@ -93,4 +93,4 @@ def test_what_is_not_text_is_told(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(SHORT)
     assert cli.invoke(words) == 2
-    assert "not text in UTF-8" in capsys.readouterr().err
+    assert "not UTF-8 text" in capsys.readouterr().err

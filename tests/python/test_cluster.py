@@ -55,11 +55,11 @@ def test_it_goes_on_where_it_was_left_and_only_there(client, short, tmp_path):
     assert 0 < again.found < 24
     assert again.scan().sort("run", maintain_order=True).collect().equals(before)
     assert all(path.stat().st_mtime_ns == times[path] for path in parts if path != parts[1])
-    with pytest.raises(lop.FolderError, match="another sweep"):
+    with pytest.raises(lop.FolderError, match="other settings"):
         cluster.sweep(client, short, folder, AXES, repeat=2)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(lop.FolderError, match="no sweep"):
+    with pytest.raises(lop.FolderError, match="do not belong to a sweep"):
         cluster.sweep(client, short, tmp_path / "mine", AXES)
 
 
@@ -82,7 +82,7 @@ def test_any_study_runs_there(client, short):
     here = digest()
     with cluster.using(client):
         assert digest() == here
-        with pytest.raises(lop.UsageError, match="made on this machine"):
+        with pytest.raises(lop.UsageError, match="runs on this machine"):
             lop.sweep(short, AXES, world="kernel")
 
 

@@ -143,5 +143,5 @@ def test_bash_completes_with_the_script(tmp_path, monkeypatch):
 
 
 def test_a_shell_without_completion_is_refused():
-    with pytest.raises(UsageError, match="there are bash, zsh, fish"):
+    with pytest.raises(UsageError, match="choose one of bash, zsh, fish"):
         shells.install("tcsh")

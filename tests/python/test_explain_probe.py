@@ -89,11 +89,11 @@ def test_what_is_no_log_is_refused_in_a_sentence(told: tuple[lop.Run, Path, Path
         ("log.tsv", None, ".csv or .parquet"),
         ("down.parquet", capture, "for uploads"),
         ("old.parquet", None, "older version"),
-        ("elsewhere.parquet", capture, "shows nothing"),
+        ("elsewhere.parquet", capture, "contains no packets"),
     ]:
         with pytest.raises(UsageError, match=word):
             explain_probe.of_log(tmp_path / name, capture=given)
     with pytest.raises(UsageError, match="up1"):
         explain_probe.of_log(log, "down1")
-    with pytest.raises(UsageError, match="no time"):
+    with pytest.raises(UsageError, match="nothing to explain"):
         explain_probe.of_log(log, from_s=9.0)

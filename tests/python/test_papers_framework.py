@@ -165,7 +165,7 @@ def test_another_first_seed_moves_every_case(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs, seed=101)
     # Seed 1 stands for the scenario's own seed, 7.
     assert set(lab.runs("queues")["seed"].to_list()) == {107, 108}
-    with pytest.raises(UsageError, match="go beyond 2"):
+    with pytest.raises(UsageError, match="exceed 2"):
         run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
 
 

@@ -29,7 +29,7 @@ MEANINGS = {
     "--set": "key=value of a scenario",
     "--repeat": "the number of seeds",
     "--seed": "the first seed",
-    "--json": "the result as JSON, and nothing else",
+    "--json": "only the result, as JSON",
     "--quiet": "no progress and no tables",
     "--overwrite": "replace what is there",
     "--column": "draw for a journal's column",

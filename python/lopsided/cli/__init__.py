@@ -1,7 +1,7 @@
 """The command line. Commands are loaded when used, so `lopsided --help` stays quick.
 
-Exit codes: 0 done; 1 could not be done (or, for `reproduce --claims`, a claim fails unexpectedly); 2 asked wrongly,
-or a bad scenario; 130 interrupted; 143 terminated.
+Exit codes: 0 success; 1 failure (for `reproduce --claims` also a claim that fails unexpectedly); 2 wrong usage or an
+invalid scenario; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _version() -> str:
 
 
 def build() -> cyclopts.App:
-    """The application. A command is imported when asked for."""
+    """Returns the application. A command's module is imported only when the command is used."""
     import cyclopts
 
     app = cyclopts.App(
@@ -74,11 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs the command and exits."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # A process may be started without one.
+            # A process may be started without standard output or standard error.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal or a file without Unicode: a question mark stands for what it lacks.
+            # A terminal or file without Unicode gets a question mark for each character that it lacks.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     _tell_of_leftovers()
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tell_of_leftovers() -> None:
-    """What was removed after a kill is a note; other warnings stay as they are."""
+    """Prints warnings about captures and about leftovers of a killed process as notes. Other warnings are unchanged."""
     usual = warnings.showwarning
 
     def show(
@@ -112,46 +112,46 @@ def _tell_of_leftovers() -> None:
 
 
 _LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
-"""Open files and bytes of address space, below which libraries of ours end the process without a word of their own."""
+"""Open files and bytes of address space. Below these limits some libraries abort the process without a message."""
 
 
 def _tell_of_limits() -> None:
-    """Notes limits of this process that may end it abruptly: an allocation that fails aborts a Rust program."""
+    """Prints a note about process limits that may abort it: a failed allocation aborts a Rust program."""
     if resource is None:
         return
     files, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
     if 0 <= files < _LEAST_FILES:
-        print_note(f"this process may open {files} files only; lopsided needs more (`ulimit -n 64`)")
+        print_note(f"this process may open only {files} files; lopsided needs more (`ulimit -n 64`)")
     if 0 <= memory < _LEAST_MEMORY:
         print_note(
-            f"this process may have {memory >> 20} MiB of address space only; lopsided ends abruptly when that is "
-            "used up (`ulimit -v unlimited`)"
+            f"this process may use only {memory >> 20} MiB of address space; lopsided aborts when they are used up "
+            "(`ulimit -v unlimited`)"
         )
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Runs the command and returns its exit code; no failure that lopsided knows of ends in a traceback."""
+    """Runs the command and returns its exit code. Expected failures print an error message without a traceback."""
     from lopsided.errors import ControllerError, LopsidedError, ScenarioError, UsageError
 
-    # `kill` leaves no more behind than Ctrl-C does.
+    # `kill` cleans up in the same way as Ctrl-C.
     terminable = bool(arguments) and arguments[0] in TERMINABLE
     under_way[:] = arguments
     try:
-        # Octets that are no text would fail somewhere within a library, after the work.
+        # Reject arguments that are not UTF-8 now: a library would fail on them later, after the work.
         for argument in arguments:
             argument.encode("utf-8")
         with Interruptible(terminable=terminable):
             result = _answer(arguments)
             sys.stdout.flush()
     except ScenarioError as error:
-        # Where a scenario was read, each of its problems says what it is.
+        # The rendered problems of a scenario already begin with "error:".
         print_error(error.rendered, prefix=not error.problems)
         return 2
     except UsageError as error:
         print_error(str(error))
         return 2
     except ControllerError as error:
-        # The code is the user's: where it went wrong is for them to see.
+        # The failed code is the user's, so show its traceback.
         print_error(_own_traceback(error.__cause__), prefix=False)
         print_error(str(error))
         return 1
@@ -170,7 +170,7 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(_not_text(error))
         return 2
     except OSError as error:
-        # What commands write elsewhere is told by them.
+        # Commands report failures of their own files themselves. Standard error may be closed here.
         with contextlib.suppress(OSError):
             # An error of writing to standard output names no file.
             what = "cannot print" if error.filename is None else str(error.filename)
@@ -180,9 +180,9 @@ def invoke(arguments: Sequence[str]) -> int:
 
 
 def _answer(arguments: Sequence[str]) -> object:
-    """The list of commands, the version, or what a command returns."""
+    """Prints the list of commands or the version, or runs a command and returns its result."""
     if arguments and arguments[0] == "help":
-        # As other programs have it.
+        # `lopsided help COMMAND`, as in git and cargo.
         return _answer([*arguments[1:], "--help"])
     if listing.asked_for(list(arguments)):
         listing.show()
@@ -210,13 +210,13 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # Nobody sees a message: a line that is half written, or a scenario that is, offers nothing.
+    # The shell hides messages. A half-written command line or scenario simply gets no candidates.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 
 
 def _command(arguments: Sequence[str]) -> object:
-    """Runs the command; what it returns, or 2 where it was asked wrongly."""
+    """Runs the command. Returns its result, or 2 if its arguments are wrong."""
     import cyclopts
 
     app = build()
@@ -238,11 +238,11 @@ def _command(arguments: Sequence[str]) -> object:
 
 
 def _not_text(error: UnicodeError) -> str:
-    """Of octets that a shell handed on, or of a host whose name cannot be looked up."""
+    """Returns the message for an argument that is not UTF-8, or for a host name that cannot be encoded for DNS."""
     if not isinstance(error, UnicodeEncodeError):
-        return f"this is not the name of a host: {error}"
+        return f"invalid host name: {error}"
     octets = error.object[error.start : error.end].encode("utf-8", "surrogateescape" if _escaped(error) else "replace")
-    return f"what was given is not text in UTF-8: it has {octets!r}"
+    return f"an argument is not UTF-8 text: it contains {octets!r}"
 
 
 def _escaped(error: UnicodeEncodeError) -> bool:

@@ -64,17 +64,17 @@ def ackpath(
     file
         The scenario file.
     preset
-        Instead of a file: a download and an upload on this access line (`lopsided list presets`), for 10 s.
+        Instead of a file: run a download and an upload on this access line (`lopsided list presets`) for 10 s.
     remedies
-        Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
+        Remedies to compare, separated by commas; `+` combines remedies: `none`, `filter`,
         `cake_filter`, `acks_first`, `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`,
         `reconstruct`, `ack_pacing`, `cslip`, `iphc`, `rohc`; for QUIC flows `quic_10`, `quic_ask_10`, `quic_chrome`,
-        `quic_picoquic`. Default: those of balakrishnan1999 and few_acks, and four combinations; without TCP flows the
-        network's remedies and QUIC's.
+        `quic_picoquic`. Default: the remedies of balakrishnan1999, few_acks, and four combinations. For scenarios
+        without TCP flows: the network's remedies and QUIC's.
     link
-        Where they stand; default: the slowest link upwards.
+        The link at which the network's remedies work; default: the slowest uplink.
     repeat
-        Runs of each, each with another seed: a comparison needs to know how much is chance.
+        Runs of each remedy, each with a different seed, so that chance can be told from effect.
     """
     from lopsided.studies import ackpath as study
 
@@ -84,7 +84,7 @@ def ackpath(
             scenario, remedies, link=link, repeat=repeat, seed=seed, workers=workers, progress=report
         ),
         f"ackpath-{scenario.name}",
-        f"the way of the ACKs in {scenario.name}",
+        f"the ACK path in {scenario.name}",
         answer,
         as_json=as_json,
         quiet=quiet,
@@ -92,7 +92,7 @@ def ackpath(
 
 
 def _scenario(file: Path | None, preset: str | None, settings: Settings, own: OwnCode) -> Scenario:
-    """The scenario of the file, or of the access line."""
+    """Returns the scenario of the file, or a download and an upload on the preset's line."""
     if (file is None) == (preset is None):
         raise UsageError("name a scenario file, or an access line: --preset NAME (`lopsided list presets`)")
     if file is not None:

@@ -34,9 +34,9 @@ def aqm(
 ) -> None:
     """Compare queue disciplines: one scenario under each of them, side by side.
 
-    What each does to goodput, fairness, round trips and waits in the queue, and what users feel: web pages, short
-    transfers, and round trips per minute under load. The folder holds the tables as CSV, the figures and report.html;
-    by default it is made under `runs/`.
+    Reports goodput, fairness, round trips and queueing delay under each discipline, and what users notice: web pages,
+    short transfers, and round trips per minute under load. The folder holds the tables as CSV, the figures and
+    report.html; by default it is created under `runs/`.
 
     For example:
 
@@ -52,17 +52,17 @@ def aqm(
     file
         The scenario file.
     queues
-        The disciplines, with commas between them: names, tables with settings, or `file` for the scenario's own.
+        The disciplines, separated by commas: names, tables with settings, or `file` for the scenario's own.
     suite
-        Instead of a file: `rfc7928`, the scenarios of the guidelines for characterising AQM.
+        Instead of a file: `rfc7928`, the scenarios of the guidelines for characterizing AQM.
     sections
-        Of the suite, those with these numbers or below them; default: all.
+        Sections of the suite to run, with their subsections, such as `5,8.2`; default: all.
     """
     from lopsided.studies import aqm as study
 
     if suite is not None:
         if file is not None:
-            raise UsageError(f"a suite has scenarios of its own: leave out {file}, or --suite")
+            raise UsageError(f"a suite has its own scenarios: omit {file} or --suite")
         wanted = [part.strip() for part in sections.split(",") if part.strip()]
         of_suite = {key: value for key, value in vars(options).items() if key in ("ecn", "repeat", "seed")}
         carry_out(

@@ -14,7 +14,7 @@ def check(
 ) -> None:
     """Check a scenario file without running it.
 
-    Every mistake is shown with its line and what was probably meant; the exit code is 2 if there is one.
+    Prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake.
 
     For example:
 

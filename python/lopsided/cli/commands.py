@@ -1,7 +1,7 @@
 """The commands of `lopsided`, in the order in which `--help` lists them.
 
-Adding one takes a module in this folder and a line here. The line of help is the first of the function's docstring,
-which a test holds to it: written here too, so that `--help` lists all commands and imports none of them.
+To add a command, add a module to this folder and an entry here. The summary repeats the first line of the function's
+docstring, so that `--help` lists all commands without importing them; a test compares the two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: its name, where its function is, and its line of help."""
+    """A command: its name, the import path of its function, and its line of help."""
 
     name: str
     home: str
@@ -94,12 +94,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "list",
         "lopsided.cli.list_parts:list_parts",
-        "List what there is to choose from: congestion controls, queues, stages, media, presets, papers.",
+        "List the available congestion controls, queues, stages, media, presets and papers.",
     ),
     Command(
         "new",
         "lopsided.cli.new:new",
-        "Write a scenario to begin with: a line, a download and an upload, every part of it explained.",
+        "Write a scenario to start from: a line, a download and an upload, with explanations.",
     ),
     Command("check", "lopsided.cli.check:check", "Check a scenario file without running it."),
     Command("schema", "lopsided.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
@@ -122,7 +122,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "doctor",
         "lopsided.cli.doctor:doctor",
-        "Say what this machine can do, what is missing, and the command that brings it.",
+        "Report what this machine can run, what is missing, and the command that installs it.",
     ),
 )
 
@@ -142,4 +142,4 @@ SIMULATING = (
 """Commands that only compute and write."""
 
 TERMINABLE = (*SIMULATING, "probe")
-"""Commands that end on SIGTERM as on Ctrl-C, and so remove what they set up; others handle signals themselves."""
+"""Commands that treat SIGTERM like Ctrl-C and remove what they set up; others handle signals themselves."""

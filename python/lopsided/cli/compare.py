@@ -74,7 +74,7 @@ def compare(
     """Compare two worlds, two runs, or your congestion control with a built-in one.
 
     The last one is the reference. Repetitions are paired: each starts its flows at the same instants in every world.
-    With `--packets` one run of each is aligned packet by packet: where they first differ, in what, and what follows.
+    `--packets` aligns one run of each packet by packet and reports the first difference and its consequences.
 
     For example:
 
@@ -95,35 +95,36 @@ def compare(
     other
         A second run folder: the reference.
     worlds
-        The worlds, with commas between them. With --controller: where the other congestion control runs.
+        The worlds, separated by commas. With --controller: the worlds in which the other congestion control runs.
     repeat
         Run with this many seeds in each world; the table shows medians.
     against
-        With --controller: the congestion control that it is held against; default: what the scenario says.
+        With --controller: the congestion control to compare with; default: the scenario's.
     tolerance
-        What may differ, as `quantity=percent`; default: goodput_bps=5% and rtt_mean_ms=10%.
+        Largest allowed difference, as `quantity=percent`; default: goodput_bps=5% and rtt_mean_ms=10%.
     from_
-        Measure from this time on only, such as 60s.
+        Start of the measured time, such as 60s; default: the start of the run.
     to
-        Measure until then only; default: the end.
+        End of the measured time; default: the end of the run.
     packets
-        Align the packets of one run of each; of run folders: their captures at the hosts. Of one folder, or a folder of
-        such: its scenario is simulated anew and aligned with what was captured then, which takes seconds where the
-        capture is Linux'.
+        Align the packets of one run of each; for run folders, their captures at the hosts. Given one run folder, or a
+        folder of run folders, it simulates the scenario again and aligns the result with the folder's captures. With
+        captures of Linux this takes seconds.
     apart
-        With --packets: by how much the times of a packet may differ, each since its connection's SYN. What adds up of
-        rounding stays below some microseconds; another decision moves a packet by a packet's time at least.
+        With --packets: largest allowed difference between the times of a packet, both counted from the connection's
+        SYN. Accumulated rounding stays below a few microseconds; a different decision of the sender moves a packet by
+        at least one packet's transmission time.
     ignore
-        With --packets: what is not compared, with commas: psh, window, sack, timestamps, ecn, syn_options, time.
+        With --packets: fields to ignore, separated by commas: psh, window, sack, timestamps, ecn, syn_options, time.
     keep
-        With --packets: a folder to leave the captures in.
+        With --packets: keep the captures in this folder.
     figure
-        A picture to write, of the first repetition or of where the packets part: .png, .svg or .pdf.
+        A figure to write (.png, .svg or .pdf): the first repetition, or with --packets the first difference.
     fail
         Exit with 1 if anything exceeds its tolerance; with --packets, if any packet differs.
     """
     if repeat < 1:
-        raise UsageError(f"--repeat {repeat}: a run is made at least once")
+        raise UsageError(f"--repeat {repeat}: must be at least 1")
     if figure is not None:
         picture_at(figure, overwrite=overwrite)
     bounds = dict(_tolerance(text) for text in tolerance)
@@ -181,7 +182,7 @@ def _arms(scenario: Scenario, controllers: Sequence[str], against: str | None, w
             raise UsageError("--against needs a --controller of your own")
         return in_worlds(scenario, chosen)
     if len(scenario.controllers) != 1:
-        raise UsageError("give one --controller: it is held against another congestion control")
+        raise UsageError("give exactly one --controller to compare with another congestion control")
     return arms_against(scenario, next(iter(scenario.controllers)), against, chosen)
 
 
@@ -259,10 +260,10 @@ def _tolerance(text: str) -> tuple[str, float]:
 
 
 def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
-    """The time to measure in, in seconds; None for all of it."""
+    """Returns the measured time as start and end in seconds, or None for the whole run."""
     if start is None and stop is None:
         return None
     span = 0.0 if start is None else parse_time(start), math.inf if stop is None else parse_time(stop)
     if not 0 <= span[0] < span[1]:
-        raise UsageError(f"--from {start} --to {stop}: it ends before it begins")
+        raise UsageError(f"--from {start} --to {stop}: the end must be after the start")
     return span

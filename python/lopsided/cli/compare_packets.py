@@ -1,4 +1,4 @@
-"""`lopsided compare --packets`: two runs aligned, and how that is shown."""
+"""`lopsided compare --packets`: aligns the packets of two runs and prints the differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def aligned(
     keep: Path | None,
     progress: Callable[[float], object] | None,
 ) -> Packets:
-    """One run of each arm."""
+    """Runs each arm once and aligns the packets."""
     tolerance_s, ignored = _rules(apart, ignore)
     return packets.compare_arms(
         arms, seed=seed, kernel=kernel, tolerance_s=tolerance_s, ignored=ignored, keep=keep, progress=progress
@@ -36,7 +36,7 @@ def aligned(
 
 
 def aligned_folders(one: Run, other: Run, apart: str, ignore: str) -> Packets:
-    """Two runs that were captured."""
+    """Aligns the captures of two run folders."""
     tolerance_s, ignored = _rules(apart, ignore)
     return packets.of_folders(one, other, tolerance_s=tolerance_s, ignored=ignored)
 
@@ -44,7 +44,7 @@ def aligned_folders(one: Run, other: Run, apart: str, ignore: str) -> Packets:
 def aligned_with_kept(
     folder: Path, apart: str, ignore: str, progress: Callable[[float], object] | None
 ) -> dict[str, Packets]:
-    """What was captured once, in one run folder or in a folder of them, and the same simulated now."""
+    """Simulates the scenario of each run folder again and aligns the result with the folder's captures."""
     tolerance_s, ignored = _rules(apart, ignore)
     kept = packets.kept_in(folder)
     return {
@@ -63,12 +63,13 @@ def _rules(apart: str, ignore: str) -> tuple[float, list[str]]:
 
 
 def show_many(found: dict[str, Packets]) -> None:
-    """One line for each run."""
+    """Prints one line for each run."""
     out().print(views.many(found))
 
 
 def show_packets(found: Packets) -> None:
-    """The first difference, the packets before it and both ends' state; what differs first in each field; the drift."""
+    """Prints the first difference with the packets before it and the state of both ends, the first difference of each
+    field, and the drift in time."""
     print_prose(views.headline(found))
     out().print(views.flows(found))
     first = found.first

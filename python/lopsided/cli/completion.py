@@ -1,10 +1,10 @@
-"""What may stand next on a command line: commands, options and their values, for the shell to offer.
+"""Candidates for the next word of a command line, for shell completion: commands, options and their values.
 
-Options and words that a command chooses from are those of its signature. What a value may be that is only text there
-is told by `VALUES`: what a scenario or a study knows by name, and the keys of a scenario, whose flows and links are
-those of the file that the line names. `shells` asks from within bash, zsh and fish.
+Options and fixed choices come from a command's signature. `VALUES` names the values of options whose type is plain
+text: names of a scenario or a study, and keys of a scenario, with the flows and links of the scenario file on the
+command line. The module `shells` calls this from bash, zsh and fish.
 
-Left out: values that are a number, a rate or a time; tables in place of names.
+Left out: numbers, rates and times, and tables instead of names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""The word as it would be, whole, and what it is. After one that ends in `.`, `=` or `/` there is more to come."""
+"""The completed word and its description. A word that ends in `.`, `=` or `/` can be continued."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A command line up to the word that is being written."""
+    """A command line up to the word under the cursor."""
 
     command: str
     positional: tuple[str, ...]
@@ -34,7 +34,7 @@ class _Line:
 
     @cached_property
     def scenario(self) -> Mapping[str, Any]:
-        """The scenario file that the line names, or that of its run folder, as it is written; else an empty one."""
+        """The parsed scenario file on the command line, or that of the run folder; empty if there is none."""
         import tomllib
 
         named = self.options.get("--scenario", self.positional[0] if self.positional else "")
@@ -46,7 +46,7 @@ class _Line:
 
 
 def candidates(app: App, words: Sequence[str]) -> list[Candidate]:
-    """What the last of the words, which is being written and may be empty, may become; the others stand before it."""
+    """Returns the completions of the last word, which may be empty; the other words precede it on the line."""
     *before, word = words
     if not before:
         return _beginning(_commands(word), word)
@@ -72,7 +72,7 @@ def _of_command(arguments: Sequence[Argument], before: Sequence[str], word: str)
     waiting = None
     for at, earlier in enumerate(before[1:], 1):
         if earlier == "--":
-            # What follows is a command of its own, or what would otherwise look like an option.
+            # The words after `--` are another program's command line or positional arguments.
             return _files(word)
         name, equals, value = earlier.partition("=")
         if waiting is not None:
@@ -109,7 +109,7 @@ def _options(arguments: Iterable[Argument], given: Mapping[str, str]) -> Iterato
         for name in each.names:
             if name.startswith("--") and (again or name not in given):
                 yield name, each.parameter.help or ""
-    yield "--help", "what the command takes"
+    yield "--help", "show the help of the command"
 
 
 def _is_flag(argument: Argument) -> bool:
@@ -117,7 +117,7 @@ def _is_flag(argument: Argument) -> bool:
 
 
 def _values(argument: Argument, name: str, line: _Line, word: str) -> Iterable[Candidate]:
-    """What an argument may be, by what is known of its name, then by its type."""
+    """Returns the values of an argument: by its name if `VALUES` has it, else by its type."""
     known = VALUES.get((line.command, name)) or VALUES.get(name)
     if known is not None:
         return known(line, word)
@@ -134,7 +134,7 @@ def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
 
 
 def _files(word: str) -> Iterator[Candidate]:
-    """Files and folders; hidden ones where a dot is written."""
+    """Yields files and folders; hidden ones only if the word begins with a dot."""
     folder, _, start = word.rpartition("/")
     where = Path(f"{folder}/" if "/" in word else ".").expanduser()
     try:
@@ -154,7 +154,7 @@ _Known = Callable[[_Line, str], Iterable[Candidate]]
 
 
 def _several(values: _Known, separators: str = ",") -> _Known:
-    """A list of such values: the last of them is being written."""
+    """Completes the last value of a list of such values."""
 
     def found(line: _Line, word: str) -> Iterator[Candidate]:
         start = max((word.rfind(each) for each in separators), default=-1) + 1
@@ -165,7 +165,7 @@ def _several(values: _Known, separators: str = ",") -> _Known:
 
 
 def _group(name: str, *more: Candidate) -> _Known:
-    """What `lopsided list NAME` lists."""
+    """Completes the names that `lopsided list NAME` prints, and `more`."""
 
     def found(_line: _Line, _word: str) -> Iterator[Candidate]:
         from lopsided.studies import inventory
@@ -197,7 +197,7 @@ def _papers(_line: _Line, _word: str) -> Iterator[Candidate]:
 
 def _papers_and_all(line: _Line, word: str) -> Iterator[Candidate]:
     yield from _papers(line, word)
-    yield "all", "every one, with a page of all"
+    yield "all", "all studies, with an overview page"
 
 
 def _figures(line: _Line, _word: str) -> Iterator[Candidate]:
@@ -228,7 +228,7 @@ def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
-    """Metrics of all flows, and of one of them."""
+    """Yields the metrics of all flows together and of each flow."""
     from lopsided.studies.options import METRICS
 
     for metric in METRICS:
@@ -290,7 +290,7 @@ def _hosts(line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _settings(line: _Line, word: str) -> Iterable[Candidate]:
-    """`key=value`, as `--set` takes it: the key, part by part, then the words that it takes."""
+    """Completes `key=value` of `--set`: the key part by part, then its values."""
     key, equals, value = word.partition("=")
     if not equals:
         return _keys(line, key)
@@ -311,13 +311,13 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
         text = str(below.get("description", ""))
         if _table(below) is not None:
             yield f"{before}{name}.", text
-        # A table that one value stands for, or no table at all.
+        # A key takes a value if it is no table, or if a single value may replace its table.
         if _table(below) is None or "anyOf" in below:
             yield f"{before}{name}=", text
 
 
 def _names(scenario: Mapping[str, Any], path: Sequence[str]) -> list[str]:
-    """What the entries of a list or a table of named ones are called, in this scenario."""
+    """Returns the names of the scenario's flows, links or hosts under this key."""
     if list(path) == ["flow"]:
         return _flow_names(scenario)
     if list(path) == ["topology", "link"]:
@@ -342,7 +342,7 @@ def _schema() -> Tree:
 
 
 def _shape(path: Sequence[str]) -> Tree:
-    """The schema of what a dotted key names; empty where there is no such key."""
+    """Returns the schema of a dotted key; empty if the key does not exist."""
     whole = _schema()
     shape: Tree = whole
     named = False
@@ -359,7 +359,7 @@ def _shape(path: Sequence[str]) -> Tree:
 
 
 def _is_named(path: Sequence[str]) -> bool:
-    """Whether the part after these is the name of an entry, not a key."""
+    """True if the part after these is the name of an entry instead of a key."""
     named = False
     for end in range(1, len(path) + 1):
         named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None
@@ -367,13 +367,13 @@ def _is_named(path: Sequence[str]) -> bool:
 
 
 def _entries(shape: Tree) -> Tree | None:
-    """The schema of the entries of a list of tables, or of a table of named ones."""
+    """Returns the schema of the entries of a list of tables or of a table of named entries."""
     found = shape.get("items") or shape.get("additionalProperties")
     return cast("Tree", found) if isinstance(found, dict) and "$ref" in found else None
 
 
 def _table(shape: Tree) -> str | None:
-    """The table that a key takes, or that its entries are, by its name in the schema."""
+    """Returns the schema's name for the table that a key or its entries hold."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]
@@ -381,7 +381,7 @@ def _table(shape: Tree) -> str | None:
 
 
 def _choices(shape: Tree) -> Iterator[Candidate]:
-    """The words that a key takes, with what is said of each."""
+    """Yields the fixed values of a key, with the schema's description of each."""
     words = shape.get("enum", [])
     texts = shape.get("enumDescriptions", [""] * len(words))
     for word, text in zip(words, texts, strict=True):
@@ -447,4 +447,4 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     ("shape", "INTERFACE"): _interfaces,
     ("reflect", "--interface"): _interfaces,
 }
-"""By the argument, or by command and argument."""
+"""Completion of the values, by argument or by command and argument."""

@@ -7,7 +7,7 @@ from lopsided.cli.terminal import out, print_json, print_line
 
 
 def doctor(*, as_json: Json = False) -> int:
-    """Say what this machine can do, what is missing, and the command that brings it.
+    """Report what this machine can run, what is missing, and the command that installs it.
 
     For example:
 
@@ -29,8 +29,7 @@ def doctor(*, as_json: Json = False) -> int:
     from rich.text import Text
 
     print_line(
-        "Simulations run here: every command but those of --world kernel and live, emulate, shape and reflect\n"
-        "needs nothing more. For these:\n"
+        "Simulations run on this machine. Only --world kernel, --world live, emulate, shape and reflect need more:\n"
     )
     grid = Grid(box=None, show_header=False, pad_edge=False)
     grid.add_column()

@@ -36,8 +36,9 @@ def emulate(
 ) -> int:
     """Run a command, or your shell, behind an emulated line, in real time.
 
-    The command is in a network namespace of its own, without root where users may make such; it finds this machine's
-    services at $LOPSIDED_GATEWAY (100.64.0.1). Its exit code is passed on. A summary with a picture comes at the end.
+    The command runs in its own network namespace, without root if the kernel allows unprivileged user namespaces. It
+    reaches this machine's services at $LOPSIDED_GATEWAY (100.64.0.1). `emulate` exits with the command's exit code and
+    prints a summary with a figure at the end.
 
     For example:
 
@@ -50,24 +51,24 @@ def emulate(
     Parameters
     ----------
     command
-        Behind `--`: the program and its arguments; without one, your shell.
+        After `--`: the program and its arguments; default: your shell.
     seed
-        Seed of what the line draws at random.
+        Seed of the line's random numbers.
     pcap
-        Write a pcapng capture of what leaves the queues.
+        Write a pcapng capture of the packets that leave the queues.
     plot
-        Draw rates and waits into this picture (.png, .svg or .pdf); default: a new one under `runs/`.
+        Draw rates and queueing delays to this file (.png, .svg or .pdf); default: a new file under `runs/`.
     table
-        Write the queues over time into this file (.parquet, .csv, .json or .tex).
+        Write the queues over time to this file (.parquet, .csv, .json or .tex).
     meter
-        A row of numbers at the bottom of the terminal while the command runs.
+        Show a row of live numbers at the bottom of the terminal while the command runs.
     """
     target = picture_at(plot or dated("emulate", ".png"), overwrite=overwrite)
     for file in (pcap, table):
         if file is not None:
             check_free(file, overwrite=overwrite)
     if table is not None:
-        # Before the run: its measurements cannot be taken a second time.
+        # Check before the run: its measurements cannot be repeated.
         check_ending(table)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
@@ -76,17 +77,17 @@ def emulate(
         with whole_file(table) as temporary:
             found.queues.write(temporary)
     if found.refused_packets:
-        print_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
+        print_note(f"the kernel refused {found.refused_packets} packets that had passed the line")
     if found.starved_flows:
         print_note(
-            f"{found.starved_flows} times a connection or a datagram flow had no file descriptor; raise the limit "
+            f"{found.starved_flows} connections or datagram flows failed for lack of file descriptors; raise the limit "
             "(`ulimit -n`)"
         )
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
-        # The command could not be run, which was said: there is nothing to show of the line.
+        # The shell already reported that the command could not be run; there are no measurements.
         return found.exit_code
     if as_json:
-        # The command's own output is on stdout: it must be sent elsewhere to read this.
+        # The command's own output is on stdout too; redirect it to parse this JSON.
         print_json({"exit_code": found.exit_code, "late_us": found.late_us, "queues": list(found.queues.rows())})
         return found.exit_code
     if quiet and plot is None:
@@ -94,7 +95,7 @@ def emulate(
     from lopsided.views import line as shown
     from lopsided.views.plot import drawn, style
 
-    # The command's output is what is piped on; what we say of the line goes beside it.
+    # Standard output belongs to the command, which may be piped; print the summary to standard error.
     title = " ".join(command) or "a shell"
     if len(found.queues):
         with style.for_column(column):

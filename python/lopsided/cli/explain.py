@@ -53,17 +53,17 @@ def explain(
     source
         A run folder, or the log of `lopsided probe send --out`: .csv or .parquet.
     flow
-        The flow to explain; default: the first one of TCP.
+        The flow to explain; default: the first TCP flow.
     from_
         Start of the explained time, such as 12s.
     to
         End of the explained time.
     everything
-        Also list reordering without a loss, and do not shorten the list.
+        Also list reordering without loss, and print the whole list.
     capture
-        A capture at the sender of a probe's upload, such as tcpdump writes.
+        A capture (.pcap or .pcapng) taken at the sender of a probe's upload, for example with tcpdump.
     figure
-        The picture to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder, or beside the log.
+        The figure to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder or next to the log.
     """
     from lopsided.views.plot import story as pictures
     from lopsided.views.plot import style
@@ -76,7 +76,7 @@ def explain(
     if source.is_file():
         found = _of_probe(source, flow, capture, begin, end)
     elif capture is not None:
-        raise UsageError("--capture is for what a probe logged: a run's captures lie in its folder (`run --pcap`)")
+        raise UsageError("--capture needs the log of a probe; a run's captures are in its folder (`run --pcap`)")
     else:
         found = _of_run(source, flow, begin, end, own, quiet=quiet or as_json)
     if not quiet and not as_json:
@@ -96,7 +96,7 @@ CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def _of_capture(file: Path) -> str:
-    """What to do with a capture, which does not show what its sender decided."""
+    """Returns the advice for a capture: a capture does not show the sender's decisions."""
     reads = "analyze" if any(command.name == "analyze" for command in COMMANDS) else None
     how = f"`lopsided {reads} {file}`" if reads else f"`lopsided.trace({str(file)!r})` in Python"
     return (

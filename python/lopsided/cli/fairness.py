@@ -30,8 +30,8 @@ def fairness(
 ) -> None:
     """Measure how fairly flows share a bottleneck: pairs of congestion controls and round-trip times.
 
-    Each pair meets at one bottleneck in both orders of arrival, and each side runs alone too, which harm is measured
-    against. The folder holds the tables, heat maps and report.html; by default it is made under `runs/`.
+    Each pair shares one bottleneck in both orders of arrival. Each side also runs alone, as the reference for harm. The
+    folder holds the tables, heat maps and report.html; by default it is created under `runs/`.
 
     For example:
 
@@ -48,9 +48,9 @@ def fairness(
     Parameters
     ----------
     cc
-        The congestion controls, with commas between them; quic:cubic is CUBIC over QUIC.
+        The congestion controls, separated by commas; quic:cubic is CUBIC over QUIC.
     rtt
-        Base round-trip times with commas between them, such as 20ms,100ms; a number alone is in ms.
+        Base round-trip times, separated by commas, such as 20ms,100ms; a number without a unit is in ms.
     """
     from lopsided.studies import fairness as fair
 
@@ -72,7 +72,7 @@ def _names(text: str) -> list[str]:
 
 
 def _milliseconds(text: str) -> list[float]:
-    """`20,100` in ms, or with units: `20ms,0.1s`."""
+    """Parses round-trip times in ms (`20,100`) or with units (`20ms,0.1s`)."""
     found: list[float] = []
     for part in _names(text):
         try:

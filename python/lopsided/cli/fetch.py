@@ -1,4 +1,4 @@
-"""`lopsided fetch`: a download over several connections at the share of one."""
+"""`lopsided fetch`: a download over several connections that together take one connection's share."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def fetch(
 ) -> None:
     """Download a file over several connections that together take the share of one (RDRA).
 
-    Faster than one connection where packets are lost, and no greedier where none are. What an interrupted download has
-    stays in FILE.part; the same command goes on from there.
+    This is faster than one connection if packets are lost, and takes no more than one connection if none are. An
+    interrupted download stays in FILE.part; the same command resumes it.
 
     For example:
 
@@ -52,38 +52,38 @@ def fetch(
     Parameters
     ----------
     url
-        What to download, by http or https.
+        The http or https address to download.
     out
-        The file, or the folder for it; default: named after the URL's end, here.
+        The file to write, or its folder; default: the URL's last part, in the current folder.
     streams
-        Connections at once.
+        Number of parallel connections.
     fair
-        Ask for no more at a time than one TCP sender would have on its way (the default).
+        Request at most as much as one TCP sender would have in flight (the default).
     greedy
-        Ask for as much as the senders send: plain parallel TCP, which takes more than its share.
+        Request as much as the servers send: plain parallel TCP, which takes more than its share.
     single
-        One connection.
+        Use one connection.
     window
-        The rule of that one window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's equations.
+        The congestion control of the shared window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's
+        equations.
     detection
-        Which losses count as congestion: those that come with a queue or on several streams at once, or every one.
+        Which losses count as congestion: only those with a queue or on several streams at once, or every loss.
     checksum
-        What the file's hash must be, as `sha256:HASH` or `sha512:HASH`.
+        The expected hash of the file, as `sha256:HASH` or `sha512:HASH`.
     stall
-        Give up a connection on which nothing came for so long, and open another.
+        Replace a connection that has received nothing for this long.
     least_rate
-        Give up if the whole download is slower than this over 30 s, such as 100k; 0 for any rate.
+        Give up if the download's rate over 30 s is below this, such as 100k; 0 for no limit.
     retries
-        Failures in a row of each connection, without anything arriving, before giving up.
+        Give up after this many consecutive failures of a connection without received data.
     record
-        A file for each step of the controller: what it was told and what it decided, to be done again
-        (`lopsided.fetching.Recording`).
+        Write each input and decision of the controller to this file, for replay (`lopsided.fetching.Recording`).
     """
     from lopsided.fetching import Options
     from lopsided.fetching import fetch as download
 
     if sum((fair, greedy, single)) > 1:
-        raise UsageError("--fair, --greedy, --single: one of them")
+        raise UsageError("give only one of --fair, --greedy and --single")
     options = Options(
         mode="greedy" if greedy else "single" if single else "fair",
         streams=streams,
@@ -109,7 +109,7 @@ def fetch(
 
 
 def _troubles(now: Progress) -> None:
-    """Where there is no bar, only that it is waiting and why."""
+    """Without a progress bar, prints only why the download is waiting."""
     if now.trouble:
         errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
 
@@ -146,19 +146,19 @@ def _show(fetched: Fetched, checksum: str | None, record: Path | None) -> None:
     rate = 8 * new / max(fetched.seconds, 1e-9)
     parts = [f"{_size(fetched.size)} in {fetched.seconds:.1f} s, {rate / 1e6:.2f} Mbit/s"]
     if fetched.resumed:
-        parts.append(f"{_size(fetched.resumed)} were there already")
+        parts.append(f"{_size(fetched.resumed)} were already present")
     if not fetched.ranges:
-        parts.append("over one connection: the server sends no parts")
+        parts.append("over one connection: the server does not support ranges")
     if fetched.reopened:
-        parts.append(f"{fetched.reopened} connections opened anew")
+        parts.append(f"{fetched.reopened} connections opened again")
     if not fetched.checked:
         parts.append(
-            "the server names no version of it (ETag, Last-Modified): only --checksum can tell that its parts fit"
+            "the server gives no version of the file (ETag, Last-Modified): only --checksum verifies that its parts fit"
         )
     if record is not None and not fetched.ranges:
-        parts.append("no steps are recorded: there was no controller")
+        parts.append("nothing was recorded: a single connection has no controller")
     if checksum:
-        parts.append(f"{checksum.partition(':')[0].strip()} as it should be")
+        parts.append(f"{checksum.partition(':')[0].strip()} matches")
     print_line("; ".join(parts))
     print_line(link(fetched.path))
 

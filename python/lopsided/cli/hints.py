@@ -1,4 +1,4 @@
-"""What helps whoever asked a command wrongly, where the library of commands knows no more than the mistake."""
+"""Hints for wrong command lines, in addition to the error message of the command-line library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEYS = {
     "--queue": "link.up.queue.kind=fq_codel",
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
-"""Options that other commands have, and the setting of a scenario that says the same."""
+"""Options of other commands, with the scenario setting that has the same meaning."""
 RENAMED = {
     ("plot", "--out"): "--plot",
     ("plot", "--window"): "--average",
@@ -35,12 +35,12 @@ RENAMED = {
     ("probe", "--up"): "--uploads",
     ("reflect", "--from"): "--sender",
 }
-"""Options that had another name before each name got one meaning, by command."""
+"""New names of renamed options, by command and old name."""
 _OF_SCENARIOS = ("run", "sweep", "check", "aqm", "ackpath", "search", "compare")
 
 
 def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
-    """A sentence, or nothing."""
+    """Returns a hint for the error, or an empty string."""
     command = arguments[0] if arguments else ""
     if isinstance(error, cyclopts.MissingArgumentError):
         return _choices(command)
@@ -53,17 +53,17 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
             return f"{keyword} is called {now} here"
     if isinstance(error, cyclopts.UnknownOptionError) and command in _OF_SCENARIOS:
         setting = _KEYS.get((error.token.keyword or "").partition("=")[0])
-        return f"it is a setting of the scenario: --set {setting}, for example" if setting else ""
+        return f"this is a setting of the scenario: for example --set {setting}" if setting else ""
     return ""
 
 
 def _choices(command: str) -> str:
-    """What may be given to a command that was given nothing, where that is one of few words."""
+    """Returns the possible first arguments of a command that was called without one, if there are few."""
     if command == "reproduce":
-        return f"there are {', '.join(papers.available())}, and all; `lopsided list papers` says what each is"
+        return f"choose one of {', '.join(papers.available())}, or all; `lopsided list papers` describes them"
     if command == "plot":
         from lopsided.views.plot import KINDS
 
-        return f"there are {', '.join(KINDS)}"
-    words = {"kernel": "build and path", "probe": "sink, on one machine, and send, on the other"}
-    return f"there are {words[command]}" if command in words else ""
+        return f"choose one of {', '.join(KINDS)}"
+    words = {"kernel": "build or path", "probe": "sink (on one machine) or send (on the other)"}
+    return f"choose {words[command]}" if command in words else ""

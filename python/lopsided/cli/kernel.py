@@ -26,7 +26,8 @@ def kernel(
 ) -> int:
     """Build the kernel that runs real Linux TCP in virtual time.
 
-    It is made once, in some minutes, from the distribution's kernel source package, and kept in the cache directory.
+    The build takes some minutes and happens once. It uses the distribution's kernel source package and keeps the kernel
+    in the cache directory.
 
     For example:
 
@@ -36,21 +37,21 @@ def kernel(
     Parameters
     ----------
     action
-        `build` it, if it is not built yet, or print its `path`.
+        `build`: build the kernel unless it exists. `path`: print its path.
     source
         The kernel source as a .tar.xz file; default: the newest in /usr/src.
     jobs
-        Compile so many files at once; default: one for each core.
+        Number of files to compile in parallel; default: the number of cores.
     again
-        Build even if there is one already.
+        Build even if the kernel exists.
     """
     from lopsided.worlds.kernel import build as building
 
     found = None if again and action == "build" else building.find_built()
     if found is None:
         for damaged in building.find_damaged():
-            again_or_not = "it is built again" if action == "build" else "run `lopsided kernel build`"
-            print_note(f"{damaged} is damaged, it is not what was built: {again_or_not}")
+            again_or_not = "building it again" if action == "build" else "run `lopsided kernel build`"
+            print_note(f"{damaged} is damaged (it differs from the kernel that was built): {again_or_not}")
     if found is None and action == "path":
         print_line("not built: run `lopsided kernel build`")
         return 1

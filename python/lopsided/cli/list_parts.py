@@ -26,7 +26,7 @@ def list_parts(
     *,
     as_json: Json = False,
 ) -> None:
-    """List what there is to choose from: congestion controls, queues, stages, media, presets, papers.
+    """List the available congestion controls, queues, stages, media, presets and papers.
 
     For example:
 
@@ -36,7 +36,7 @@ def list_parts(
     Parameters
     ----------
     kind
-        Only these, such as `queues`; default: the names of all.
+        The kind to list with descriptions, such as `queues`; default: the names of all kinds.
     """
     groups = _groups(papers=kind in (None, _PAPERS))
     chosen = [group for group in groups if kind in (None, group.name)]
@@ -49,20 +49,20 @@ def list_parts(
     elif kind is None:
         for group in chosen:
             _show_names(group)
-        print_line("\n`lopsided list KIND` says what each of them is.", style="dim")
+        print_line("\n`lopsided list KIND` describes each of them.", style="dim")
     else:
         _show(chosen[0])
 
 
 def _groups(*, papers: bool) -> list[Group]:
-    """All groups; the papers take a second to load, and come only where they are asked for."""
+    """Returns all groups, with the papers only on request, because they take 1 s to load."""
     return [*inventory.groups(), *([_studies()] if papers else [])]
 
 
 def _studies() -> Group:
     studies = [papers.load(key) for key in papers.available()]
     entries = tuple(inventory.Entry(study.key, f"{study.title} ({study.authors} {study.year})") for study in studies)
-    return inventory.Group(_PAPERS, "studies that are re-run", "lopsided reproduce NAME", entries)
+    return inventory.Group(_PAPERS, "published studies to re-run", "lopsided reproduce NAME", entries)
 
 
 def _show_names(group: Group) -> None:

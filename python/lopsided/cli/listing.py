@@ -1,6 +1,6 @@
-"""`lopsided --help`: the commands, each with its line. What a command takes, it says itself: `lopsided run --help`.
+"""`lopsided --help`: the commands with one line each. `lopsided run --help` describes a single command.
 
-Written without the library of commands, whose loading takes longer than everything else about it.
+Does not import the command-line library, because loading that takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ EXAMPLES = """\
     lopsided reproduce merritt2010"""
 COMPLETION = "--install-completion"
 COMPLETE = "--complete"
-"""What the scripts of shells ask with; for nobody else."""
+"""Internal option that the shells' completion scripts call."""
 OPTIONS = (
     (
         COMPLETION,
         "Install completion of commands, options and values: bash, zsh or fish; default: the shell that runs this.",
     ),
-    ("--help, -h", "Show this, or what a command takes: `lopsided run --help`."),
+    ("--help, -h", "Show this list, or the help of a command: `lopsided run --help`."),
     ("--version", "Show the version."),
 )
 
@@ -35,12 +35,12 @@ _NARROWEST, _WIDEST = 60, 100
 
 
 def asked_for(arguments: list[str]) -> bool:
-    """Whether the list of commands is what was asked for."""
+    """True if the arguments ask for the list of commands."""
     return arguments in ([], ["--help"], ["-h"])
 
 
 def text(width: int, *, bold: bool = False) -> str:
-    """The whole listing, in lines of at most `width` characters."""
+    """Returns the list of commands and options, in lines of at most `width` characters."""
     parts = ["Usage: lopsided COMMAND [ARGUMENTS]", "A laboratory for TCP over lopsided links."]
     commands = [(command.name, command.summary) for command in COMMANDS]
     for title, rows in (("Commands", commands), ("Options", OPTIONS)):
@@ -52,8 +52,8 @@ def text(width: int, *, bold: bool = False) -> str:
 
 
 def show() -> None:
-    """Prints it, as wide as the terminal and no wider than reads well."""
-    # A process may be started without a standard output.
+    """Prints the list as wide as the terminal, at most 100 characters."""
+    # A process may be started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     width = max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
     print(text(width, bold=terminal and not os.environ.get("NO_COLOR")))

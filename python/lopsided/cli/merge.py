@@ -25,8 +25,8 @@ def merge(
 ) -> int:
     """Put the shards of a study together.
 
-    The result is the table and the words of one machine. It repeats the command that made the shards with what they
-    measured. If shards are missing, it names them and prints the job that makes them.
+    The result is the same table and text as from one machine: `merge` repeats the shards' command with their
+    measurements. If shards are missing, it lists them and prints the job that makes them.
 
     For example:
 
@@ -39,7 +39,7 @@ def merge(
     folder
         The folder of the shards.
     out_file
-        The table to write; default: as the command that made the shards.
+        The table to write; default: as for the command that made the shards.
     """
     whole = shards.read(folder)
     if whole.missing:

@@ -26,8 +26,8 @@ def metrics(
 ) -> None:
     """Read the log of a sender: averages, largest windows, buffer and performance as merritt2010 computes them.
 
-    A log is what `lopsided probe send --out LOG.tsv` writes, and what the thesis's program calls tcpstats.txt: nine
-    columns, a row for each look at the sender. These are the scripts of its appendices D to J as one command.
+    `lopsided probe send --out LOG.tsv` writes such a log; the thesis's program calls it tcpstats.txt. It has nine
+    columns and a row for each sample of the sender. The command replaces the scripts of the thesis's appendices D to J.
 
     For example:
 
@@ -42,13 +42,13 @@ def metrics(
     upload
         The log of the upload's sender.
     split
-        When the upload joins, counted from the log's first row; default: the upload's first row, where there is one.
+        When the upload starts, counted from the log's first row; default: the first row of the upload's log, if given.
     down
-        The downlink's rate, such as 2.4M: gives the bandwidth-delay product, and performance with `--up`.
+        The downlink's rate, such as 2.4M: adds the bandwidth-delay product, and with `--up` the performance.
     up
-        The uplink's rate, such as 196k: gives the buffer of inequality 6.6 where there are both logs.
+        The uplink's rate, such as 196k: adds the buffer of inequality 6.6 if both logs are given.
     bdp
-        Write time, window and bandwidth-delay product of each row of the download here (appendix D).
+        Write time, window and bandwidth-delay product of each row of the download to this file (appendix D).
     """
     download = sender_log.read(log)
     other = None if upload is None else sender_log.read(upload)

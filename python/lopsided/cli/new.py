@@ -19,8 +19,8 @@ from lopsided.studies.doubts import direction_doubt, rate_doubt
 _DOWN, _UP, _RTT = "50M", "10M", "30ms"
 
 _STARTER = """\
-# What an upload does to a download on this line. `lopsided run {name}` shows it.
-# docs/scenario.md explains every key; `lopsided schema` gives editors what they need to complete them.
+# How an upload affects a download on this line. Run it with `lopsided run {name}`.
+# docs/scenario.md explains every key; editors can complete keys with the output of `lopsided schema`.
 
 [scenario]
 title = "Download and upload on {down} down, {up} up"
@@ -74,7 +74,7 @@ def new(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Write a scenario to begin with: a line, a download and an upload, every part of it explained.
+    """Write a scenario to start from: a line, a download and an upload, with explanations.
 
     For example:
 
@@ -86,7 +86,7 @@ def new(
     Parameters
     ----------
     file
-        The file to write; default: scenario.toml, or the example's name. With `--example all` the folder to write;
+        The file to write; default: scenario.toml, or the example's name. With `--example all`: the folder to write;
         default: scenarios.
     down
         Downlink rate, such as 2.4M (bit/s); default: 50M.
@@ -99,7 +99,7 @@ def new(
     """
     if example is not None:
         if (down, up, rtt) != (None, None, None):
-            raise UsageError("an example has a line of its own: leave out --down, --up and --rtt")
+            raise UsageError("an example has its own line: omit --down, --up and --rtt")
         _write_examples(example, file, overwrite=overwrite, as_json=as_json)
         return
     file = file or Path("scenario.toml")
@@ -116,7 +116,7 @@ def new(
         # One bandwidth-delay product, as `lopsided size` takes for a downlink.
         queue=max(50, math.ceil(rate_bps * rtt_s / (8 * 1500))),
     )
-    # What is written can be run.
+    # Parse the text before writing it, so that only valid scenarios are written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
     if as_json:
@@ -143,7 +143,7 @@ def _write_examples(name: str, file: Path | None, *, overwrite: bool, as_json: b
     if as_json:
         print_json({"written": list(targets)})
         return
-    print_line(f"{len(targets)} examples in {link(folder)}; `lopsided list examples` says what each shows")
+    print_line(f"{len(targets)} examples in {link(folder)}; `lopsided list examples` describes them")
 
 
 def _write(file: Path, text: str, *, overwrite: bool) -> None:
@@ -153,7 +153,7 @@ def _write(file: Path, text: str, *, overwrite: bool) -> None:
 
 
 def _rate(bits_per_second: int) -> str:
-    """Every digit of it, in Mbit/s or kbit/s."""
+    """Formats the rate in Mbit/s or kbit/s, without rounding."""
     if bits_per_second < 1_000_000:
         return f"{bits_per_second / 1e3:.9g} kbit/s"
     return f"{bits_per_second / 1e6:.12g} Mbit/s"

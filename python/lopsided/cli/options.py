@@ -31,7 +31,7 @@ Settings = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OwnCode:
-    """What a scenario may name beside what is built in."""
+    """Congestion controls and queue disciplines in Python, for scenarios to use in addition to the built-in ones."""
 
     controllers: Annotated[
         tuple[str, ...],
@@ -39,7 +39,7 @@ class OwnCode:
             name="--controller",
             negative=(),
             show_default=False,
-            help="A congestion control of your own in Python, for `cc` to name: `FILE.py:CLASS` or "
+            help="Your own congestion control in Python, for use as `cc`: `FILE.py:CLASS` or "
             "`NAME=FILE.py:CLASS`; may be given several times.",
         ),
     ] = ()
@@ -49,12 +49,12 @@ class OwnCode:
             name="--discipline",
             negative=(),
             show_default=False,
-            help="A queue discipline of your own in Python, for `queue.kind` to name, in the same way.",
+            help="Your own queue discipline in Python, for use as `queue.kind`, in the same form.",
         ),
     ] = ()
 
     def load(self) -> dict[str, ControllerFactory]:
-        """Makes the disciplines known to scenarios, and gives the controllers."""
+        """Registers the disciplines and returns the controllers by name."""
         from lopsided import controllers, queues
 
         queues.load(self.disciplines)
@@ -64,13 +64,13 @@ class OwnCode:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Answer:
-    """Where a study with a page of its own is written."""
+    """Where and how a study with its own report is written."""
 
     out: Annotated[
         Path | None, Parameter(show_default=False, help="The folder to write; default: a new one under `runs/`.")
     ] = None
     overwrite: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Replace an earlier study of the kind in --out.")
+        bool, Parameter(negative=(), show_default=False, help="Replace an earlier study of this kind in --out.")
     ] = False
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True
     column: Annotated[
@@ -80,7 +80,7 @@ class Answer:
 
     @contextmanager
     def drawing(self) -> Generator[None]:
-        """Within the block the files in `figures/` are drawn for the column asked for."""
+        """Within the block, figures are drawn for the chosen column width."""
         if self.column is None:
             yield
             return
@@ -90,13 +90,13 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """The folder asked for, or a new one that bears this name and the time."""
+        """Returns the folder that the user named, or a new one named after `name` and the time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)
 
     def page(self, folder: Path) -> tuple[str, Path]:
-        """What to show of it, and where that is."""
+        """Returns the label and the path of the result to print: the report, or the folder."""
         return ("report", folder / "report.html") if self.report else ("folder", folder)
 
 
@@ -107,7 +107,7 @@ Seed = Annotated[
 ]
 Kernel = Annotated[
     str | None,
-    Parameter(show_default=False, help="Which kernel `--world kernel` takes: timetravel, uml, host; default: the best"),
+    Parameter(show_default=False, help="Kernel for `--world kernel`: timetravel, uml or host; default: the best one."),
 ]
 World = Annotated[
     str,
@@ -117,19 +117,19 @@ World = Annotated[
     ),
 ]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""One that is given or not; the docstring tells of it."""
+"""A flag without a negative form; the command's docstring holds its help."""
 Quiet = Annotated[
     bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
 ]
 Json = Annotated[
-    bool, Parameter(name="--json", negative=(), show_default=False, help="Print the result as JSON, and nothing else.")
+    bool, Parameter(name="--json", negative=(), show_default=False, help="Print only the result, as JSON.")
 ]
-Overwrite = Annotated[bool, Parameter(negative=(), show_default=False, help="Replace the files that are there.")]
+Overwrite = Annotated[bool, Parameter(negative=(), show_default=False, help="Replace existing files.")]
 Column = Annotated[
     Literal["single", "double"] | None,
     Parameter(
         show_default=False,
-        help="Draw for a journal's column (3.5 or 7.16 inches): smaller letters, no title, no small print.",
+        help="Draw for a journal's column (3.5 or 7.16 inches): smaller text, no title, no footer.",
     ),
 ]
 Data = Annotated[Path | None, Parameter(show_default=False, help="Also write the numbers behind the figure, as .csv.")]
@@ -137,29 +137,29 @@ Dask = Annotated[
     str | None,
     Parameter(
         show_default=False,
-        help="Make the runs on a Dask cluster: its scheduler, `tcp://HOST:PORT`, or `local` for processes of this "
-        "machine. Needs `lopsided[dask]`.",
+        help="Run on a Dask cluster: the address of its scheduler, `tcp://HOST:PORT`, or `local` for processes on "
+        "this machine. Needs `lopsided[dask]`.",
     ),
 ]
 StartJitter = Annotated[
     str | None,
     Parameter(
         show_default=False,
-        help="With --repeat, let each flow start up to this much later, drawn from the seed; 0s: never. Default: 1s if "
-        "nothing else in the scenario is random, since all seeds then give one and the same run.",
+        help="With --repeat, delay the start of each flow by a random time up to this; 0s for none. Default: 1s if "
+        "nothing else in the scenario is random, because all seeds would otherwise give the same run.",
     ),
 ]
-Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
+Workers = Annotated[int | None, Parameter(show_default=False, help="Number of threads; default: the number of cores.")]
 
 
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
-    """The scenario in `file` with settings changed."""
+    """Loads the scenario in `file`, changes the settings, and prints doubts about it as notes."""
     from lopsided.scenario import Scenario
     from lopsided.studies.doubts import doubts, idle_settings
 
     pairs = [split(setting) for setting in settings]
     if twice := [key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])]:
-        raise UsageError(f"--set {twice[0]} is given twice: which of the two is meant?")
+        raise UsageError(f"--set {twice[0]} is given twice: remove one")
     scenario = Scenario.load(file, own.load(), **dict(pairs))
     ask(doubts(scenario))
     ask(idle_settings(scenario))
@@ -168,7 +168,7 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
 
 @contextmanager
 def on(dask: str | None, workers: int | None = None) -> Generator[None]:
-    """Within the block runs are made on the cluster asked for, if one was."""
+    """Within the block, runs are made on the Dask cluster, if `dask` names one."""
     if dask is None:
         yield
         return
@@ -179,23 +179,23 @@ def on(dask: str | None, workers: int | None = None) -> Generator[None]:
 
 
 def ask(questions: Iterable[str]) -> None:
-    """Says on stderr what looks as if it was not meant."""
+    """Prints doubts about the input as notes to stderr."""
     for question in questions:
         print_note(question)
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:
-    """The path of a picture to draw: its kind is one that we write, and nobody else's file is there."""
+    """Returns the path of a figure after checking its format and that it does not exist, unless `overwrite`."""
     from lopsided.data.output import check_free
 
     if path.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{path.name}: a picture is written as .png, .svg or .pdf")
+        raise UsageError(f"{path.name}: a figure must end in .png, .svg or .pdf")
     check_free(path, overwrite=overwrite)
     return path
 
 
 def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
-    """The usual place of a picture of a run, in its folder: an earlier picture of the run is drawn again there."""
+    """Returns the default path of a run's figure, in its folder. It may replace an earlier figure by lopsided."""
     from lopsided.data.output import is_our_picture
 
     path = folder / name
@@ -203,18 +203,18 @@ def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
 
 
 def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
-    """Where to write a figure's numbers: as CSV, and in nobody else's place."""
+    """Returns the path of a figure's data after checking that it is CSV and does not exist, unless `overwrite`."""
     from lopsided.data.output import check_free
 
     if path is not None:
         if path.suffix != ".csv":
-            raise UsageError(f"{path.name}: the numbers of a figure are written as .csv")
+            raise UsageError(f"{path.name}: the numbers of a figure must end in .csv")
         check_free(path, overwrite=overwrite)
     return path
 
 
 def split(setting: str) -> tuple[str, str]:
-    """The key and value of `key=value`."""
+    """Splits `key=value`; raises `UsageError` if the key or the equals sign is missing."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")

@@ -21,7 +21,7 @@ def page(
 ) -> None:
     """Write the laboratory as one HTML file: drag the buffer, watch the line.
 
-    The file holds the simulator and needs no server and no network: open it from disk, mail it, publish it.
+    The file contains the simulator and needs neither a server nor a network: open it from disk, mail it or publish it.
 
     For example:
 
@@ -32,7 +32,7 @@ def page(
     Parameters
     ----------
     file
-        The scenario that the page opens with; default: a download and an upload on an ADSL line.
+        The scenario that the page shows first; default: a download and an upload on an ADSL line.
     out
         The file to write.
     """

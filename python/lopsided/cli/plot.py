@@ -43,11 +43,11 @@ def plot(
     kind
         goodput, cwnd, rtt, queue or drops.
     picture
-        The picture to write: .png, .svg or .pdf; default: KIND.png in the run folder.
+        The figure to write: .png, .svg or .pdf; default: KIND.png in the run folder.
     flow
         Only this flow; may be given several times.
     average
-        The time over which goodput and drops are averaged, such as 500ms.
+        Average goodput and drops over this time, such as 500ms.
     """
     from lopsided.views.plot import chart, drawn, style
 

@@ -1,4 +1,4 @@
-"""`lopsided probe`, and what `lopsided size --measure` does."""
+"""`lopsided probe`, and the measurement of `lopsided size --measure`."""
 
 from __future__ import annotations
 
@@ -59,36 +59,38 @@ def probe(
     host
         The sink's name or address.
     down
-        Connections that the sink sends on.
+        Number of connections on which the sink sends.
     up
-        Connections that this machine sends on.
+        Number of connections on which this machine sends.
     duration
-        How long, from the first start to the end of all.
+        Length of the measurement, from the first start to the end of all flows.
     upload_after
-        When the uploads begin.
+        Start the uploads after this time.
     stagger
-        Between the starts of flows of one direction.
+        Time between the starts of flows in one direction.
     size
-        End each flow after so many bytes, if that comes first.
+        End each flow after this many bytes, if `--duration` does not end it first.
     cc
-        The congestion control of all senders; default: what each machine uses. With `--stack ours` that of this end
-        alone [cubic].
+        The congestion control of all senders; default: each machine's setting. With `--stack ours` it applies only to
+        this end [cubic].
     stack
-        Whose TCP this end is: the machine's own, or lopsided's, which takes ports of this machine from its kernel for
-        a while (root, nft or iptables with NFQUEUE). The other end may be either.
+        The TCP of this end: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel during the
+        measurement (needs root, and nft or iptables with NFQUEUE). The other end may use either.
     profile
-        How lopsided's TCP behaves: linux-6.1, freebsd-7, windows, ...
+        The behaviour of lopsided's TCP: linux-6.1, freebsd-7, windows, ...
     interval
-        How often the senders are looked at.
+        Time between samples of the senders.
     every_write
-        Write 1,460 bytes at a time and look at the sender after each write, as merritt2010's program did, instead of
-        on the interval.
+        Write 1,460 bytes at a time and sample the sender after each write, as merritt2010's program did, instead of
+        at the interval.
     port
         The sink's port.
     bind
-        The address that the sink listens on; `0.0.0.0` for all. Whoever reaches it may use it: it asks for no password.
+        The address that the sink listens on; `0.0.0.0` for all. There is no password: any host that can reach it can
+        use it.
     log
-        The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
+        The file for the samples: .csv or .parquet for one table, .tsv for one file per flow in the columns of
+        merritt2010's program.
     """
     from lopsided.studies import probe as probing
 
@@ -98,9 +100,9 @@ def probe(
         probing.serve(port, bind, note=lambda text: None if quiet else print_line(text), stack=end, cc=cc)
         return
     if host is None:
-        raise UsageError("`probe send` needs the sink's host")
+        raise UsageError("`probe send` needs the sink's host: lopsided probe send HOST")
     if log is not None and log.suffix not in (".tsv", ".csv", ".parquet"):
-        raise UsageError(f"{log.name}: a log is written as .tsv, .csv or .parquet")
+        raise UsageError(f"{log.name}: a log must end in .tsv, .csv or .parquet")
     flows = probing.plan(
         down=down,
         up=up,
@@ -129,19 +131,19 @@ def probe(
 
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
-    """The field procedure of merritt2010 section 6.4 against a real line: prints the buffer to set."""
+    """Measures a real line by the field procedure of merritt2010, section 6.4, and prints the buffer to set."""
     from lopsided.studies import probe as probing
 
-    errors().print("a download alone for 30 s, then an upload beside it for 30 s")
+    errors().print("a download alone for 30 s, then a download and an upload together for 30 s")
     found = probing.field_procedure(host, port=port, up_bps=parse_rate(up) if up else None)
     print_line(f"round trip of the download alone   {found.rtt_ms:.1f} ms")
     print_line(f"largest window of the download     {found.max_cwnd_down_bytes} B")
     print_line(f"largest window of the upload       {found.max_cwnd_up_bytes} B")
     print_line(
-        f"uplink                             {found.up_bps / 1e3:.0f} kbit/s{'' if up else ', as the upload had it'}"
+        f"uplink                             {found.up_bps / 1e3:.0f} kbit/s{'' if up else ' (goodput of the upload)'}"
     )
     if found.buffer_packets < 1:
-        print_line("\nthe windows leave no buffer that keeps the two flows out of phase: set the smallest there is")
+        print_line("\nno buffer keeps the two flows out of phase with these windows: set the smallest possible buffer")
     else:
         packets = f"{found.buffer_packets:.0f} packets of 1500 B"
         print_line(f"\nset the uplink's buffer below {packets} (merritt2010, inequality 6.6)")
@@ -193,7 +195,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _files(path: Path, flows: list[str]) -> list[Path]:
-    """The files that a log of these flows takes: `.tsv` has one for each."""
+    """Returns the files of a log of these flows; `.tsv` has one for each flow."""
     if path.suffix != ".tsv" or len(flows) == 1:
         return [path]
     return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]

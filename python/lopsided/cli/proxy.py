@@ -1,4 +1,4 @@
-"""`lopsided proxy`: downloads of any program as `lopsided fetch` makes them."""
+"""`lopsided proxy`: downloads for any program by the method of `lopsided fetch`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def proxy(
 ) -> None:
     """Run an HTTP proxy on this machine that downloads as `lopsided fetch` does.
 
-    What a program asks for by http comes over several connections that together take the share of one, and goes on to
-    the program in order. TLS passes as it is: nobody can divide what is encrypted for somebody else.
+    The proxy downloads http objects over several connections that together take the share of one, and forwards them to
+    the program in order. It forwards TLS unchanged, because it cannot divide encrypted data into ranges.
 
     For example:
 
@@ -37,21 +37,22 @@ def proxy(
     Parameters
     ----------
     port
-        The proxy's port; 0: a free one.
+        The proxy's port; 0 for a free port.
     bind
-        The address that it listens on. Whoever reaches it may use it: it asks for no password.
+        The address to listen on. There is no password: any host that can reach it can use it.
     streams
-        Connections at once for one object.
+        Number of parallel connections per object.
     mode
-        What is asked for at a time: the share of one connection, as much as the senders send, or over one connection.
+        `fair` takes the share of one connection, `greedy` as much as the servers send, `single` uses one connection.
     window
-        The rule of the window that one connection would have.
+        The congestion control of the shared window.
     clients
-        Requests that are answered at once; more wait. Eight times as many connections of programs are taken.
+        Number of requests served in parallel; more requests wait. The proxy accepts eight times as many connections
+        from programs.
     ahead_mb
-        The most that may wait here of one object, in MB.
+        Largest part of one object that the proxy buffers, in MB.
     stall
-        Give up a connection on which nothing came for so long, and open another.
+        Replace a connection that has received nothing for this long.
     """
     from lopsided.fetching import Options
     from lopsided.fetching.proxy import Limits, serve

@@ -23,8 +23,8 @@ def reflect(
 ) -> int:
     """Echo the probe packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.
 
-    Each packet that senses goes back to its sender, with its size and nothing else; everything else goes on. It works
-    until it is ended. It needs root, and nft or iptables.
+    Returns each sensing packet to its sender, with only its size, and forwards all other packets. Runs until you stop
+    it. Needs root, and nft or iptables.
 
     For example:
 
@@ -34,20 +34,20 @@ def reflect(
     Parameters
     ----------
     interface
-        Only what comes in here, as `ip link` lists it.
+        Only packets that arrive on this interface, as listed by `ip link`.
     senders
-        Only what these addresses send, such as 192.0.2.0/24; may be given several times.
+        Only packets from these addresses, such as 192.0.2.0/24; may be given several times.
     most
-        Packets returned in a second, at most.
+        Largest number of packets to return per second.
     dry_run
-        Say what would be done, and do nothing.
+        Print what would be done, without doing it.
     systemd
-        Print a unit for systemd.
+        Print a systemd unit.
     undo
-        Take away the rule, where a killed process left it.
+        Remove the firewall rule that a killed process left behind.
     """
     if not 1 <= most < 2**32:
-        raise UsageError(f"--most {most}: it is a number of packets from 1 to 2^32 - 1")
+        raise UsageError(f"--most {most}: must be from 1 to 2^32 - 1 packets")
     flags = {"dry-run": dry_run, "systemd": systemd, "undo": undo, "quiet": quiet}
     return _native.reflect(
         [

@@ -37,8 +37,8 @@ def reproduce(
 ) -> int:
     """Re-run a published study.
 
-    Every figure, table and claim, published beside measured. Claims that do not hold are shown as such, with the
-    reason. The exit code is 1 where a claim's outcome is not the one on record.
+    Shows every figure, table and claim, published next to measured. Claims that do not hold are marked, with the
+    reason. The exit code is 1 if the outcome of a claim differs from the recorded one.
 
     For example:
 
@@ -53,33 +53,34 @@ def reproduce(
     Parameters
     ----------
     paper
-        The study, by first author and year, such as merritt2010; `all` for every one, with a page of all.
+        The study, by first author and year, such as merritt2010; `all` for all studies, with an overview page.
     chapter
-        Only this chapter of a long study: its figures and claims.
+        Run only the figures and claims of this chapter of a long study.
     figure
-        Only this figure or table, such as 5.1 or "table 6.2".
+        Run only this figure or table, such as 5.1 or "table 6.2".
     claims
-        Only the claims.
+        Check only the claims.
     out_folder
-        Where the report goes; default: `runs/PAPER`, for all of them `runs/reproduced`.
+        The folder of the report; default: `runs/PAPER`, or `runs/reproduced` for all studies.
     repeat
-        Seeds for each setting; default: the study's own.
+        Number of seeds for each setting; default: the study's own.
     seed
-        The first of them, in place of 1. The verdicts on record are those of the study's own seeds; others are held
-        against none.
+        The first seed; default: 1. Verdicts are compared with the recorded ones only for the default seeds.
     sensitivity
-        Run it again under every other value of what the paper does not give; takes some times as long.
+        Repeat the study with every other value of the settings that the paper does not give; takes several times as
+        long.
     full
-        Run every experiment as long, and as often, as the paper did; takes many times as long. The verdicts on record
-        are those of the shorter runs: others are held against none.
+        Run every experiment as long and as often as the paper did; takes many times as long. Verdicts are not compared
+        with the recorded ones, which come from the shorter runs.
     world
-        `sim`, or `live`: what of the study can be run on real packets, our TCP at both ends or against this kernel's.
+        `sim`, or `live`: run the part of the study that works with real packets, with lopsided's TCP at both ends or
+        against this kernel's.
     """
     from lopsided.views.plot import style
 
     every = paper == "all"
     if every and (chapter is not None or figure is not None or claims or world != "sim"):
-        raise UsageError("all studies are re-run whole: name one for a chapter, a figure, its claims or a world")
+        raise UsageError("`all` re-runs whole studies: name one study to choose a chapter, figure, claims or world")
     found: list[dict[str, Any]] = []
 
     def keep(reproduction: Reproduction, page: Path) -> None:
@@ -88,7 +89,7 @@ def reproduce(
 
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     console = silent() if quiet else out()
-    # What is printed beside a bar would stand behind it.
+    # Print after the progress bar ends: text printed during it would be hidden behind the bar.
     with (
         console.capture() as said,
         on(dask),

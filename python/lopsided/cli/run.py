@@ -41,8 +41,8 @@ Pcap = Annotated[
         consume_multiple=(0, 3),
         negative=(),
         show_default=False,
-        help="Write pcapng captures into the run folder: at `hosts`, on `links`; both if nothing follows. `merged`: "
-        "those of all hosts in one file as well, in order of time.",
+        help="Write pcapng captures to the run folder: at `hosts`, on `links`, or both if no place is given. "
+        "`merged` also writes the captures of all hosts to one file, in order of time.",
     ),
 ]
 
@@ -52,7 +52,7 @@ def run(
     /,
     *,
     seed: Seed = None,
-    repeat: Annotated[int, Parameter(help="Run with this many seeds and show means with their 95 % intervals.")] = 1,
+    repeat: Annotated[int, Parameter(help="Run with this many seeds and show means with 95 % intervals.")] = 1,
     start_jitter: StartJitter = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
@@ -65,7 +65,7 @@ def run(
     pcap: Pcap = None,
     fairness: Annotated[
         bool,
-        Parameter(negative=(), show_default=False, help="Show who took what from whom; as [fairness] in the file."),
+        Parameter(negative=(), show_default=False, help="Report fairness between flows; as [fairness] in the file."),
     ] = False,
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",
@@ -76,21 +76,21 @@ def run(
             name="--ours",
             negative=(),
             show_default=False,
-            help="A host that with `--world live` has the simulator's TCP, while the others have the kernel's; may be "
+            help="With `--world live`: a host that runs the simulator's TCP; the other hosts run the kernel's. May be "
             "given several times.",
         ),
     ] = (),
     workers: Workers = None,
     cores: Annotated[
-        int, Parameter(help="At most so many cores for one run, where that pays; the result is the same.")
+        int, Parameter(help="Largest number of cores for one run; used if that is faster. The result is the same.")
     ] = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario and report on it.
 
-    The run folder holds the scenario as it ran, the tables as Parquet, and report.html; by default it is made under
-    `runs/`.
+    The run folder holds the scenario with its settings, the tables as Parquet, and report.html; by default it is
+    created under `runs/`.
 
     For example:
 
@@ -120,7 +120,7 @@ def run(
     starts = varied([scenario if seed is None else scenario.with_(**{"scenario.seed": seed})], repeat, start_jitter)
     (scenario,) = starts.scenarios
     folder = out_folder or dated(scenario.name)
-    # Before the work, so that an impossible folder costs nothing.
+    # Open the folder before the run, so that an invalid folder fails at once.
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
@@ -129,7 +129,7 @@ def run(
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
-        # The tables take polars, which loads slowly: the answer comes first.
+        # Print the result before writing tables: polars loads slowly.
         if not (as_json or quiet):
             with answering():
                 if starts.said:
@@ -155,8 +155,8 @@ def _runs(
     pcap: dict[str, Any],
     cores: int,
 ) -> list[Run]:
-    """The run of the first seed, which alone is captured and on several cores, and those of the seeds that follow, side
-    by side."""
+    """Returns the run of the first seed, which may be captured and use several cores, and those of the following seeds,
+    which run in parallel without captures."""
     first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]
@@ -167,7 +167,7 @@ def _runs(
 
 
 def _rows(runs: list[Run], table: Literal["flows", "links"] = "flows") -> Table:
-    """The flows or links of all runs, one below the other."""
+    """Returns the flows or links of all runs as one table."""
     import polars as pl
 
     frames = [

@@ -45,9 +45,9 @@ def search(
 ) -> int:
     """Search for the settings that maximise or minimise metrics, under constraints.
 
-    Optuna proposes the settings (`pip install 'lopsided[search]'`). The folder holds every trial as a table, the best
-    as scenario files that run, figures and report.html; by default it is made under `runs/`. After Ctrl-C what is done
-    is there, and the same command with the same --out goes on; so does one with more --trials.
+    Optuna proposes the settings (`pip install 'lopsided[search]'`). The folder holds a table of all trials, scenario
+    files of the best settings, figures and report.html; by default it is created under `runs/`. Ctrl-C keeps the
+    finished trials. To continue, repeat the command with the same --out, if you like with more --trials.
 
     For example:
 
@@ -65,28 +65,30 @@ def search(
     file
         The scenario file.
     over
-        A key and what it may be: `key=5..100 packets` (all between), `key=5..100:5 packets`, `key=1..1000:log ms`,
-        `key=a|b|c`; may be given several times. A key that a chosen kind does not have is left out with it.
+        A key and its values: `key=5..100 packets` (every value in between), `key=5..100:5 packets`,
+        `key=1..1000:log ms`, `key=a|b|c`; may be given several times. A key is ignored in trials whose chosen kind does
+        not have it.
     maximise
-        A metric to raise: `goodput`, `rtt`, `rtt95`, `loss`, `retransmits`, `completion`, `jain`, `performance`, or a
-        column of `flows` or `links`; of a flow (`goodput.download`), a direction (`rtt.down`) or a link
-        (`sojourn_p95_ms.link.up`). May be given several times: the answer is then the Pareto front.
+        A metric to maximise: `goodput`, `rtt`, `rtt95`, `loss`, `retransmits`, `completion`, `jain`, `performance`, or
+        a column of `flows` or `links`; for a flow (`goodput.download`), a direction (`rtt.down`) or a link
+        (`sojourn_p95_ms.link.up`). May be given several times: the result is then the Pareto front.
     minimise
-        A metric to lower.
+        A metric to minimise.
     subject_to
-        What must hold, as `loss.upload < 2 %`, for the mean over the seeds; may be given several times.
+        A constraint such as `loss.upload < 2 %` on the mean over the seeds; may be given several times.
     trials
-        Settings to try. Fewer, where that is every combination.
+        Number of settings to try; fewer if there are fewer combinations.
     repeat
-        Seeds for each.
+        Number of seeds for each setting.
     seed
-        Seed of the first run and of what is proposed; default: the scenario's.
+        Seed of the first run and of the proposals; default: the scenario's.
     batch
-        Settings that are proposed before any of them is run: more keep more workers busy, fewer learn more from each.
+        Number of settings proposed at a time. A large batch keeps more workers busy; a small batch lets each proposal
+        use more results.
     """
     ranges = dict(_over(each) for each in over)
     if len(ranges) < len(over):
-        raise UsageError("a key is searched over twice: write all its values in one --over")
+        raise UsageError("--over names a key twice: write all its values in one --over")
     scenario = load(file, settings, own)
     if seed is not None:
         scenario = scenario.with_(**{"scenario.seed": seed})
@@ -104,7 +106,7 @@ def search(
     folder = answer.folder(f"search-{scenario.name}")
     with log.kept(folder, searcher, overwrite=answer.overwrite) as kept:
         if kept.runs and not (quiet or as_json):
-            print_note(f"{kept.runs} runs are in {folder} already; it goes on from there")
+            print_note(f"continuing from {kept.runs} runs in {folder}")
         try:
             with on(dask, workers), progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
                 found = searcher.run(show)
@@ -113,7 +115,7 @@ def search(
             if found.baseline.runs:
                 _write(found, searcher, folder, replace=kept.replace, report=answer.report)
                 print_note(
-                    f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on"
+                    f"{len(found.tried)} of {trials} trials are in {folder}; continue with the same command and --out"
                 )
             raise
         if not (as_json or quiet):

@@ -26,10 +26,10 @@ def shape(
     undo: Flag = False,
     quiet: Quiet = False,
 ) -> int:
-    """Put a queue on the way out of a network interface of this machine.
+    """Put a queue discipline on the outgoing traffic of a network interface.
 
-    The kernel hands over what it would send (NFQUEUE) and gets it back when its turn has come. It works until it is
-    ended; where it is killed, traffic flows past it. It needs root, and nft or iptables.
+    The kernel passes outgoing packets through NFQUEUE to lopsided, which returns each when it is due. Runs until you
+    stop it; if it is killed, traffic bypasses it. Needs root, and nft or iptables.
 
     For example:
 
@@ -40,25 +40,25 @@ def shape(
     Parameters
     ----------
     interface
-        Its name, as `ip link` lists it.
+        The interface's name, as listed by `ip link`.
     up
-        The rate of the line behind it, a little below what it really has, such as 9500k.
+        A rate slightly below that of the line, such as 9500k, so that the queue builds here.
     queue
         A discipline such as cake, a limit such as "100 packets", or a table as in a scenario.
     ack_filter
-        ACKs that later ones replace do not go out.
+        Drop queued ACKs that a later ACK makes redundant.
     acks_first
-        ACKs go before everything else.
+        Send ACKs before all other packets.
     framing
-        How the line counts octets, such as ethernet or pppoe-llcsnap.
+        The framing overhead of the line, such as ethernet or pppoe-llcsnap.
     seed
-        Seed of what the discipline draws at random.
+        Seed of the discipline's random numbers.
     dry_run
-        Say what would be done, and do nothing.
+        Print what would be done, without doing it.
     systemd
-        Print a unit for systemd.
+        Print a systemd unit.
     undo
-        Take away the rule, where a killed process left it.
+        Remove the firewall rule that a killed process left behind.
     """
     checked_seed(seed)
     values = {"up": up, "queue": queue, "framing": framing, "seed": seed}

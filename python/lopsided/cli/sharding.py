@@ -18,8 +18,8 @@ Shard = Annotated[
     Parameter(
         name="--shard",
         show_default=False,
-        help="Make only one shard of the runs, such as 3/64, into the folder `--out`; `lopsided merge` puts the shards "
-        "together. auto/64 takes the number from SLURM or Kubernetes; 64 alone prints the job for them.",
+        help="Make only one shard of the runs, such as 3/64, in the folder `--out`; `lopsided merge` puts the shards "
+        "together. auto/64 takes the number from SLURM or Kubernetes; 64 prints the job for all shards.",
     ),
 ]
 
@@ -29,7 +29,7 @@ def carry_out(text: str, folder: Path | None, study: Callable[[], object], *, as
     if folder is None:
         raise UsageError("--shard needs --out FOLDER, which all shards share")
     if folder.suffix in (".parquet", ".csv", ".tex"):
-        raise UsageError(f"{folder.name}: with --shard a folder is written, and `lopsided merge` writes the table")
+        raise UsageError(f"{folder.name}: with --shard, --out is a folder; `lopsided merge` writes the table")
     command = _without(given, ("--shard", "--out"), ("--json", "--quiet"))
     shard = shards.parse(text)
     if isinstance(shard, int):
@@ -46,19 +46,19 @@ def carry_out(text: str, folder: Path | None, study: Callable[[], object], *, as
         elif not quiet:
             before = f", {done.found:,} before" if done.found else ""
             print_line(f"shard {shard.number} of {shard.count}: {done.made:,} of {done.runs:,} runs{before} in {path}")
-            print_line(f"When all shards are there: lopsided merge {shlex.quote(str(folder))}")
+            print_line(f"When all shards are done: lopsided merge {shlex.quote(str(folder))}")
         return
     raise AssertionError("a study that can be divided makes its runs by run_jobs(..., divided=True)")
 
 
 def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:
-    """The command line for SLURM that makes these shards."""
+    """Returns the SLURM command line that makes these shards."""
     one = shlex.join(["lopsided", *command, "--shard", f"auto/{count}", "--out", str(folder)])
     return f"sbatch --array={shards.array_of(numbers)} --wrap={shlex.quote(one)}"
 
 
 def _without(arguments: Sequence[str], options: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """A command line without some options and their values, and without some flags."""
+    """Returns the command line without these options, their values and these flags."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

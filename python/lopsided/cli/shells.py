@@ -1,7 +1,7 @@
-"""Completion in bash, zsh and fish: scripts that ask `lopsided --complete` what may come next, and their installation.
+"""Completion in bash, zsh and fish: scripts that call `lopsided --complete`, and their installation.
 
-The scripts know nothing of commands, so that they stay right when lopsided changes. They are written to the user's
-data folder (fish: where it looks for them); bash and zsh load them by a line at the end of `~/.bashrc` or `~/.zshrc`.
+The scripts contain no commands, so they stay correct when lopsided changes. They are written to the user's data folder
+(for fish: to its completion folder). A line at the end of `~/.bashrc` or `~/.zshrc` loads them in bash and zsh.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _lopsided() {
   COMPREPLY=()
   while IFS= read -r found; do
     COMPREPLY+=("$found")
-    # There is more to come behind these.
+    # No space after a word that can be continued.
     case $found in *[./=]) compopt -o nospace ;; esac
   done < <("${1/#\\~/$HOME}" --complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
 }
@@ -38,7 +38,7 @@ _lopsided() {
   local -a whole whole_texts begun begun_texts
   for found in "${(@f)$(${~words[1]} --complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
     [[ -n $found ]] || continue
-    # There is more to come behind these.
+    # No space after a word that can be continued.
     if [[ ${found%%$'\\t'*} == *[./=] ]]; then
       begun+=("${found%%$'\\t'*}")
       begun_texts+=("${found/$'\\t'/  }")
@@ -65,10 +65,10 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def answer(app: App, arguments: Sequence[str]) -> None:
-    """Prints what a script asked for: a line for each word, in zsh and fish with a tab and what it is.
+    """Prints the candidates, one per line; for zsh and fish with a tab and a description.
 
-    The name of the shell comes first. In bash the characters at which readline breaks words follow and the line up to
-    the cursor; else the words, the last one being written.
+    The first argument is the shell's name. For bash, readline's word breaks and the line up to the cursor follow; for
+    the other shells the words, with the word under the cursor last.
     """
     shell, *line = arguments
     if shell == "bash":
@@ -79,14 +79,14 @@ def answer(app: App, arguments: Sequence[str]) -> None:
 
 
 def _short(text: str) -> str:
-    """Its first sentence, in one line."""
+    """Returns the first sentence of the text, in one line."""
     return " ".join(text.split()).split(". ")[0].rstrip(".")
 
 
 def for_bash(app: App, breaks: str, line: str) -> list[str]:
-    """What readline shall put in place of what follows the last break in the line, or the quote that is still open.
+    """Returns the replacements for the text after the last word break of readline, or after an open quote.
 
-    `breaks` are the characters that end a word of readline, a part of the shell's word.
+    `breaks` are readline's word breaks. A word of the shell may contain several words of readline.
     """
     words, quote, start = _split(line, breaks)
     # The first word is the program.
@@ -95,8 +95,8 @@ def for_bash(app: App, breaks: str, line: str) -> list[str]:
 
 
 def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
-    """The words of the line without their quotes, the quote that is open at its end, and how much of the last word
-    readline leaves as it is."""
+    """Returns the words of the line without quotes, the quote that is open at its end, and the length of the part of
+    the last word that readline keeps."""
     words = [""]
     quote, kept, within = "", 0, False
     letters = iter(line)
@@ -104,7 +104,7 @@ def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
         if quote:
             if letter == quote:
                 quote = ""
-                # Readline takes a closed quote for a break.
+                # Readline treats a closed quote as a word break.
                 kept = len(words[-1])
             elif letter == "\\" and quote == '"':
                 words[-1] += next(letters, "")
@@ -126,7 +126,7 @@ def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
 
 
 def _quoted(text: str, quote: str) -> str:
-    """As the shell is to read it, where this quote is open."""
+    """Escapes the text for the shell, inside this open quote."""
     special = {"": " \t\\'\"$`&|;<>()*?[]#!{}", '"': '\\"$`', "'": ""}[quote]
     return "".join(f"\\{letter}" if letter in special else letter for letter in text)
 
@@ -135,19 +135,22 @@ def _quoted(text: str, quote: str) -> str:
 
 
 def install(shell: str | None = None) -> list[str]:
-    """Writes the script of this shell, by default the one that runs this, and has it loaded; what there is to say."""
+    """Writes the completion script of this shell (default: the parent shell) and makes new shells load it.
+
+    Returns the lines to print.
+    """
     shell = shell or _running()
     if shell not in SCRIPTS:
-        raise UsageError(f"no completion for {shell!r}: there are {', '.join(SCRIPTS)}")
+        raise UsageError(f"no completion for {shell!r}: choose one of {', '.join(SCRIPTS)}")
     script = _place(shell)
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(SCRIPTS[shell], encoding="utf-8")
     if shell == "fish":
         return [f"completion in fish: {script}, which new shells load"]
     start = Path.home() / f".{shell}rc"
-    told = f"completion in {shell}: {script}, which new shells load by a line at the end of {start}"
+    told = f"completion in {shell}: {script}, which new shells load because of a line at the end of {start}"
     _append(start, f'[ ! -f "{script}" ] || . "{script}"  # completion of lopsided\n')
-    return [told, f"in this one: . {script}"]
+    return [told, f"in this shell, run: . {script}"]
 
 
 def _place(shell: str) -> Path:
@@ -162,7 +165,7 @@ def _folder(variable: str, usual: str) -> Path:
 
 
 def _append(start: Path, line: str) -> None:
-    """What is in the file stays as it is; the line goes there once."""
+    """Appends the line to the file unless the file already contains it."""
     text = start.read_text(encoding="utf-8", errors="replace") if start.exists() else ""
     if line not in text:
         with start.open("a", encoding="utf-8") as file:
@@ -170,7 +173,7 @@ def _append(start: Path, line: str) -> None:
 
 
 def _running() -> str:
-    """The shell that started this, or the user's."""
+    """Returns the shell that started this process, or else the user's login shell."""
     try:
         parent = Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip().lstrip("-")
     except OSError:
@@ -180,4 +183,4 @@ def _running() -> str:
     named = Path(os.environ.get("SHELL", "")).name
     if named in SCRIPTS:
         return named
-    raise UsageError("which shell? Write lopsided --install-completion bash, zsh or fish")
+        raise UsageError("unknown shell: name it, as in lopsided --install-completion bash (or zsh, fish)")

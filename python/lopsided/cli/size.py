@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 USUAL = SizeOptions()
 USUAL_RTT = "30ms"
-"""To servers in the region, over an access line."""
+"""A typical round trip over an access line to servers in the region."""
 
 
 def size(
@@ -46,10 +46,10 @@ def size(
 ) -> None:
     """Find the uplink buffer or the queue discipline for a line, and how to set it.
 
-    For the buffer two answers side by side: Merritt's model (2010, inequality 6.6, its inputs obtained by the field
-    procedure of his section 6.4 in the simulator), and a sweep that measures how much a download and an upload get out
-    of the line together. Then queue disciplines, set for the line, under a household's traffic: what each buys in
-    goodput, latency under load and page time.
+    Gives two answers for the buffer: Merritt's model (2010, inequality 6.6, with inputs from the field procedure of
+    section 6.4 in the simulator), and a sweep that measures how much of the line a download and an upload use together.
+    Then compares queue disciplines, configured for the line, under a household's traffic: goodput, latency under load
+    and page load time.
 
     For example:
 
@@ -71,14 +71,14 @@ def size(
         Round-trip time of the path without queueing, such as 20ms: the least that `ping` shows on the idle line.
         Default: 30ms, or the preset's.
     measure
-        Carry the field procedure out on the real line to this host, where `lopsided probe sink` runs; takes a minute.
+        Measure the real line to this host by the field procedure; takes 1 minute. The host runs `lopsided probe sink`.
     sizes
         Uplink buffers to try, in packets: `5..50:5` or `5,10,20`; default: chosen for the line.
     queues
         Disciplines to compare: unmanaged (1000 packets), fifo (with the buffer found), codel, fq_codel, pie, fq_pie,
-        cake; "" leaves that out.
+        cake; "" for no comparison.
     plot
-        Write the curve to this picture (.png, .svg or .pdf); default: a new one under `runs/`.
+        Draw the curve to this file (.png, .svg or .pdf); default: a new file under `runs/`.
     """
     from lopsided.studies import sizing as sizings
 
@@ -88,13 +88,13 @@ def size(
         return
     if options.preset is None and (down is None or up is None):
         raise UsageError(
-            "write --down and --up of the line, --preset NAME, or --measure HOST to find them on a real one"
+            "describe the line by --down and --up or by --preset NAME, or measure a real line with --measure HOST"
         )
     if options.preset is None and rtt is None:
         rtt = USUAL_RTT
         print_note(
-            f"a round trip of {USUAL_RTT} is assumed; `ping -c 20 SERVER` on the idle line, to a server that you use, "
-            "shows yours (min): give it as --rtt"
+            f"assuming a round trip of {USUAL_RTT}; to measure yours, run `ping -c 20 SERVER` on the idle line to a "
+            "server that you use, and pass the minimum as --rtt"
         )
     for key, rate in (("--down", down), ("--up", up)):
         if rate is not None:
@@ -134,14 +134,14 @@ def size(
 
 
 def _say_plan(plan: Plan) -> None:
-    """What will be done and about how long it takes, where that is worth a line."""
+    """Prints the planned runs and their estimated time, unless that is below 2 s."""
     cores = os.cpu_count() or 1
     if not plan.whole or plan.seconds(cores) > 2:
         print_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")
 
 
 def _sizes(text: str) -> list[int]:
-    """`5..50:5`, `5..9` or `5,10,20`."""
+    """Parses `5..50:5`, `5..9` or `5,10,20`."""
     try:
         if ".." not in text:
             return [int(part) for part in text.split(",")]

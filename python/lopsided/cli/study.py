@@ -1,4 +1,4 @@
-"""The steps that all commands with a study take: run it, print it, save it."""
+"""The steps that are common to all commands with a study: run it, print it, save it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def carry_out(
     run
         Runs the study, given the function to report progress to.
     name
-        Of the folder, if the user names none.
+        Name of the folder, if the user names none.
     what
         The text of the progress bar.
     """
@@ -59,7 +59,7 @@ def _headline(block: Headline) -> None:
 
 
 def show(found: Study, *, width: int | None = None) -> None:
-    """Prints the title, the sentences and the blocks of a study. `width`: of tables if stdout is no terminal."""
+    """Prints the title, the sentences and the blocks of a study. `width` is that of tables if stdout is no terminal."""
     if found.details:
         heading(found.title, found.details)
     for said in paragraphs(found.conclusions()):

@@ -39,9 +39,9 @@ def suite(
 ) -> int:
     """Run a standard suite by name, such as the cases of RFC 9743, and judge each case.
 
-    A row for each number: what the source's section expects, what was measured, and whether it passes. A threshold is
-    the source's or ours, and the table says which. The exit code is 1 if a case fails. The folder holds the table as
-    CSV and Parquet and report.html; by default it is made under `runs/`.
+    The table has a row for each number: the expectation of the source's section, the measured value, and whether it
+    passes. It marks whether a threshold is the source's or lopsided's. The exit code is 1 if a case fails. The folder
+    holds the table as CSV and Parquet and report.html; by default it is created under `runs/`.
 
     For example:
 
@@ -57,22 +57,22 @@ def suite(
     name
         The suite, or a folder with a `suite.toml`.
     cc
-        Congestion control of the flows under test; default: that of the suite.
+        Congestion control of the flows under test; default: the suite's.
     queue
-        Queue discipline before the bottleneck, a name or a table; default: that of the suite, or of its scenarios.
+        Queue discipline at the bottleneck, a name or a table; default: that of the suite or of its scenarios.
     transport
-        What carries the flows under test.
+        Transport protocol of the flows under test.
     case
-        Only the cases with this key or below it (`8.2`); may be given several times.
+        Run only the cases with this key or below it (`8.2`); may be given several times.
     reverse
-        Run the cases on lines with a narrow way back: 10:1, 25:1 and 50:1, idle and loaded, with all ACKs, thinned
+        Run the cases on lines with a slow reverse path: 10:1, 25:1 and 50:1, idle and loaded, with all ACKs, thinned
         ACKs and an ACK filter.
     line
         With --reverse, only the lines whose names contain these words, such as "25:1", "loaded" or "plain" (all ACKs).
     list_suites
-        List the suites that there are.
+        List the available suites.
     repeat
-        Seeds of each case, of which the median counts.
+        Number of seeds for each case; the median is judged.
     """
     from lopsided.studies.suite import study
 
@@ -82,7 +82,7 @@ def suite(
     if name is None:
         raise UsageError(f"name a suite: {', '.join(cases.names())}, or a folder with a suite.toml")
     if line is not None and not reverse:
-        raise UsageError("--line chooses among the lines of --reverse: give both")
+        raise UsageError("--line chooses among the lines of --reverse: add --reverse")
     spec = cases.load(name)
     controllers = own.load()
     found = carry_out(

@@ -69,7 +69,7 @@ def sweep(
 ) -> None:
     """Run a scenario for every combination of settings.
 
-    It runs on all cores and makes one tidy table. The axes are those of the file's `[sweep]`, or those given here;
+    Runs on all cores and writes one tidy table. The axes are those of the file's `[sweep]`, or those given by `--set`;
     a `--set` with a single value only changes the scenario.
 
     For example:
@@ -90,18 +90,18 @@ def sweep(
     axes
         A setting and its values: `key=5..50:5 packets` or `key=a,b,c`; may be given several times.
     repeat
-        Seeds for each combination; default: the file's `[sweep]`, or 1.
+        Number of seeds for each combination; default: that of the file's `[sweep]`, or 1.
     out_file
-        The table to write: .parquet, .csv or .tex; default: a Parquet file under `runs/`. With --dask a folder of
-        Parquet files, in which an interrupted sweep goes on.
+        The table to write: .parquet, .csv or .tex; default: a Parquet file under `runs/`. With --dask: a folder of
+        Parquet files, in which an interrupted sweep continues.
     plot
-        The picture to write; default: next to the table. Drawn for one or two axes: of two, a line with its 95 %
-        band for each value of the other.
+        The figure to write; default: next to the table. It is drawn for one or two axes; with two, it has a line with a
+        95 % band for each value of the second axis.
     metric
-        What it is judged by, in words, table and picture: goodput, delay, delay95, loss, retransmits, completion,
+        The metric of the text, the table and the figure: goodput, delay, delay95, loss, retransmits, completion,
         jain, performance, or a numeric column.
     cdf
-        Draw its distribution over the seeds instead, for any number of axes.
+        Draw the metric's distribution over the seeds instead, for any number of axes.
     heat_map
         Draw two axes as a heat map instead of lines.
     """
@@ -155,8 +155,8 @@ def sweep(
         measured_by(table, metric)
     except UsageError as error:
         _write(table, table_path)
-        raise UsageError(f"{error}; its table is {link(table_path)}") from None
-    # polars and matplotlib, which writing and drawing take, load slowly: the answer comes first.
+        raise UsageError(f"{error}; the sweep's table is in {link(table_path)}") from None
+    # Print the result before writing and drawing: polars and matplotlib load slowly.
     if not (as_json or quiet):
         with answering():
             show(table)
@@ -198,14 +198,14 @@ def _on_cluster(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Runs it on Dask and says what it left."""
+    """Runs the sweep on Dask and prints the paths of the results."""
     from lopsided.studies import cluster
 
     address, workers, world = where
     if world != "sim":
-        raise UsageError(f"runs of the world {world} are made on this machine, without --dask")
+        raise UsageError(f"--world {world} runs on this machine only: omit --dask")
     if out_folder is not None and out_folder.suffix in (".parquet", ".csv", ".tex"):
-        raise UsageError(f"{out_folder.name}: with --dask a sweep is a folder of Parquet files")
+        raise UsageError(f"{out_folder.name}: with --dask, --out is a folder of Parquet files")
     folder = out_folder or dated(f"{scenario.name}-sweep")
     with (
         cluster.connect(address, workers) as client,
@@ -220,7 +220,7 @@ def _on_cluster(
     elif not quiet:
         if found.start_jitter_s:
             print_prose(Starts([scenario], found.start_jitter_s).said + "\n")
-        there = f", {found.found:,} of them before" if found.found else ""
+        there = f", {found.found:,} of them made earlier" if found.found else ""
         print_line(f"{found.runs:,} runs{there}; {found.failed:,} failed")
         if found.failed:
             print_path("failed", folder / cluster.FAILED)
@@ -230,5 +230,5 @@ def _on_cluster(
 def _target(given: Path | None, name: str) -> Path:
     path = given or dated(f"{name}-sweep", ".parquet")
     if path.suffix not in (".parquet", ".csv", ".tex"):
-        raise UsageError(f"{path.name}: a sweep is written as .parquet, .csv or .tex")
+        raise UsageError(f"{path.name}: the table of a sweep must end in .parquet, .csv or .tex")
     return path

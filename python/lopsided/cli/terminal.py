@@ -1,4 +1,4 @@
-"""What commands print with: results to stdout, everything else (progress, errors, hints) to stderr."""
+"""Printing of all commands: results to stdout, everything else (progress, errors, hints) to stderr."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 _PLAIN_WIDTH = 132
-"""Width where stdout is no terminal: wide enough that tables are not folded."""
+"""Width of tables if stdout is no terminal: wide enough that they are not folded."""
 PROSE_WIDTH = 80
-"""That of paragraphs there."""
+"""Width of paragraphs if stdout is no terminal."""
 
 
 _DANGEROUS = {
     code: "\ufffd"
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-"""Characters that change what a terminal does or in which direction it writes; neither a line's end nor a tab."""
+"""Characters that control a terminal or change its writing direction, except line feed and tab."""
 
 
 given: list[str] = []
-"""The command line under way."""
+"""The arguments of the current command line."""
 
 
 def clean(text: str) -> str:
-    """The text without characters that a terminal would obey: names of files, answers of servers and other people's
-    tables may hold them."""
+    """Replaces control characters, which file names, servers' answers and foreign tables may contain."""
     return text.translate(_DANGEROUS)
 
 
 @cache
 def _console_class() -> type[Console]:
-    """A console that prints no control characters of what it is given; its own styles stay."""
+    """Returns a console class that removes control characters from printed text but keeps rich's own styles."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -50,7 +49,7 @@ def _console_class() -> type[Console]:
                 yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
         def on_broken_pipe(self) -> None:
-            # The reader went away (`| head`), which is no failure: `cli.invoke` ends the command.
+            # The reader closed the pipe (`| head`), which is no failure: `cli.invoke` ends the command.
             raise BrokenPipeError
 
     return Clean
@@ -59,7 +58,7 @@ def _console_class() -> type[Console]:
 @cache
 def out() -> Console:
     """Standard output."""
-    # A process may be started without one.
+    # A process may be started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     return _console_class()(highlight=False, markup=False, width=None if terminal else _PLAIN_WIDTH)
 
@@ -76,21 +75,21 @@ def helping() -> Console:
 
 
 def silent() -> Console:
-    """A console that shows nothing: failures are told on that of `errors`."""
+    """Returns a console that prints nothing. Failures go to the console of `errors`."""
     from rich.console import Console
 
     return Console(stderr=True, quiet=True)
 
 
 def stop_printing() -> None:
-    """Discards what is printed from now on: the reader of standard output went away (`| head`)."""
+    """Discards all later output, after the reader of standard output closed the pipe (`| head`)."""
     # The interpreter flushes standard output once more when it exits, and would report the closed pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def answering() -> Generator[None]:
-    """Prints an answer before its files are written: they are written also if the reader goes away meanwhile."""
+    """Flushes the printed result. A closed pipe does not raise, so that the files are written afterwards anyway."""
     try:
         yield
         out().file.flush()
@@ -102,7 +101,7 @@ def answering() -> Generator[None]:
 
 
 def print_line(text: str, style: str = "") -> None:
-    """A line of result, as it is; without a style it takes no library of styles."""
+    """Prints a line of the result without wrapping; without a style it does not load rich."""
     if style:
         out().print(text, style=style, soft_wrap=True)
     else:
@@ -110,38 +109,38 @@ def print_line(text: str, style: str = "") -> None:
 
 
 def print_prose(text: str) -> None:
-    """A paragraph, wrapped between words."""
+    """Prints a paragraph, wrapped between words."""
     console = out()
     console.print(text, width=None if console.is_terminal else PROSE_WIDTH)
 
 
 def heading(title: str, details: str) -> None:
-    """What the result is of, and how it came about."""
+    """Prints the title of a result and the conditions under which it was obtained."""
     out().print(title, style="bold", soft_wrap=True)
     out().print(details, style="dim")
 
 
 def print_path(what: str, path: Path) -> None:
-    """Where something was written."""
+    """Prints the path of a written file or folder, after a label."""
     out().print(f"{what}  ", style="dim", end="")
     out().print(link(path), soft_wrap=True)
 
 
 def print_error(text: str, *, prefix: bool = True) -> None:
-    """A failure, to stderr, as it is."""
+    """Prints a failure to stderr without wrapping."""
     if prefix:
         errors().print("error: ", style="bold red", end="")
     errors().print(text, soft_wrap=True)
 
 
 def print_note(text: str) -> None:
-    """Something to think about, to stderr."""
+    """Prints a note to stderr."""
     errors().print("note: ", style="bold yellow", end="")
     errors().print(text, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """A machine-readable result; numbers that JSON has no word for become null."""
+    """Prints the value as JSON; infinities and NaN become null."""
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
@@ -158,7 +157,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], object] | None, None, None]:
-    """A progress bar on stderr while the block runs; gives the function to report to, or None where no bar is shown."""
+    """Shows a progress bar on stderr while the block runs. Yields the function that takes the share done (0 to 1), or
+    None if no bar is shown."""
     if quiet or not errors().is_terminal:
         yield None
         return
@@ -168,7 +168,8 @@ def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], o
 
 @contextmanager
 def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], object], None, None]:
-    """A progress bar for work in stages: the function it gives takes what is being done and the share done."""
+    """Shows a progress bar for work in stages. Yields a function that takes the stage's name and the share done (0 to
+    1)."""
     if quiet or not errors().is_terminal:
         yield lambda _what, _share: None
         return
@@ -181,9 +182,9 @@ def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], 
 
 
 def link(path: Path) -> str:
-    """A path as people type it: relative where it is below here."""
+    """Returns the path relative to the current folder if it is below that, else unchanged."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):
-        # Not below here, or here was removed meanwhile.
+        # Not below the current folder, or the current folder was removed.
         return str(path)

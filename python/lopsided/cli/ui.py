@@ -13,7 +13,7 @@ from lopsided.views import served
 def ui(folder: Path = Path("runs"), /, *, port: int = 0, open_browser: bool = True) -> None:
     """Open the laboratory in a browser, with your runs and sweeps to browse.
 
-    The page is served on this machine alone (127.0.0.1), until you press Ctrl-C.
+    The page is served only on this machine (127.0.0.1), until you press Ctrl-C.
 
     For example:
 
@@ -23,16 +23,16 @@ def ui(folder: Path = Path("runs"), /, *, port: int = 0, open_browser: bool = Tr
     Parameters
     ----------
     folder
-        Where run folders are; folders in it are searched too.
+        The folder with run folders; its subfolders are searched too.
     port
-        The port to serve at; default: a free one.
+        The port of the server; default: a free port.
     open_browser
         Open the page in your browser.
     """
     if not 0 <= port < 65536:
-        raise UsageError(f"{port} is not a port: it must lie between 0 and 65535")
+        raise UsageError(f"--port {port}: must be from 0 to 65535")
     with served.serving(folder, port) as server:
-        print_line(f"{server.address}  (Ctrl-C ends it)")
+        print_line(f"{server.address}  (Ctrl-C stops the server)")
         if open_browser:
             webbrowser.open(server.address)
         server.wait()

@@ -1,1 +1,1 @@
-"""What is learned from several runs: sweeps, buffer sizes, fairness, one world beside another, a probed path."""
+"""Studies of several runs: sweeps, buffer sizes, fairness, comparisons of worlds, and probes of a real line."""

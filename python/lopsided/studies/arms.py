@@ -1,4 +1,4 @@
-"""What is compared: scenarios in worlds by names of their own, and how each is run in its turn."""
+"""The arms of a comparison: named pairs of scenario and world, and how they are run one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things compared: a scenario in a world, and what to call it."""
+    """One arm of a comparison: a scenario in a world, with a name."""
 
     name: str
     scenario: Scenario
@@ -27,30 +27,30 @@ class Arm:
 
 
 def in_worlds(scenario: Scenario, worlds: Sequence[str]) -> list[Arm]:
-    """The same scenario in each world."""
+    """Returns an arm for the scenario in each world."""
     return [Arm(world, scenario, world) for world in worlds]
 
 
 def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
-    """Which kernel to ask a world for: of several worlds only the kernel world is asked."""
+    """Returns the kernel option for a world: if the kernel world is among the worlds, only that one gets it."""
     return kernel if world == "kernel" or "kernel" not in worlds else None
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuses what is nothing to compare."""
+    """Raises UsageError unless there are at least two different names."""
     if len(names) < 2 or len(set(names)) != len(names):
         raise UsageError("a comparison needs at least two different worlds")
 
 
 def check_worlds(arms: Sequence[Arm], kernel: str | None) -> None:
-    """Refuses before the first run what a later one would, such as a world whose kernel is not here."""
+    """Checks all worlds before the first run, for example that the kernel world has a kernel. Raises UsageError."""
     worlds = [arm.world for arm in arms]
     for arm in arms:
         world_of(arm.world).check(arm.scenario, RunOptions(kernel=kernel_in(arm.world, worlds, kernel)))
 
 
 def run_each(arms: Sequence[Arm], run: Callable[[Arm, Progress | None], T], progress: Progress | None) -> dict[str, T]:
-    """What `run` gives for each arm, by its name, one after the other."""
+    """Calls `run` for the arms one after the other. Returns the results by the arms' names."""
     check_names([arm.name for arm in arms])
     parts = (part_of(progress, number / len(arms), 1 / len(arms)) for number in range(len(arms)))
     return {arm.name: run(arm, part) for arm, part in zip(arms, parts, strict=True)}

@@ -1,12 +1,16 @@
-"""Many runs past one machine, on Dask: `pip install 'lopsided[dask]'`.
+"""Runs on a cluster of machines with Dask: `pip install 'lopsided[dask]'`.
 
-A sweep becomes one partitioned Parquet dataset. Its runs are numbered; a batch is a stretch of them, sized by what runs
-have cost so far, and becomes one file, `part-FIRST-LAST.parquet`, written whole by the client. So rows and digests are
-the same whatever the workers, an interrupted sweep goes on where files are missing, a killed worker costs its batch,
-which another one takes, and the client holds no more than the batches that are under way. A run that fails is listed in
-`failed.csv` with its settings, and the others go on.
+A sweep becomes one partitioned Parquet dataset. Its runs are numbered. A batch is a range of runs whose size follows
+from the cost of earlier runs; the client writes it as one file, `part-FIRST-LAST.parquet`. This has these consequences:
 
-Other studies (fairness, papers, sizes) run their jobs on the workers by `using`, and read what comes back here.
+- Rows and digests do not depend on the workers.
+- An interrupted sweep continues with the missing files.
+- If a worker is killed, another worker repeats its batch.
+- The client holds only the batches that are being run.
+
+A run that fails is listed in `failed.csv` with its settings, and the others continue.
+
+Other studies (fairness, papers, sizes) run their jobs on the workers within `using` and read the results here.
 
 Left out: own controllers and disciplines whose code the workers cannot import, and the kernel world.
 """
@@ -48,14 +52,14 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"
 _BATCH_S = 2.0
-"""A batch is to take about so long: what a killed worker costs."""
+"""Intended duration of a batch in seconds, which is also the work lost with a killed worker."""
 _FIRST_BATCH = 4
 _LARGEST_BATCH = 2000
 _WORKERS_S = 20.0
-"""Time in which a scheduler must have a worker."""
+"""Time to wait for the scheduler's first worker, in seconds."""
 _CLOSE_S = 2.0
 _DEATHS = 3
-"""So many workers may die over a batch before it is taken to be its fault."""
+"""Number of workers that may die during a batch before the batch itself counts as the cause."""
 
 Progress = Callable[[float], object]
 
@@ -65,19 +69,19 @@ Progress = Callable[[float], object]
 
 @contextmanager
 def connect(address: str, workers: int | None = None) -> Generator[Any]:
-    """A client of the scheduler at `address` (`tcp://HOST:PORT`), or of workers of this machine's own (`local`).
+    """Connects to the scheduler at `address` (`tcp://HOST:PORT`), or starts workers on this machine (`local`).
 
-    Raises LopsidedError where none answers.
+    Yields the client. Raises LopsidedError if no scheduler answers.
     """
     distributed = _distributed()
-    # Dask logs a lost connection as tracebacks; it is an error of one sentence here.
+    # Dask logs tracebacks for a lost connection; here it becomes one error message instead.
     for name in ("distributed", *(each for each in logging.root.manager.loggerDict if each.startswith("distributed."))):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
     if address != "local" and "://" not in address:
         raise UsageError(f"--dask {address!r}: write the scheduler's address, tcp://HOST:PORT, or local")
     if address == "local":
-        # Workers that this process starts: they are there when the cluster is.
+        # No need to wait for these workers: LocalCluster returns after they have started.
         count = workers or os.cpu_count() or 1
         with (
             distributed.LocalCluster(
@@ -105,7 +109,7 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
 
 
 def _distributed() -> Any:
-    """The library, of whose types nothing is known here."""
+    """Imports the library, which has no type annotations."""
     try:
         return importlib.import_module("distributed")
     except ImportError:
@@ -113,7 +117,7 @@ def _distributed() -> Any:
 
 
 def _width(client: Any) -> int:
-    """How many runs the workers make at a time."""
+    """Returns the number of runs that the workers make in parallel."""
     return max(1, sum(client.nthreads().values()))
 
 
@@ -122,7 +126,7 @@ def _width(client: Any) -> int:
 
 @contextmanager
 def using(client: Any) -> Generator[None]:
-    """Within the block the runs of the simulator are made by the client's workers, whichever study asks for them."""
+    """Within the block, the client's workers make all runs of the simulator, for every study."""
     with many.elsewhere(lambda jobs, progress: _run_many(client, jobs, progress)):
         yield
 
@@ -134,7 +138,7 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
     done = 0
     for first, raws in _carried_out(client, [(0, len(jobs))], batch):
         if isinstance(raws, BaseException):
-            raise LopsidedError(f"run {first + 1} of {len(jobs)} cannot be made by any worker: {raws}")
+            raise LopsidedError(f"run {first + 1} of {len(jobs)} failed on every worker: {raws}")
         for offset, raw in enumerate(raws[0]):
             if isinstance(raw, LopsidedError):
                 raise raw
@@ -145,7 +149,7 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
-    """On a worker: the runs as the simulator gives them, or why there is none, and the seconds of CPU they took."""
+    """Runs on a worker. Returns the simulator's result or the error of each job, and the CPU time in seconds."""
     begun = time.thread_time()
     found: list[Any] = []
     for source, controllers, seed in jobs:
@@ -168,10 +172,10 @@ class Swept:
     failed: int
     found: int
     start_jitter_s: float | None = None
-    """By how much starts vary with the seed, if that was not asked for."""
+    """Default variation of start times with the seed, in seconds; None if the user set it."""
 
     def scan(self) -> pl.LazyFrame:
-        """The rows, read when asked for."""
+        """Returns the rows as a lazy frame."""
         import polars as pl
 
         return pl.scan_parquet(self.folder / "part-*.parquet")
@@ -179,13 +183,13 @@ class Swept:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A sweep's runs by number: for each combination of the axes' values every repetition."""
+    """The numbered runs of a sweep: every repetition of each combination of the axes' values."""
 
     scenario: Scenario
     axes: Mapping[str, Sequence[sweeps.Arm]]
     repeat: int
     jitter_s: float = 0.0
-    """By how much starts vary with the seed, beyond what the scenario says."""
+    """Variation of start times with the seed, in seconds, in addition to the scenario's own."""
 
     @property
     def runs(self) -> int:
@@ -195,7 +199,7 @@ class _Plan:
         return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
     def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """The labels of a run, its settings and its repetition."""
+        """Returns the labels, the settings and the repetition of a run."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[sweeps.Arm] = []
         for arms in reversed(list(self.axes.values())):
@@ -206,7 +210,7 @@ class _Plan:
         return labels, {key: value for arm in chosen for key, value in arm.settings.items()}, repetition
 
     def fingerprint(self) -> str:
-        """Whether two sweeps are the same."""
+        """Returns a hash that is equal for equal sweeps."""
         axes = {name: [(arm.label, dict(arm.settings)) for arm in arms] for name, arms in self.axes.items()}
         said = json.dumps(
             [self.scenario.to_toml(), axes, self.repeat, self.jitter_s, _native.__version__], sort_keys=True
@@ -224,10 +228,10 @@ def sweep(
     start_jitter: str | float | None = None,
     progress: Progress | None = None,
 ) -> Swept:
-    """Runs a sweep on the client's workers into `folder`; the same sweep that was begun there goes on.
+    """Runs a sweep on the client's workers into `folder`, or continues the same sweep there.
 
-    The rows are those of `studies.sweep.sweep` with `run`, the number of the run, before them; starts vary as there.
-    Raises UsageError where there is nothing to sweep.
+    The rows are those of `studies.sweep.sweep` with an additional first column `run`, the number of the run. Start
+    times vary in the same way. Raises UsageError if there is nothing to sweep.
     """
     found, file_repeat = sweeps.axes_of(scenario)
     if axes is not None:
@@ -237,7 +241,7 @@ def sweep(
     plan = _Plan(scenario, found, file_repeat if repeat is None else repeat)
     many.check_count(plan.runs)
     many.seeds(scenario.seed, plan.repeat)
-    # One by one, so that a bad setting is an error before anything runs.
+    # Check each setting by itself, so that an invalid setting raises before the first run.
     for name, arms in found.items():
         for arm in arms:
             _checked(scenario, name, arm)
@@ -256,7 +260,7 @@ def sweep(
     for first, result in _carried_out(client, missing, batch):
         if isinstance(result, BaseException):
             labels, settings, repetition = plan.run(first)
-            failures = [{"run": first, "seed": scenario.seed + repetition, "error": f"no worker survived it: {result}"}]
+            failures = [{"run": first, "seed": scenario.seed + repetition, "error": f"it killed its workers: {result}"}]
             failures[0] |= {"settings": json.dumps(settings), **labels}
             rows, count = b"", 1
         else:
@@ -301,13 +305,13 @@ def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
     try:
         scenario.with_(**arm.settings)
     except LopsidedError:
-        # It may be right beside another axis' value: then its runs are made, else they are listed as failed.
+        # A setting may be valid only together with another axis: run it, and list it as failed if it is not.
         if len(arm.settings) == 1 and name in arm.settings:
             raise
 
 
 def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
-    """The stretches of runs that are there already; refused where the folder holds anything else."""
+    """Returns the ranges of runs that the folder already has. Raises FolderError if the folder holds anything else."""
     mark = plan.fingerprint()
     with output.told(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -321,23 +325,23 @@ def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
         try:
             known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["fingerprint"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise FolderError(f"{folder} holds files that are no sweep; choose another folder") from None
+            raise FolderError(f"{folder} holds files that do not belong to a sweep; choose another folder") from None
         if known != mark:
-            raise FolderError(f"{folder} holds another sweep, of other settings; choose another folder")
+            raise FolderError(f"{folder} holds a sweep with other settings; choose another folder")
         return [_stretch(path) for path in sorted(folder.glob("part-*.parquet"))]
 
 
 def _stretch(path: Path) -> tuple[int, int]:
-    """The runs in a part, by its name. Raises FolderError for a name that no sweep gives, and for a damaged file."""
+    """Returns the range of runs in a part, from its name. Raises FolderError for an unknown name or a damaged file."""
     named = _PART.fullmatch(path.name)
     if named is None:
-        raise FolderError(f"{path} is no part of a sweep; move it elsewhere")
+        raise FolderError(f"{path} is not part of a sweep; move it elsewhere")
     with path.open("rb") as file:
         start = file.read(4)
         file.seek(-4, os.SEEK_END) if path.stat().st_size >= _LEAST_PARQUET else None
         whole = start == file.read(4) == b"PAR1"
     if not whole:
-        raise FolderError(f"{path} is damaged; remove it, and the same command makes its runs again")
+        raise FolderError(f"{path} is damaged; remove it and repeat the command to make its runs again")
     return int(named[1]), int(named[2])
 
 
@@ -373,7 +377,7 @@ def _part(
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
-    """On a worker: the rows of these runs as Parquet, what failed, and the seconds of CPU they took."""
+    """Runs on a worker. Returns the rows of these runs as Parquet, the failures, and the CPU time in seconds."""
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []
@@ -394,7 +398,7 @@ def _part(
 
 
 def _parquet(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> bytes:
-    """Rows as a file; every part has the same columns and types, whatever is null in it."""
+    """Returns the rows as a Parquet file. Every part has the same columns and types, even if all values are null."""
     import polars as pl
 
     axes = {name: {"int": pl.Int64, "float": pl.Float64}.get(kind, pl.String) for name, kind in types.items()}
@@ -414,18 +418,18 @@ def _no_rows(types: Mapping[str, str]) -> bytes:
 def _carried_out(
     client: Any, stretches: Sequence[tuple[int, int]], batch: Callable[[int, int], tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Gives the first number and the result of each batch as it is done, or what a batch of one run died of.
+    """Yields the first run's number and the result of each batch when it is done, or the error of a one-run batch.
 
-    `batch(first, last)` is a function and its arguments, which gives `(result, seconds of CPU)`. No more batches are
-    under way than keep the workers busy. One over which workers die is halved until the run that kills them is alone.
+    `batch(first, last)` returns a function and its arguments; the function returns `(result, CPU seconds)`. Only as
+    many batches run as keep the workers busy. A batch that kills its workers is halved until one run is left.
     """
     distributed = _distributed()
     try:
         yield from _in_batches(client, stretches, batch, distributed)
     except (importlib.import_module("distributed.client").CancelledError, OSError) as error:
-        # A client that loses its scheduler cancels everything under way, and cannot submit more.
+        # A client that loses its scheduler cancels all running batches and cannot submit more.
         raise LopsidedError(
-            "the connection to the Dask scheduler was lost; the same command goes on where it was, into the same folder"
+            "the connection to the Dask scheduler was lost; repeat the command with the same folder to continue"
         ) from error
 
 
@@ -460,7 +464,7 @@ def _in_batches(
             size = max(1, min(_LARGEST_BATCH, round(_BATCH_S / cost)))
             yield first, (result, seconds)
         elif not isinstance(error, distributed.KilledWorker):
-            raise LopsidedError(f"a worker cannot carry out its runs: {type(error).__name__}: {error}")
+            raise LopsidedError(f"a worker failed: {type(error).__name__}: {error}")
         elif last - first == 1:
             yield first, error
         else:

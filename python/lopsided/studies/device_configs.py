@@ -1,9 +1,8 @@
-"""The commands that set an uplink buffer, or a queue discipline in both directions, on real equipment, and that remove
-it again.
+"""Commands that set an uplink buffer, or a queue discipline in both directions, on real equipment, and that remove it.
 
-A printed command must never cost its user the network. So the Linux commands run in a shell that stops at the first
-error, in an order in which traffic is redirected last and only into a device that was seen to be up. The device that
-shapes incoming traffic has a name of its own: `ifb0` exists on any machine that has loaded the module.
+A printed command must never cut off its user's network. So the Linux commands run in a shell that stops at the first
+error. They redirect traffic last, and only to a device that is up. The device that shapes incoming traffic does not
+use the name `ifb0`, because that exists on every machine that has loaded the module.
 
 `tests/python/test_device_configs.py` runs the Linux commands on user-mode Linux with traffic. The commands for OpenWrt
 and Cisco IOS are not run anywhere.
@@ -24,7 +23,7 @@ SHAPED_SHARE = 0.95
 
 _IP_PACKET_BYTES = 1500
 _ETHERNET_BYTES = 14
-"""What Linux's shapers count with each IP packet unless they are told otherwise."""
+"""Overhead per IP packet that Linux's shapers count by default."""
 _FRAME_BYTES = _IP_PACKET_BYTES + _ETHERNET_BYTES
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 _LONGEST_NAME = 15
@@ -32,7 +31,7 @@ _LONGEST_NAME = 15
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Commands for one kind of device, and those that undo them."""
+    """Commands for one kind of device, and the commands that undo them."""
 
     device: str
     note: str
@@ -42,20 +41,20 @@ class DeviceConfig:
 
 @dataclass(frozen=True)
 class Shaped:
-    """One direction of the line as a shaper must know it: `framing` is a resolved scenario's."""
+    """One direction of the line: its rate, and the framing of a resolved scenario."""
 
     line_bps: int
     framing: Mapping[str, Any]
 
     @property
     def frames_bps(self) -> int:
-        """The rate for a shaper that counts Ethernet frames: right for full packets."""
+        """The rate for a shaper that counts Ethernet frames; exact for full-sized packets."""
         # With no framing the line's rate is that of IP packets.
         return math.floor(SHAPED_SHARE * self.line_bps * _FRAME_BYTES / self.wire_bytes)
 
     @property
     def wire_bps(self) -> int:
-        """The rate for a shaper that counts what a packet takes on the line."""
+        """The rate for a shaper that counts a packet's bytes on the line, with all overhead."""
         return math.floor(SHAPED_SHARE * self.line_bps)
 
     @property
@@ -75,7 +74,7 @@ class Shaped:
 
     @property
     def sqm_options(self) -> Mapping[str, str]:
-        """The line's framing as options of sqm-scripts, which count from the IP packet too."""
+        """The line's framing as options of sqm-scripts, whose overhead is also relative to the IP packet."""
         layer = "atm" if self.framing["cell_format"] == "atm" else "ethernet"
         options = {"linklayer": layer, "overhead": str(self.framing["overhead_bytes"])}
         if self.framing["minimum_bytes"]:
@@ -84,7 +83,7 @@ class Shaped:
 
 
 def checked_interface(name: str) -> str:
-    """The name of a network interface. Raises UsageError for a name that a shell or Linux would not take as it is."""
+    """Returns the name of a network interface. Raises UsageError if Linux rejects it or a shell would need quotes."""
     if not _INTERFACE.fullmatch(name):
         raise UsageError(
             f"{name!r} is not the name of a network interface: up to {_LONGEST_NAME} letters, digits, dots, dashes and "
@@ -94,18 +93,18 @@ def checked_interface(name: str) -> str:
 
 
 def ifb_name(interface: str) -> str:
-    """The device that shapes what comes in by an interface."""
+    """Returns the name of the device that shapes an interface's incoming traffic."""
     return f"ifb4{interface}"[:_LONGEST_NAME]
 
 
 def configs(up: Shaped, packets: int, interface: str) -> tuple[DeviceConfig, ...]:
-    """How to set an uplink buffer of `packets` on Linux, Cisco IOS and OpenWrt."""
+    """Returns the commands that set an uplink buffer of `packets` on Linux, Cisco IOS and OpenWrt."""
     return (_linux(up, packets, interface), _cisco(up.frames_bps, [f"queue-limit {packets}"]), _openwrt(up, packets))
 
 
 def _script(*commands: str) -> str:
-    """Commands for a shell of their own, which stops at the first error. `sh -e` may be pasted into any shell: it does
-    not end the user's."""
+    """Wraps commands in a separate shell that stops at the first error. `set -e` pasted into the user's own shell would
+    end that shell."""
     return "\n".join(["sudo sh -ex <<'END'", *commands, "END"])
 
 
@@ -129,7 +128,7 @@ def _linux(up: Shaped, packets: int, interface: str) -> DeviceConfig:
 def _cisco(up_bps: int, queue: list[str], note: str = "") -> DeviceConfig:
     return DeviceConfig(
         "Cisco IOS",
-        f"{note}Apply it outbound on the interface towards the line. Not tried on a device.",
+        f"{note}Apply it outbound on the interface towards the line. Not tested on a device.",
         "policy-map UPLINK\n"
         " class class-default\n"
         f"  shape average {up_bps}\n" + "".join(f"  {line}\n" for line in queue) + "!\n"
@@ -140,7 +139,7 @@ def _cisco(up_bps: int, queue: list[str], note: str = "") -> DeviceConfig:
 
 
 def _uci(section: str, options: Mapping[str, str]) -> tuple[str, str]:
-    """The commands that make a section of sqm's configuration, and those that remove it."""
+    """Returns the commands that create a section of sqm's configuration, and the commands that remove it."""
     lines = [f"uci set sqm.{section}=queue"]
     lines += [f"uci set sqm.{section}.{name}='{value}'" for name, value in options.items()]
     restart = "uci commit sqm && service sqm restart"
@@ -148,7 +147,7 @@ def _uci(section: str, options: Mapping[str, str]) -> tuple[str, str]:
 
 
 _SQM_NOTE = (
-    "eth1 is the interface towards the line; disable another section of sqm for it first. Not tried on a device."
+    "eth1 is the interface towards the line; first disable other sections of sqm for it. Not tested on a device."
 )
 
 
@@ -167,7 +166,7 @@ def _openwrt(up: Shaped, packets: int) -> DeviceConfig:
         },
     )
     return DeviceConfig(
-        "OpenWrt, sqm-scripts", f"A download of 0 leaves that direction alone. {_SQM_NOTE}", lines, undo
+        "OpenWrt, sqm-scripts", f"A download rate of 0 leaves that direction unchanged. {_SQM_NOTE}", lines, undo
     )
 
 
@@ -178,14 +177,15 @@ Settings = Mapping[str, Any]
 def discipline_configs(
     name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str
 ) -> tuple[DeviceConfig, ...]:
-    """How to set a queue discipline down and up on Linux, OpenWrt and, as near as it comes, Cisco IOS.
+    """Returns the commands that set a queue discipline for both directions on Linux and OpenWrt, and the nearest
+    equivalent on Cisco IOS.
 
-    Raises UsageError for a discipline that they do not have.
+    Raises UsageError for a discipline without commands.
     """
     if name not in _TC_WORDS:
-        raise UsageError(f"no commands are known for a queue {name!r}; there are commands for {', '.join(_TC_WORDS)}")
+        raise UsageError(f"no commands for the queue {name!r}; choose one of {', '.join(_TC_WORDS)}")
     queue = "random-detect" if name in ("codel", "pie") else "fair-queue"
-    nearest = f"IOS has no {name}; this is the nearest that it has. "
+    nearest = f"IOS has no {name}; this is its nearest equivalent. "
     return (
         _tc(name, line, settings, interface),
         _sqm(name, line, settings),
@@ -213,8 +213,8 @@ def _time(text: str) -> str:
 
 
 _CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
-"""CAKE's words for a home router, down and up: fair between the hosts behind its NAT; `ingress` counts dropped packets
-too, because they have crossed the line already."""
+"""CAKE's keywords for a home router, down and up: fair between the hosts behind its NAT. `ingress` also counts dropped
+packets, because they have already crossed the line."""
 
 
 def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str) -> DeviceConfig:
@@ -226,7 +226,7 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
     )
     return DeviceConfig(
         "Linux, tc",
-        f"{device} is the interface towards the line; {ifb} shapes what comes in by it. The rates are below the "
+        f"{device} is the interface towards the line; {ifb} shapes its incoming traffic. The rates are below the "
         "line's, so that the queue forms here and not in the modem. The shell stops at the first error; traffic is "
         "redirected last. To change the settings later, run the undo commands first.",
         _script(
@@ -245,7 +245,7 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
 
 
 def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str) -> list[str]:
-    """The commands that shape one direction."""
+    """Returns the commands that shape one direction."""
     words = _words(name, settings)
     if name == "cake":
         return [
@@ -274,7 +274,7 @@ def _sqm(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Setti
         "qdisc_really_really_advanced": "1",
         "iqdisc_opts": words[0],
         "eqdisc_opts": words[1],
-        # sqm has one framing for both directions: the uplink's, where small packets are the most.
+        # sqm has one framing for both directions: use the uplink's, which carries most of the small packets.
         **(line[1].sqm_options if cake else {}),
         "enabled": "1",
     }

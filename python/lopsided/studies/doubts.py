@@ -1,6 +1,6 @@
-"""What is allowed in a scenario and yet seldom meant: a rate of 196 bit/s, a loss of one half, a queue of a minute.
+"""Valid settings that are probably mistakes: a rate of 196 bit/s, a loss of 50 %, a queue of 60 s.
 
-Each is asked about in a sentence; nothing is refused for it.
+Each one gives a sentence to print; nothing is rejected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PACKET_BYTES = 1500
 
 
 def doubts(scenario: Scenario) -> list[str]:
-    """Questions to whoever wrote the scenario; none for a usual one."""
+    """Returns questions about the scenario's unusual settings; empty if there are none."""
     resolved = scenario.resolved
     found: list[str] = []
     for link in resolved["links"]:
@@ -35,11 +35,11 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_pacing", "afvq"}
-"""Parts that act on TCP's acknowledgements, which they read."""
+"""Parts that read and act on TCP's acknowledgements."""
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
-    """A warning for each part that reads TCP headers where all connections are QUIC, whose ACKs are encrypted."""
+    """Returns a warning for each part that reads TCP headers, if all connections are QUIC, whose ACKs are encrypted."""
     flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
     if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
         return []
@@ -52,14 +52,14 @@ def _blind_parts(scenario: Scenario) -> list[str]:
                 parts.append("header_compression")
             found += [
                 f"{link['name']} {name}: `{part}` reads TCP headers and has no effect here: every flow is QUIC, whose "
-                "ACKs no box can read; set ack_packets or ack_frequency of the flows' transport instead"
+                "ACKs are encrypted; set ack_packets or ack_frequency of the flows' transport instead"
                 for part in parts
             ]
     return found
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """The parts below, themselves included, that act on TCP's acknowledgements."""
+    """Yields this part and the parts inside it that act on TCP's acknowledgements."""
     if isinstance(part, dict):
         table = cast("dict[str, Any]", part)
         if table.get("kind") in _READERS:
@@ -74,11 +74,11 @@ def _readers(part: Any) -> Iterator[str]:
 
 
 def rate_doubt(what: str, rate_bps: float) -> list[str]:
-    """A question about a rate that looks as if its prefix was forgotten."""
+    """Returns a question if the rate looks as if its unit prefix was forgotten."""
     if not 0 < rate_bps < _SLOWEST_BPS:
         return []
     unit = "Mbit/s" if rate_bps <= 100 else "kbit/s"
-    return [f"{what}: {rate_bps:g} bit/s: were {rate_bps:g} {unit} meant?"]
+    return [f"{what}: {rate_bps:g} bit/s: did you mean {rate_bps:g} {unit}?"]
 
 
 def rtt_doubt(what: str, rtt_s: float) -> list[str]:
@@ -89,14 +89,14 @@ def rtt_doubt(what: str, rtt_s: float) -> list[str]:
 
 
 def direction_doubt(down_bps: float, up_bps: float) -> list[str]:
-    """A question about a line whose uplink is the faster one."""
+    """Returns a question if the uplink is faster than the downlink."""
     if down_bps >= up_bps:
         return []
-    return [f"{units.rate(down_bps)} down is slower than {units.rate(up_bps)} up: were they exchanged?"]
+    return [f"{units.rate(down_bps)} down is slower than {units.rate(up_bps)} up: did you swap them?"]
 
 
 def loss_doubt(what: str, text: str) -> list[str]:
-    """A question about a loss without a unit that looks as if percent were meant."""
+    """Returns a question if a loss without a unit was probably meant in percent."""
     try:
         share = float(text)
     except ValueError:
@@ -105,7 +105,7 @@ def loss_doubt(what: str, text: str) -> list[str]:
 
 
 def _loss(what: str, share: float) -> str:
-    return f"{what}: {units.percent(share)} of all packets are lost: were {share:g} % meant?"
+    return f"{what}: {units.percent(share)} of all packets are lost: did you mean {share:g} %?"
 
 
 def _of_direction(name: str, direction: Direction) -> list[str]:
@@ -117,12 +117,14 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
     limit = cast("Mapping[str, Any]", direction["queue"]).get("limit")
     packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
     if rate and isinstance(packets, int) and (wait := packets * _PACKET_BYTES * 8 / rate) > _LONGEST_QUEUE_S:
-        found.append(f"{name}: a full queue of {packets:,} packets waits {units.seconds(round(wait))}: is that meant?")
+        found.append(
+            f"{name}: a full queue of {packets:,} packets waits {units.seconds(round(wait))}: is that intended?"
+        )
     return found
 
 
 def idle_settings(scenario: Scenario) -> list[str]:
-    """A note on each setting that was changed and without which the scenario would be the same."""
+    """Returns a note for each changed setting that has no effect on the scenario."""
     text, name, changes = scenario.source
     whole = scenario.to_toml()
     found: list[str] = []
@@ -135,7 +137,7 @@ def idle_settings(scenario: Scenario) -> list[str]:
 
 
 def unused_controllers(scenario: Scenario) -> list[str]:
-    """A note on each congestion control that was given and that no flow uses."""
+    """Returns a note for each given congestion control that no flow uses."""
     used = {
         stack["cc"] for flow in scenario.resolved["flows"] for stack in (flow["sender_stack"], flow["receiver_stack"])
     }

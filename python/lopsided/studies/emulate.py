@@ -1,4 +1,4 @@
-"""A command behind an emulated line: what is asked of the native module, and what it measured."""
+"""Runs a command behind an emulated line, through the native module, and returns the measurements."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lopsided.studies.inventory import check_preset
 
 @dataclass(frozen=True)
 class LineOptions:
-    """A line, as options of the console describe it."""
+    """A line, as the command's options describe it."""
 
     scenario: Path | None = None
-    """A scenario's file, for its network alone; its flows are left out."""
+    """A scenario file; only its network is used, not its flows."""
     preset: str | None = None
     """An access line by name, such as docsis31-1000-35."""
     down: str | None = None
@@ -26,7 +26,7 @@ class LineOptions:
     up: str | None = None
     """Uplink rate, such as 5M."""
     rtt: str | None = None
-    """The round trip without any queue, such as 40ms."""
+    """Round-trip time without queueing, such as 40ms."""
     queue_down: str | None = None
     """A discipline such as fq_codel, a limit such as "100 packets", or a table."""
     queue_up: str | None = None
@@ -36,37 +36,37 @@ class LineOptions:
     loss_up: str | None = None
     """The same for the uplink."""
     trace_down: Path | None = None
-    """Opportunities to send, in the format of Mahimahi, in place of a rate."""
+    """Trace of transmission opportunities in Mahimahi's format, instead of a rate."""
     trace_up: Path | None = None
     """The same for the uplink."""
     inside: str | None = None
-    """Which host of the scenario the command is; default: client."""
+    """Host of the scenario that stands for the command; default: client."""
     outside: str | None = None
-    """Which host of the scenario the world is; default: server."""
+    """Host of the scenario that stands for the outside network; default: server."""
     mtu: int = 1500
-    """The largest packet that the line takes."""
+    """Largest packet that the line carries, in bytes."""
 
     def arguments(self) -> list[str]:
-        """The options as `lopsided-live emulate` takes them."""
+        """Returns the options in the form of `lopsided-live emulate`."""
         return [f"--{name.replace('_', '-')}={value}" for name, value in vars(self).items() if value is not None]
 
 
 @dataclass(frozen=True)
 class Emulated:
-    """A command that ran behind a line."""
+    """The result of a command behind a line."""
 
     exit_code: int
     queues: Table
-    """Every queue on the recording interval."""
+    """Samples of every queue at the recording interval."""
     links: Table
     """One row for each direction of each link."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
-    """How late packets left the line: `p50`, `p99`, `max`."""
+    """Delay of departures from the line beyond their due time, in microseconds: `p50`, `p99`, `max`."""
     refused_packets: int = 0
-    """Packets behind the line that the kernel did not take."""
+    """Packets that passed the line but were refused by the kernel."""
     starved_flows: int = 0
-    """Connections that had no file descriptor, and datagram flows that lost theirs to others."""
+    """Connections that got no file descriptor, and datagram flows that lost theirs to others."""
 
 
 def emulate(
@@ -79,9 +79,9 @@ def emulate(
     overwrite: bool = False,
     meter: bool = True,
 ) -> Emulated:
-    """Runs the command, or the user's shell, behind the line, and waits for it. `overwrite`: captures may be replaced.
+    """Runs the command, or the user's shell, behind the line, and waits for it. `overwrite` allows replacing captures.
 
-    The terminal is handed to the command and taken back.
+    The command gets the terminal while it runs.
     """
     checked_seed(seed)
     if line.preset is not None:
@@ -89,7 +89,7 @@ def emulate(
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
-    # Only now: the command need not wait for it.
+    # Import after the command, so that it starts without delay.
     from lopsided.data import columns
 
     specs = run_tables()

@@ -1,15 +1,15 @@
-"""What one connection went through and why: the events inside its TCP, put into order.
+"""Explains one flow: the events inside its TCP in order, and their causes.
 
     story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14)
     story.episodes     # each time the sender left the open state: what was lost, what was reduced, how it ended
     story.limited_s    # what held the sender back, and for how long
 
-A simulated run that did not record the events is run once more with its own seed, which gives the same digest: a story
-needs no foresight. Of a run on Linux the captures at its hosts tell what was sent again, the congestion states and why
-data was acknowledged; its windows, and what held the sender back, are seen in samples of TCP_INFO. Without captures
-(`run --pcap`) the states and the number of retransmissions come at the pace of the samples too, and no reasons.
+A simulated run that did not record the events is run again with the same seed, which gives the same digest, so nothing
+has to be recorded in advance. For a run on Linux, the captures at its hosts show retransmissions, congestion states and
+the reasons of ACKs; samples of TCP_INFO show the windows and the sender's limits. Without captures (`run --pcap`),
+states and retransmissions also come from the samples, without reasons.
 
-Left out: what an application waited for, and datagrams.
+Left out: waits of an application, and datagrams.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 _FINE_SAMPLES = 600
-"""A run made for a story has at least so many samples in the time that is told of."""
+"""Least number of samples in the explained time, if the run is repeated for a story."""
 _MOST_PACKETS = 3_000_000
-"""Above so many packets in the run, each single one is not recorded."""
+"""In runs with more packets than this, single packets are not recorded."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""A window with less room than this holds the sender back."""
+"""A window with less free space than this limits the sender."""
 
 
 @dataclass
 class Episode:
-    """A time in which the sender was not in the open state."""
+    """A period in which the sender was not in the open state."""
 
     begin_s: float
     end_s: float
     states: list[str]
-    """The congestion states it passed, `open` first."""
+    """The congestion states in order, beginning with `open`."""
     cause: str
     end: str = ""
-    """Why it ended; empty where the told time ends first."""
+    """Why the episode ended; empty if the explained time ends before it."""
     lost: Counter[str] = field(default_factory=Counter[str])
     """Segments marked lost, by rule."""
     retransmitted: int = 0
@@ -63,7 +63,7 @@ class Episode:
     """Signal, window before, window after."""
     timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
-    """By which rule the reduction was taken back."""
+    """The rule that undid the reduction; empty if it was not undone."""
 
     @property
     def harmless(self) -> bool:
@@ -73,7 +73,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that happened at one instant, outside of any episode."""
+    """A single event outside of all episodes."""
 
     time_s: float
     what: str
@@ -81,55 +81,55 @@ class Moment:
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection of the flow, by the port of the end that opened it."""
+    """One connection of the flow, identified by the port of the end that opened it."""
 
     port: int
     episodes: list[Episode]
     moments: list[Moment]
     limited_s: dict[str, float]
-    """For how many seconds each limit held the sender back."""
+    """Time in seconds for which each limit held the sender back."""
     acks: Counter[str]
-    """Acknowledgements without data that the receiver sent, by reason."""
+    """Number of ACKs without data that the receiver sent, by reason."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """What happened to the connections of one flow in a span of time."""
+    """The events of one flow's connections in a period of time."""
 
     run: Run | None
-    """`None` of a probe."""
+    """The run; `None` for a probe's log."""
     flow: str
     begin_s: float
     end_s: float
     connections: list[Connection]
     events: list[Row]
-    """The rows of `tcp_events` that it is made from; of a run on Linux those that its captures tell, if any."""
+    """The rows of `tcp_events` behind the story; for a run on Linux, the events inferred from its captures."""
     captured: Captured | None = None
-    """What the captures of a run on Linux tell."""
+    """The events and packets from the captures of a run on Linux."""
     sampled: pl.DataFrame | None = None
     """The samples of a probe's flow."""
     source: str = ""
-    """Where a probe's flow was logged."""
+    """Name of the file with a probe's log."""
 
     @property
     def title(self) -> str:
-        """What the flow was part of."""
+        """The title of the run, or the name of the probe's log."""
         return self.source if self.run is None else self.run.scenario.title or self.run.scenario.name
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What tells its run from others."""
+        """The world, the seed and the digest of the run."""
         run = self.run
         return ("probe",) if run is None else (run.world, f"seed {run.seed}", f"digest {run.digest}")
 
     @property
     def episodes(self) -> list[Episode]:
-        """Those of all connections, by time."""
+        """The episodes of all connections, by time."""
         return sorted((episode for one in self.connections for episode in one.episodes), key=lambda one: one.begin_s)
 
     @property
     def limited_s(self) -> dict[str, float]:
-        """For how many seconds each limit held a sender back, over all connections."""
+        """Time in seconds for which each limit held a sender back, summed over all connections."""
         sums: defaultdict[str, float] = defaultdict(float)
         for one in self.connections:
             for limit, seconds in one.limited_s.items():
@@ -137,7 +137,7 @@ class Story:
         return dict(sorted(sums.items(), key=itemgetter(1), reverse=True))
 
     def samples(self, column: str) -> tuple[list[float], list[float]]:
-        """Times and values of the flow's samples in the span."""
+        """Returns times and values of the flow's samples in the explained period."""
         rows = self.sampled if self.run is None else self.run.samples_of.get(self.flow)
         if rows is None:
             return [], []
@@ -153,15 +153,15 @@ def of_run(
     to_s: float | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Story:
-    """The story of one flow (default: the first of TCP), between two times of the run (default: all of it).
+    """Explains one flow (default: the first TCP flow) between two times of the run (default: the whole run).
 
-    Raises UsageError where there is no time between them.
+    Raises UsageError if the end is not after the start.
     """
     row = _flow(run, flow)
     begin = 0.0 if from_s is None else from_s
     end = run.scenario.duration_s if to_s is None else min(to_s, run.scenario.duration_s)
     if not end > begin:
-        raise UsageError(f"no time between {begin:g} s and {end:g} s to tell of")
+        raise UsageError(f"nothing to explain from {begin:g} s to {end:g} s: the end must be after the start")
     if run.world != "sim":
         return _of_linux(run, row, begin, end)
     told = run if len(run.tcp_events) else _again(run, begin, end, progress)
@@ -171,7 +171,7 @@ def of_run(
 
 
 def _connections(every: Sequence[Row], begin: float, end: float) -> tuple[list[Connection], list[Row]]:
-    """The connections that lived in a span, from all events of a flow; and the events in the span."""
+    """Returns the connections that were open in a period, from all events of a flow, and the events in the period."""
     shown = [event for event in every if begin <= event["time_s"] <= end]
     ports = list(dict.fromkeys(event["opener_port"] for event in every))
     connections = [_connection(port, _of(every, port), begin, end) for port in ports]
@@ -190,20 +190,20 @@ def _flow(run: Run, name: str | None) -> Row:
     if found is None:
         raise UsageError(f"no flow called {name!r}; there are {', '.join(row['name'] for row in rows)}")
     if not found["cc"]:
-        raise UsageError(f"{name} sends datagrams: there is no TCP in it to explain")
+        raise UsageError(f"{name} sends datagrams: only TCP flows can be explained")
     return found
 
 
 def _again(run: Run, begin: float, end: float, progress: Callable[[float], object] | None) -> Run:
-    """The same run, with everything recorded that a story is made from."""
+    """Repeats the run and records all events that a story needs."""
     interval = min(run.scenario.interval_s or end, (end - begin) / _FINE_SAMPLES)
     packets = run.facts.get("packets", 0) <= _MOST_PACKETS
     settings = {"record.interval": f"{interval * 1e6:.0f} us", "record.tcp_events": True, "record.events": packets}
     again = run.scenario.with_(**settings).run(seed=run.seed, progress=progress)
     if again.digest != run.digest:
         raise UsageError(
-            f"this run has no events of TCP recorded, and run again it gives another digest ({again.digest}): "
-            "it was made by another version of lopsided; run its scenario anew with record.tcp_events = true"
+            f"this run has no recorded TCP events, and a repetition gives another digest ({again.digest}), because "
+            "another version of lopsided made it; run its scenario again with record.tcp_events = true"
         )
     again.folder = run.folder
     return again
@@ -223,7 +223,8 @@ def _connection(port: int, events: Sequence[Row], begin: float, end: float) -> C
 
 
 def _episodes(sender: Sequence[Row], begin: float, end: float) -> tuple[list[Episode], list[Moment]]:
-    """Reads the sender's events in order. What leads to a state is told at the same instant, before the state."""
+    """Groups the sender's events into episodes and single moments. The causes of a state are recorded at the same
+    instant, before the state."""
     episodes: list[Episode] = []
     moments: list[Moment] = []
     before: list[Row] = []
@@ -269,27 +270,27 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """An event of the sender in the open state, in words; empty where it says nothing by itself."""
+    """Describes an event of the sender in the open state; empty if the event means nothing by itself."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"
     if kind == "cc_phase":
         return f"congestion control: {event['from']} to {event['to']}" if event["from"] else ""
     if kind == "cwnd_reduced":
-        return f"the window comes down from {event['cwnd_from_bytes']:,} to {event['cwnd_to_bytes']:,} B: {reason}"
+        return f"the window is reduced from {event['cwnd_from_bytes']:,} to {event['cwnd_to_bytes']:,} B: {reason}"
     if kind == "undone":
-        return f"the window is back at {event['cwnd_to_bytes']:,} B: {reason}"
+        return f"the window is restored to {event['cwnd_to_bytes']:,} B: {reason}"
     if kind == "timer":
-        return f"the {reason} timer fires" if reason not in ("pacing", "delayed ACK") else ""
+        return f"the {reason} timer expires" if reason not in ("pacing", "delayed ACK") else ""
     if kind == "retransmitted":
-        return f"{event['length_bytes']:,} B from {event['offset_bytes']:,} on are retransmitted" + (
+        return f"{event['length_bytes']:,} B from offset {event['offset_bytes']:,} are retransmitted" + (
             ", as a tail loss probe" if reason else ""
         )
     return ""
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """How long each limit held: from the event that names it to the next one, or to the connection's end."""
+    """Returns how long each limit held: from its event to the next one, or to the connection's end."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
@@ -305,10 +306,10 @@ def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]
 
 
 def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
-    """What captures tell, where there are any, and samples of TCP_INFO."""
+    """Builds the story from samples of TCP_INFO, and from captures if the run has them."""
     rows = run.samples_of.get(flow["name"])
     if rows is None or rows.height == 0:
-        raise UsageError(f"{flow['name']} was not sampled: there is nothing to tell its story from")
+        raise UsageError(f"{flow['name']} has no samples, so it cannot be explained")
     samples = list(rows.iter_rows(named=True))
     captured = explain_captures.of_flow(run, flow)
     connections, shown = of_samples(samples, captured, begin, end)
@@ -318,7 +319,7 @@ def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
 def of_samples(
     samples: Sequence[Row], captured: Captured | None, begin: float, end: float
 ) -> tuple[list[Connection], list[Row]]:
-    """The connections that samples of TCP_INFO and captures, if any, tell of; and the events in the span."""
+    """Returns the connections from samples of TCP_INFO and captures, if any, and the events in the period."""
     if captured is None:
         found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter())
         connections, shown = [found], []
@@ -332,7 +333,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Records the reduction of the window: from the last sample before the episode to the lowest one in it."""
+    """Adds the reduction of the window: from the last sample before the episode to the lowest sample in it."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)
@@ -341,7 +342,8 @@ def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """How long each limit held, as the samples show it: what is out fills one of the windows to within a segment."""
+    """Returns how long each limit held, from samples: a window is the limit if data in flight fills it to within one
+    segment."""
     sums: defaultdict[str, float] = defaultdict(float)
     for last, row in pairwise(samples):
         if last["state"] in ("closed", "udp"):
@@ -357,7 +359,7 @@ def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[st
 
 
 def _sampled_episodes(samples: Sequence[Row], begin: float, end: float) -> list[Episode]:
-    """What samples of TCP_INFO tell: a state is seen where a sample falls into it."""
+    """Returns episodes from samples of TCP_INFO; a state shorter than the sampling interval may be missed."""
     episodes: list[Episode] = []
     now: Episode | None = None
     for last, row in pairwise(samples):

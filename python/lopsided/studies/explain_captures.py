@@ -1,7 +1,7 @@
-"""What the captures of a run tell of a flow's TCP, for runs whose TCP does not tell it itself: those on Linux.
+"""Infers a flow's TCP events from captures, for runs on Linux, whose TCP does not record them.
 
-The native module infers the events (`crates/trace/src/inferred.rs` says from what, and what packets do not show). The
-windows are those of the run's samples.
+The native module infers the events (`crates/trace/src/inferred.rs` explains how, and lists what packets do not show).
+The windows come from the run's samples.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Captured:
-    """What two captures, at the flow's sender and its receiver, tell of it."""
+    """A flow's events and packets, from the captures at its sender and receiver."""
 
     events: list[dict[str, Any]]
-    """As the rows of `tcp_events`."""
+    """Events in the form of the rows of `tcp_events`."""
     passed: pl.DataFrame
-    """The data that the sender sent and the acknowledgements it got: `time_s`, `event`, `start_bytes`, `end_bytes`."""
+    """The data that the sender sent and the ACKs that it received: `time_s`, `event`, `start_bytes`, `end_bytes`."""
 
 
 def of_flow(run: Run, flow: Mapping[str, Any]) -> Captured | None:
-    """The events of a flow, a row of `flows`; `None` where the run's folder has no captures at its hosts."""
+    """Returns the events of `flow`, a row of `flows`; `None` if the run's folder has no captures at its hosts."""
     if run.folder is None:
         return None
     folder = run.folder / "pcap"

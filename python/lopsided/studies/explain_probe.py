@@ -1,10 +1,10 @@
-"""Why a probe's flow did what it did: from the samples of TCP_INFO that it logged, and a capture at its sender.
+"""Explains a flow of a probe, from its logged samples of TCP_INFO and a capture at its sender.
 
-The log is that of `probe send --out`, as .csv or .parquet. Samples tell the congestion states that they fall into, the
-windows, what held the sender back, and how many segments went out again; a capture at the sending host tells also when
-and by which timer. The sender of a download is the sink, so a capture is for uploads.
+The log is written by `probe send --out` as .csv or .parquet. Samples show congestion states, windows, the sender's
+limits and the number of retransmissions; a capture at the sending host adds the time and the timer of each. The sender
+of a download is the sink, so a capture can only be given for uploads.
 
-Left out: why the receiver acknowledged, and what queues held, which nothing at the sender shows.
+Left out: the reasons of the receiver's ACKs and the queue lengths, which are not visible at the sender.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
 
 _NO_WINDOW = 1 << 50
-"""Stands for a peer's window that a kernel does not tell: it never holds the sender back."""
+"""Replaces a peer's window that the kernel does not report; so large that it never limits the sender."""
 _NEEDED = ("flow", "direction", "port", "time_s", "state", "in_flight_bytes", "cwnd_bytes", "send_window_bytes")
 
 
@@ -33,9 +33,9 @@ def of_log(
     from_s: float | None = None,
     to_s: float | None = None,
 ) -> explain.Story:
-    """The story of one logged flow (default: the first), between two times since the first sample of all.
+    """Explains one logged flow (default: the first) between two times, counted from the first sample of all flows.
 
-    Raises `UsageError` where the file is no such log, has no such flow, or the capture does not show it.
+    Raises `UsageError` if the file is not a probe's log, lacks the flow, or the capture does not contain the flow.
     """
     table = _read(log)
     names = table["flow"].unique(maintain_order=True).to_list()
@@ -48,7 +48,7 @@ def of_log(
     last = samples[-1]["time_s"]
     begin, end = from_s or 0.0, last if to_s is None else min(to_s, last)
     if not end > begin:
-        raise UsageError(f"no time between {begin:g} s and {end:g} s to tell of")
+        raise UsageError(f"nothing to explain from {begin:g} s to {end:g} s: the end must be after the start")
     captured = None if capture is None else _captured(table, name, capture, origin)
     connections, shown = explain.of_samples(samples, captured, begin, end)
     return explain.Story(None, name, begin, end, connections, shown, captured, sampled=rows, source=log.name)
@@ -57,7 +57,7 @@ def of_log(
 def _read(log: Path) -> pl.DataFrame:
     if log.suffix not in (".csv", ".parquet"):
         raise UsageError(
-            f"{log.name} is neither a run folder nor what `lopsided probe send --out` logged: .csv or .parquet"
+            f"{log.name} is neither a run folder nor a log of `lopsided probe send --out` (.csv or .parquet)"
         )
     try:
         table = pl.read_csv(log, infer_schema_length=None) if log.suffix == ".csv" else pl.read_parquet(log)
@@ -67,14 +67,14 @@ def _read(log: Path) -> pl.DataFrame:
     except OSError as error:
         raise UsageError(f"{log}: {error}") from None
     if missing := [name for name in _NEEDED if name not in table.columns]:
-        raise UsageError(f"{log.name} is no log of `lopsided probe send --out`: there is no column {missing[0]}")
+        raise UsageError(f"{log.name} is not a log of `lopsided probe send --out`: it has no column {missing[0]}")
     if table.height == 0 or table["state"].null_count():
-        raise UsageError(f"{log.name}: the sink did not tell the states of its senders: it is of an older version")
+        raise UsageError(f"{log.name}: the states of the senders are missing, because the sink is an older version")
     return table
 
 
 def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
-    """The samples under the names of a run's."""
+    """Renames the columns of a probe's samples to those of a run's samples."""
     return rows.select(
         (pl.col("time_s") - origin),
         "state",
@@ -87,16 +87,16 @@ def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
 
 
 def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> Captured:
-    """What the capture tells of an upload's sender, with times since the first sample."""
+    """Infers the events of an upload's sender from the capture, with times since the first sample."""
     first = table.filter(table["flow"] == name).row(0, named=True)
     if first["direction"] != "up":
-        raise UsageError(f"{name} comes from the sink: a capture is told from at its sender, for uploads")
+        raise UsageError(f"{name} is a download, sent by the sink: --capture works for uploads only")
     ends, seen, *_ = _native.trace(str(capture))
     passed = pl.concat([columns.frame(ends), columns.frame(seen).select("data_bytes")], how="horizontal")
     if first["port"]:
         passed = passed.filter(passed["from_port"] == first["port"])
     if passed.height == 0:
-        raise UsageError(f"{capture.name} shows nothing of {name}")
+        raise UsageError(f"{capture.name} contains no packets of {name}")
     one = passed.sort("data_bytes", descending=True).row(0, named=True)
     side = (capture, "sender")
     found, sent = _native.infer_tcp_events(side, side, (one["to"], one["to_port"]), 0)
@@ -105,7 +105,7 @@ def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> C
         for event in columns.frame(found).iter_rows(named=True)
         if event["end"] == "sender" and event["opener_port"] == one["from_port"]
     ]
-    # What passed is told of all connections to the sink together.
+    # The native module returns the packets of all connections to the sink together.
     alone = passed.height == 1 and sum(table.filter(table["direction"] == "up")["port"].unique() != 0) <= 1
     shown = columns.frame(sent).with_columns(pl.col("time_s") - origin)
     return Captured(events, shown if alone else shown.clear())

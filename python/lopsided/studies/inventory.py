@@ -1,6 +1,6 @@
-"""What there is to choose from: everything that a scenario or a command knows by name, with what it is.
+"""All names that a scenario or a command accepts, with descriptions.
 
-Most of it is told by the declarations in the native module, through the JSON Schema.
+Most come from the declarations in the native module, through the JSON Schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lopsided.errors import UsageError
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing by its name; `text` says what it is, and its source where it has one."""
+    """A name; `text` describes it and names its source, if it has one."""
 
     name: str
     text: str = ""
@@ -27,21 +27,22 @@ class Entry:
 ACK_POLICIES: Mapping[str, str] = {
     "delayed": "Every second full segment, or after a timeout (RFC 5681 section 4.2).",
     "immediate": "Every segment.",
-    "linux": "As Linux: quick ACKs at a beginning, then every second segment or after 40 to 200 ms.",
-    "acc": "ACK congestion control: fewer ACKs if ACKs are marked, one more an RTT without a mark (balakrishnan1999).",
+    "linux": "As Linux: quick ACKs at the start, then every second segment or after 40 to 200 ms.",
+    "acc": "ACK congestion control: fewer ACKs if ACKs are marked, more after each RTT without a mark "
+    "(balakrishnan1999).",
     "acc_peerwin": "The fewest ACKs that the sender's window, sent in an option, allows (balakrishnan1999, 8.2).",
     "rfc5690": "The sender doubles the segments for each ACK if ACKs are lost or marked (AckCC, RFC 5690); both ends.",
     "tarr": "The sender requests segments for each ACK by an option (draft-ietf-tcpm-ack-rate-request); both ends.",
-    "ace": "An ACK for a part of what arrived in a round trip, at most max_delack segments (ACE, Ming-Chit 2000).",
-    "growing": "Each ACK may stand for one segment more than the last, up to max_delack (Altman and Jimenez 2003).",
-    "tack": "An ACK for each quarter of the round trip (after TACK, Li et al. 2020).",
+    "ace": "An ACK for a fraction of the segments of a round trip, at most max_delack (ACE, Ming-Chit 2000).",
+    "growing": "Each ACK covers one segment more than the last, up to max_delack (Altman and Jimenez 2003).",
+    "tack": "Four ACKs per round trip (after TACK, Li et al. 2020).",
 }
-"""What the receivers' policies do, by name."""
+"""Descriptions of the receivers' ACK policies, by name."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Things of one kind; `use` shows how one is named."""
+    """All names of one kind; `use` shows the option that takes them."""
 
     name: str
     text: str
@@ -50,7 +51,7 @@ class Group:
 
 
 def check_preset(name: str) -> None:
-    """Raises UsageError where no access line is called so."""
+    """Raises UsageError if no access line has this name."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
@@ -59,7 +60,7 @@ def check_preset(name: str) -> None:
 
 
 def groups() -> list[Group]:
-    """All but the papers, which stand above the studies; a kind of which there is nothing is left out."""
+    """Returns all non-empty groups except the papers, because that package may not be imported from here."""
     found = [
         Group(
             "controls",
@@ -67,7 +68,7 @@ def groups() -> list[Group]:
             "--set stack.cc=NAME",
             tuple(Entry(name, text) for name, text in _native.CONGESTION_CONTROL_TEXTS),
         ),
-        Group("stacks", "TCP as a stack has it", "--set stack.profile=NAME", _words("stack", "profile")),
+        Group("stacks", "TCP behaviour of real stacks", "--set stack.profile=NAME", _words("stack", "profile")),
         Group(
             "ack-policies",
             "when a receiver acknowledges",
@@ -75,28 +76,28 @@ def groups() -> list[Group]:
             tuple(Entry(each.name, ACK_POLICIES.get(each.name, each.text)) for each in _words("stack", "ack_policy")),
         ),
         Group("queues", "queue disciplines", "--set link.up.queue.kind=NAME", _words("queue", "kind")),
-        Group("stages", "what packets meet beside a queue", 'stages = [{ kind = "NAME" }]', _words("stage", "kind")),
+        Group("stages", "packet processing next to a queue", 'stages = [{ kind = "NAME" }]', _words("stage", "kind")),
         Group("media", "channels that stations share", '[[topology.medium]] kind = "NAME"', _words("medium", "kind")),
-        Group("apps", "what a flow's ends do", 'app = { kind = "NAME" }', _words("app", "kind")),
+        Group("apps", "applications of flows", 'app = { kind = "NAME" }', _words("app", "kind")),
         Group(
             "examples",
-            "scenarios that show something",
+            "example scenarios",
             "lopsided new --example NAME",
             tuple(Entry(name, examples.title(name)) for name in examples.names()),
         ),
         Group(
             "presets",
-            "access lines of today",
+            "typical access lines",
             "--set link.preset=NAME",
             tuple(Entry(name, f"{title}. {source}") for name, title, source, _ in _native.presets()),
         ),
-        Group("workloads", "usual loads", "lopsided aqm FILE --workload NAME", tuple(_workloads())),
+        Group("workloads", "standard traffic mixes", "lopsided aqm FILE --workload NAME", tuple(_workloads())),
     ]
     return [each for each in found if each.entries]
 
 
 def _words(table: str, key: str) -> tuple[Entry, ...]:
-    """The words that a key of the schema takes, with what is said of each."""
+    """Returns the fixed values of a key of the schema, with their descriptions."""
     tables = cast("Mapping[str, Any]", json.loads(_native.schema())["$defs"])
     found = cast("Mapping[str, Any]", tables.get(table, {}).get("properties", {}).get(key, {}))
     words = cast("list[str]", found.get("enum", []))

@@ -1,4 +1,4 @@
-"""Many runs at once: on threads where the world can, each given as it is done."""
+"""Many runs in parallel: on threads if the world supports that; results are yielded as runs finish."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Runs of one sweep or repetition: as many as a file's `[sweep]` may ask for."""
+"""Largest number of runs of a sweep or repetition; the same as for a file's `[sweep]`."""
 Progress = Callable[[float], object]
 
 
@@ -29,7 +29,7 @@ _elsewhere: ContextVar[Runner | None] = ContextVar("_elsewhere", default=None)
 
 @contextmanager
 def elsewhere(runner: Runner) -> Generator[None]:
-    """Within the block the runs of many jobs are made by `runner`, such as the workers of a cluster."""
+    """Within the block, `runner` makes all runs, for example the workers of a cluster."""
     before = _elsewhere.set(runner)
     try:
         yield
@@ -43,10 +43,10 @@ _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 
 @contextmanager
 def kept_by(keep: Kept) -> Generator[None]:
-    """Within the block `keep` decides which runs of a divided study are made here.
+    """Within the block, `keep` decides which runs of a divided study are made here.
 
-    `keep(jobs, made)` returns what the study measured in each job; `made(numbers)` makes these runs and yields each
-    number with what was measured.
+    `keep(jobs, made)` returns the measurement of each job; `made(numbers)` makes these runs and yields each number with
+    its measurement.
     """
     before = _kept.set(keep)
     try:
@@ -56,7 +56,7 @@ def kept_by(keep: Kept) -> Generator[None]:
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
-    """Progress of a part that is `share` of the whole and begins when `begun` of it is done."""
+    """Returns a progress function for a part: `begun` is the share done before the part, `share` the part's own."""
     return None if progress is None else (lambda done: progress(begun + done * share))
 
 
@@ -69,18 +69,18 @@ def run_many(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Runs all jobs and gives each one's number and run as it is done; no more are held than need be.
+    """Runs all jobs and yields the number and the run of each when it finishes, so that few runs are in memory.
 
-    `kernel` names the kernel that the kernel world takes, by default the best at hand, `ours` the hosts that have
-    the simulator's TCP in the live world. Raises UsageError for a number of workers that cannot be had.
+    `kernel` names the kernel of the kernel world (default: the best available one), `ours` the hosts that use the
+    simulator's TCP in the live world. Raises UsageError for an invalid number of workers.
     """
     if workers is not None and not 1 <= workers <= MOST_THREADS:
-        raise UsageError(f"cannot run on {workers} workers: from 1 to {MOST_THREADS:,} can be had")
+        raise UsageError(f"cannot run on {workers} workers: must be from 1 to {MOST_THREADS:,}")
     for job in jobs:
         checked_seed(job.seed)
     if (other := _elsewhere.get()) is not None:
         if world != "sim":
-            raise UsageError(f"runs of the world {world} are made on this machine")
+            raise UsageError(f"the world {world} runs on this machine only, not on a cluster")
         yield from other(jobs, progress)
         return
     options = RunOptions(progress=progress, kernel=kernel, ours=frozenset(ours))
@@ -100,7 +100,7 @@ def run_jobs(
 ) -> list[T]:
     """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs.
 
-    `divided`: shards may share these runs (`studies.shards`). `reduce` then returns plain JSON.
+    With `divided`, shards may divide these runs (`studies.shards`); `reduce` must then return plain JSON.
     """
 
     def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
@@ -116,24 +116,24 @@ def run_jobs(
 
 
 def seeds(first: int, times: int) -> range:
-    """The seeds of `times` repetitions, refused where there are too many or where they leave 64 bits."""
+    """Returns the seeds of `times` repetitions. Raises UsageError for too many, or for seeds beyond 64 bits."""
     if times < 1:
         raise UsageError(f"cannot repeat a run {times} times")
     check_count(times)
     checked_seed(first)
     if first + times > 2**64:
-        raise UsageError(f"{times} seeds from {first} on go beyond 2^64 - 1")
+        raise UsageError(f"{times} seeds from {first} exceed 2^64 - 1")
     return range(first, first + times)
 
 
 def check_count(runs: int) -> None:
-    """Refuses more runs than can be meant."""
+    """Raises UsageError for more than `MOST_RUNS` runs."""
     if runs > MOST_RUNS:
-        raise UsageError(f"{runs:,} runs are asked for; at most {MOST_RUNS:,} are made at once")
+        raise UsageError(f"{runs:,} runs are too many; the maximum is {MOST_RUNS:,}")
 
 
 def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
-    """Each scenario with each of `times` seeds from `first` on. Raises UsageError for more runs than can be meant."""
+    """Returns each scenario with each of `times` seeds, starting at `first`. Raises UsageError for too many runs."""
     of_seeds = seeds(first, times)
     check_count(len(scenarios) * times)
     return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]
@@ -150,6 +150,6 @@ def run_repeated(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Runs the scenario with `times` seeds: `seed` (default: the scenario's) and those that follow it."""
+    """Runs the scenario with `times` consecutive seeds, starting at `seed` (default: the scenario's)."""
     jobs = repeated([scenario], scenario.seed if seed is None else seed, times)
     return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)

@@ -1,7 +1,7 @@
-"""What may be asked of studies: names, defaults and words, once for Python and for the console.
+"""Options of studies: names and defaults, shared by Python and the command line.
 
-Rates, times and shares are what people type, or numbers of bit/s, of seconds and of one. A docstring is the option's
-line of help.
+Rates, times and shares are text with a unit, or numbers in bit/s, in seconds and as a fraction of 1. The docstring of a
+field is the option's help.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Literal
 from lopsided.errors import UsageError
 
 AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
-"""The disciplines that are compared where none are named."""
+"""Disciplines that `aqm` compares by default."""
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
-"""Those that are compared for a line."""
+"""Disciplines that `size` compares by default."""
 USUAL_INTERFACE = "eth0"
-"""The network interface towards the line, in printed commands, where none is named."""
+"""Default network interface towards the line, in printed commands."""
 ACKPATH_REMEDIES = (
     "none,filter,cake_filter,acks_first,acc,few_acks,bursts,reconstruct,"
     "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
 )
-"""Remedies for the way of the ACKs that are compared where none are named."""
+"""Remedies that `ackpath` compares by default."""
 ACKPATH_REPEAT = 3
-"""Runs of each."""
+"""Default number of runs of each remedy."""
 SWEEP_METRIC = "goodput"
 """The default metric of a sweep."""
 METRIC_COLUMNS = {
@@ -39,70 +39,70 @@ METRIC_COLUMNS = {
 METRICS = ("goodput", *METRIC_COLUMNS)
 """The metrics of a sweep, in addition to the columns of its table."""
 COMPARED_WORLDS = ("sim", "kernel")
-"""Held against each other where none are named; the last is the reference."""
+"""Worlds that are compared by default; the last is the reference."""
 COMPARED_RUNS = 3
-"""Runs in each."""
+"""Default number of runs in each world."""
 PACKETS_APART_S = 100e-6
-"""By how much the times of a packet may differ, each since its connection's SYN."""
+"""Default tolerance for a packet's time, counted from its connection's SYN, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessOptions:
-    """Of congestion controls against each other."""
+    """Options for fairness between congestion controls."""
 
     link: str | int = "100M"
-    """Rate of the bottleneck, such as 100M (bit/s); of the downlink where that of the uplink differs."""
+    """Rate of the bottleneck, such as 100M (bit/s); of the downlink if `--up` is given."""
     up: str | int | None = None
     """Rate of the uplink; default: that of the downlink."""
     direction: Literal["down", "up"] = "down"
-    """Where the data goes."""
+    """Direction of the data."""
     buffer: str = "1 BDP"
-    """Of each direction: BDP at the mean RTT of a pair (such as "1 BDP"), or as 50p (packets) or 64kB."""
+    """Buffer of each direction: in BDP at the mean RTT of a pair ("1 BDP"), in packets (50p) or in bytes (64kB)."""
     pairs: Literal["usual", "inter", "intra", "full"] = "usual"
     """`inter`: control against control at equal RTT; `intra`: each against itself at unequal RTT; `usual`: both;
     `full`: everything against everything."""
     flows: int = 1
-    """Flows on each side."""
+    """Number of flows on each side."""
     stack: str = "linux-6.1"
     """Stack profile of all hosts."""
     socket_buffer: str | None = None
-    """Send and receive buffers, such as "4 MiB" or auto; default: so large that they never decide."""
+    """Send and receive buffers, such as "4 MiB" or auto; default: so large that they never limit a flow."""
     duration: str | float = "60s"
-    """How long both sides are active."""
+    """Time for which both sides are active."""
     warmup: str | float | None = None
-    """Of that, the time left out of the means; default: a third."""
+    """Time at the start that the means leave out; default: 33 % of the duration."""
     lead: str | float = "10s"
-    """How long the side that comes first is alone; with 0s both start together."""
+    """Time for which the first side runs alone; with 0s both start together."""
     within: str | float = "20%"
-    """A time of convergence ends when shares are this near to what they should be ..."""
+    """Flows have converged when their shares are this close to the fair share ..."""
     hold: str | float = "5s"
-    """... and stay there for so long."""
+    """... for this long."""
     harm: bool = True
-    """Run each side alone too, and measure the harm of company."""
+    """Also run each side alone, and measure the harm that the other side does."""
     repeat: int = 2
-    """Seeds for each order of arrival: a pair meets in both, so it has twice as many runs."""
+    """Number of seeds for each order of arrival; each pair runs in both orders, so it has twice as many runs."""
     seed: int = 1
     """The first seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AqmOptions:
-    """Of queue disciplines beside each other."""
+    """Options for comparing queue disciplines."""
 
     direction: Literal["both", "down", "up"] = "both"
-    """Where they stand: before the slowest link of both directions, or of one."""
+    """Place of the disciplines: at the slowest link of both directions, or of one."""
     link: str | None = None
-    """Where they stand instead: before this link."""
+    """Place the disciplines at this link instead."""
     workload: str | None = None
-    """In place of the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be` (all best
-    effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up` (the
-    responsiveness draft's: a connection more each 5 s)."""
+    """Traffic instead of the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be` (all
+    best effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up` (of the
+    responsiveness draft: one more connection every 5 s)."""
     probe: bool = True
-    """Send a small request each half second, which tells the responsiveness."""
+    """Send a small request every 0.5 s to measure responsiveness."""
     ecn: bool = False
-    """Both ends use ECN, and queues mark wherever they can."""
+    """Use ECN at both ends, and mark in all queues that can."""
     repeat: int = 3
-    """Runs of each discipline, each with another seed: a comparison needs to know how much is chance."""
+    """Runs of each discipline, each with a different seed, so that chance can be told from effect."""
     seed: int | None = None
     """The first seed; default: the scenario's."""
 
@@ -113,28 +113,28 @@ class AqmOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SizeOptions:
-    """Of a line beside its rates and round trip."""
+    """Options of a line in addition to its rates and round trip."""
 
     preset: str | None = None
-    """An access line by name (`lopsided list presets`); rates and round trip that are given beside it win."""
+    """An access line by name (`lopsided list presets`); `--down`, `--up` and `--rtt` override its values."""
     queue_down: str | None = None
     """The downlink's buffer, such as 50p (packets) or 64kB; default: one bandwidth-delay product, at least 50
     packets."""
     target_delay: str | float | None = None
-    """What a full uplink buffer may at most add to a packet's time, such as 100ms: the buffer advised is no larger."""
+    """Largest delay that a full uplink buffer may add, such as 100ms; limits the recommended buffer."""
     framing: str | None = None
-    """What the line adds to each IP packet, as a scenario's `framing` (`ethernet`, `pppoe-llcsnap`, ...); default:
-    nothing, or what the preset has."""
+    """Overhead of the line on each IP packet, as a scenario's `framing` (`ethernet`, `pppoe-llcsnap`, ...); default:
+    none, or the preset's."""
     cc: str = "reno"
     """Congestion control of both flows."""
     stack: str = "linux-6.1"
     """Stack profile of both hosts."""
     repeat: int = 5
-    """Seeds per size, of which the median counts; at most 3 per discipline."""
+    """Number of seeds per size, of which the median is used; at most 3 per discipline."""
     seed: int = 1
     """The first seed."""
     interface: str = USUAL_INTERFACE
-    """Network interface towards the line, for the commands that set a Linux machine."""
+    """Network interface towards the line, for the printed commands that configure a Linux machine."""
 
     def __post_init__(self) -> None:
         if self.repeat < 1:

@@ -1,7 +1,7 @@
-"""Sentences on a probe of a real line: how load changes round trips, and how uploads change downloads.
+"""Sentences about a probe of a real line: how load changes round trips, and how uploads change downloads.
 
-The idle round trip is the smallest one that any sender saw, since the first segments of a probe meet an empty queue.
-Left out: whether the queue is on this line or beyond it, which senders cannot see.
+The idle round trip is the smallest one that any sender measured, because a probe's first segments meet an empty queue.
+Left out: whether the queue is on this line or beyond it, because senders cannot measure that.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from lopsided.studies.probe import Log
 
 _SHORT_MS = 20.0
-"""A rise of round trips below this does not harm a call."""
+"""An increase of round trips below this does not disturb a call, in milliseconds."""
 _LONG_MS = 100.0
 _FELL = 0.8
-"""A download below this share of what it had alone has lost something to the uploads."""
+"""A download below this share of its rate without uploads counts as slowed by them."""
 _LEAST_S = 1.0
-"""Time that both halves of a comparison need."""
+"""Least time before and after the first upload for a comparison, in seconds."""
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:
-    """The sentences; none if no round trip was measured."""
+    """Returns the sentences; empty if no round trip was measured."""
     return [*_round_trips(logs), *_downloads(logs)]
 
 
@@ -35,21 +35,24 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
     idle, mean = rtts_ms[0], sum(rtts_ms) / len(rtts_ms)
     slow = rtts_ms[min(len(rtts_ms) - 1, int(0.95 * len(rtts_ms)))]
     if slow - idle < _SHORT_MS:
-        return [f"Round trips stay short under load: {units.millis(idle)} at least, {units.millis(slow)} for 95 %."]
+        return [
+            f"Round trips stay short under load: {units.millis(idle)} at minimum, {units.millis(slow)} at the 95th "
+            "percentile."
+        ]
     said = [
         f"Load raises round trips from {units.millis(idle)} to {units.millis(mean)} on average and "
         f"{units.millis(slow)} at the 95th percentile."
     ]
     if slow - idle >= _LONG_MS:
         said.append(
-            f"A queue of {units.millis(slow - idle)} is too long for calls: `lopsided size --rtt {idle:.0f}ms` with "
-            "the rates of your line finds a buffer or a queue discipline."
+            f"A queue of {units.millis(slow - idle)} is too long for calls. `lopsided size --rtt {idle:.0f}ms` with "
+            "the rates of your line finds a better buffer or queue discipline."
         )
     return said
 
 
 def _downloads(logs: Sequence[Log]) -> list[str]:
-    """The rate of each download before the first upload starts, and from then on."""
+    """Compares the rate of each download before and after the start of the first upload."""
     starts = [log.flow.start_s for log in logs if log.flow.direction == "up"]
     begun = min((log.samples[0].time_s - log.flow.start_s for log in logs if log.samples), default=None)
     if not starts or begun is None:
@@ -60,7 +63,7 @@ def _downloads(logs: Sequence[Log]) -> list[str]:
         if log.flow.direction != "down" or not log.samples or joined - log.samples[0].time_s < _LEAST_S:
             continue
         first = log.samples[0].time_s
-        # Octets given to the socket so far; see `Sample.throughput_bps`.
+        # Bytes written to the socket so far; see `Sample.throughput_bps`.
         sent = [(sample.time_s, sample.throughput_bps * (sample.time_s - first)) for sample in log.samples]
         alone = max((one for one in sent if one[0] <= joined), default=sent[0])
         end = sent[-1]

@@ -1,12 +1,11 @@
-"""A capture played again to a link of a scenario: what its queue does with the packets that came to another one.
+"""Replays captured arrivals into a link of a scenario, to see what its queue does with the packets of another queue.
 
     arrivals = [replay.Arrival(at_ns, replay.datagram(1500, port=7)) for at_ns in range(0, 10**9, 10**6)]
     fates = replay.replay(scenario, "link", "down", arrivals)
     [fate.left_ns for fate in fates]
 
-Every packet comes at the time at which it came there, whatever becomes of those before it: nothing answers. So two
-queue disciplines, or one here and one in a router, meet the very same packets, and can be held against each other one
-by one.
+Every packet arrives at its original time, even if earlier packets are dropped: no sender reacts. So two queue
+disciplines, or one here and one in a router, get the same packets and can be compared packet by packet.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A packet that comes to a queue. `octets` are its first, from the IP header to the end of TCP's or UDP's."""
+    """A packet that arrives at a queue. `octets` are its headers, from IP to the end of TCP's or UDP's header."""
 
     at_ns: int
     octets: bytes
     flow: int = 0
-    """The number that a classifier's rule knows its flow by."""
+    """The flow's number in a classifier's rules."""
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a packet: it left the queue at a time, as the `place`-th of all, or was dropped for a reason."""
+    """The fate of a packet: it left the queue at `left_ns`, as number `place` of all, or was dropped for `reason`."""
 
     left_ns: int | None = None
     place: int | None = None
@@ -53,11 +52,11 @@ def replay(
     credit_ns: int = 0,
     seed: int = 1,
 ) -> list[Fate]:
-    """Plays packets, in the order of their times, to a direction of a link.
+    """Replays packets, in order of their times, into one direction of a link.
 
-    With `instants` the line is left aside: the queue discipline is asked for a packet at each of these times, those at
-    which one left elsewhere. With a credit the line lets the first packet of a busy time go as if it had come that much
-    earlier: so does the kernel world's.
+    With `instants` the line's rate is ignored: one packet is dequeued at each of these times, for example the departure
+    times of another queue. With `credit_ns` the line sends the first packet of a busy period as if it had arrived that
+    much earlier, as in the kernel world.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)
@@ -68,6 +67,6 @@ def replay(
 
 
 def datagram(size: int, port: int, tos: int = 0) -> bytes:
-    """The headers of a UDP packet of so many octets, of a flow with this port."""
+    """Returns the headers of a UDP packet of `size` bytes, with this source and destination port."""
     ip = struct.pack("!BBHHHBBHII", 0x45, tos, size, 0, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000002)
     return ip + struct.pack("!HHHH", port, port, size - 20, 0)

@@ -1,4 +1,4 @@
-"""Means over seeds in printed tables, with their 95 % intervals."""
+"""Means over seeds with 95 % intervals, in printed tables."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from lopsided import metrics
 from lopsided.data.catalogue import Column
 from lopsided.data.view import Heading
 
-INTERVAL = Heading("95 %", "how far the mean's 95 % interval reaches to each side (Student's t over the seeds)")
+INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t over the seeds)")
 ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 ARROWS = {"down": "↓", "up": "↑"}
 ALIKE = "nothing in them is random; `--start-jitter 1s` varies when flows start"
-"""Why there is no interval if all runs have one digest."""
+"""The reason that is printed if there is no interval because all runs have the same digest."""
 
 
 def all_alike(digests: Iterable[str]) -> bool:
-    """Whether all runs were the same: an interval over them would say nothing."""
+    """True if all runs were identical, so that an interval over them has no meaning."""
     return len(set(digests)) == 1
 
 
 def spread(column: Column, values: Sequence[float | None], alike: bool) -> tuple[str, str]:
-    """The mean, and how far its 95 % interval reaches to each side, if the runs differ at all."""
+    """Returns the mean and the half width of its 95 % interval as text; a dash instead of the half width if all runs
+    are identical."""
     found = metrics.mean_interval(values)
     if found.of == 0:
         return "–", "–"
