@@ -53,7 +53,7 @@ def test_the_best_comes_first_and_every_arm_has_a_reason(found):
     scores = list(found.cells["rank_score"])
     assert scores == sorted(scores, reverse=True) and scores[0] == 1
     assert set(found.limits) == set(found.arms)
-    assert found.limits["none"].startswith("the way of the ACKs: ")
+    assert found.limits["none"].startswith("the ACK path: ")
 
 
 def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line():
@@ -108,7 +108,7 @@ def test_it_leaves_tables_and_a_page(found, tmp_path):
     folder = found.save(tmp_path / "out")
     assert {path.name for path in folder.iterdir()} >= {"cells.csv", "runs.csv", "report.html", "scenario.toml"}
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8")).replace("\N{NO-BREAK SPACE}", " ")
-    assert "What limits the downloads" in page and found.limits["filter"] in page
+    assert "Limits of the downloads" in page and found.limits["filter"] in page
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_disciplines_are_named_or_told_by_tables():
         ("", "at least one"),
         ("codel,codel", "named twice"),
         ("cobra", "no queue discipline is called 'cobra'"),
-        ("{ kind = codel }", "no table of TOML"),
+        ("{ kind = codel }", "not a TOML table"),
     ],
 )
 def test_what_is_no_discipline_is_refused(queues: str, complaint: str):

@@ -116,7 +116,7 @@ def test_what_answers_a_probe_is_checked(report: bytes | None, monkeypatch: pyte
 
         threading.Thread(target=serve, daemon=True).start()
         flows = probe.plan(down=0, up=1, duration_s=0.2, cc=None)
-        with pytest.raises(RunError, match="no `lopsided probe sink`"):
+        with pytest.raises(RunError, match="not a `lopsided probe sink`"):
             probe.run("127.0.0.1", flows, port=listener.getsockname()[1])
 
 

@@ -381,8 +381,8 @@ def test_a_new_scenario_runs(tmp_path, capsys):
 def test_what_is_seldom_meant_is_asked_about(adsl_file, capsys):
     assert cli.invoke(["check", "adsl.toml", "--set", "link.up.rate=196 bit/s", "--set", "link.down.loss=0.5"]) == 0
     said = capsys.readouterr().err
-    assert "were 196 kbit/s meant?" in said
-    assert "were 0.5 % meant?" in said
+    assert "did you mean 196 kbit/s?" in said
+    assert "did you mean 0.5 %?" in said
 
 
 def test_what_was_used_can_be_cited(capsys):

@@ -187,7 +187,7 @@ def test_no_sink_is_an_error_of_one_sentence():
 
 
 def test_flows_that_cannot_be_are_refused():
-    with pytest.raises(UsageError, match="between 1"):
+    with pytest.raises(UsageError, match="must be from 1"):
         probe.plan(down=0, up=0, duration_s=1.0, cc=None)
     with pytest.raises(UsageError, match="would start"):
         probe.plan(down=0, up=1, duration_s=1.0, upload_after_s=2.0, cc=None)
@@ -274,5 +274,5 @@ def test_what_our_tcp_does_not_have_is_told():
         probe.Stack("linux-7")
     with pytest.raises(UsageError, match="vegas"):
         probe.Stack("windows").check("vega")
-    with pytest.raises(UsageError, match="one address"):
+    with pytest.raises(UsageError, match="single address"):
         probe.serve(address="0.0.0.0", stack=probe.Stack("windows"))

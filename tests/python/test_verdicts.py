@@ -79,15 +79,15 @@ def remedies(**scores):
 
 def test_the_best_remedy_is_named_and_those_that_do_harm():
     assert ackpath.verdict(remedies(none=0.8, filter=1.0, acc=0.5)) == [
-        "filter gains most: 1.00 Mbit/s down, where without a remedy it is 800 kbit/s down.",
+        "filter gains most: 1.00 Mbit/s down, compared with 800 kbit/s down without a remedy.",
         "Without a remedy the downloads are limited by the downlink itself.",
-        "Worse than none: acc.",
-        "Each remedy has one run, so small differences may be chance; --repeat 5 shows which are not.",
-        "None of them is a setting of a router that you can buy; they are for those who build modems.",
+        "Worse than no remedy: acc.",
+        "Each remedy has one run, so small differences may be chance; use --repeat 5 to check.",
+        "Routers on the market support none of them; they need changes in modems or in TCP.",
     ]
-    assert "No remedy gains anything" in ackpath.verdict(remedies(none=1.0, filter=0.995))[0]
-    assert "No remedy gains anything" in ackpath.verdict(remedies(none=0.995, filter=1.0))[0]
-    assert ackpath.verdict(remedies(filter=1.0, acc=0.5))[0].startswith("Best of them is filter")
+    assert "No remedy improves goodput" in ackpath.verdict(remedies(none=1.0, filter=0.995))[0]
+    assert "No remedy improves goodput" in ackpath.verdict(remedies(none=0.995, filter=1.0))[0]
+    assert ackpath.verdict(remedies(filter=1.0, acc=0.5))[0].startswith("filter is best")
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
@@ -199,7 +199,7 @@ direction = "down"
 
 def test_every_study_that_repeats_says_that_starts_vary():
     scenario = lop.Scenario.from_text(ALONE)
-    vary = "Each flow starts up to 100 ms later, drawn from the seed: nothing else here is random."
+    vary = "Each flow starts up to 100 ms later, drawn from the seed, because nothing else is random."
     assert vary in aqm.verdict(lop.aqm(scenario, "fifo,codel", repeat=2, probe=False))
     found = lop.ackpath(scenario, "none,filter", repeat=2)
     assert vary in ackpath.verdict(found) and found.to_dict()["start_jitter_s"] == 0.1
@@ -239,6 +239,8 @@ def test_a_probe_says_what_load_does_to_round_trips_and_downloads():
     assert "380 ms" in second and "`lopsided size --rtt 20ms`" in second
     assert third.startswith("down1 falls from 2.40 Mbit/s to 900 kbit/s when uploads start")
     short = probed("down", 0.0, [20.0] * 20, [2.4e6] * 20)
-    assert probe.verdict([short]) == ["Round trips stay short under load: 20.0 ms at least, 20.0 ms for 95 %."]
+    assert probe.verdict([short]) == [
+        "Round trips stay short under load: 20.0 ms at minimum, 20.0 ms at the 95th percentile."
+    ]
     assert "keeps 100 % of its rate" in probe.verdict([short, probed("up", 10.0, [21.0] * 10, [1e5] * 10)])[1]
     assert probe.verdict([probe_study.Log(up.flow)]) == []

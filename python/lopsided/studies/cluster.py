@@ -276,10 +276,10 @@ def sweep(
 
 
 def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
-    """By how much starts vary, in seconds: what `starts.varied` chooses for the same scenarios on one machine."""
+    """Returns the variation of start times in seconds, the same as `starts.varied` chooses on one machine."""
     tried: list[Scenario] = []
     for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
-        # Settings that do not go together are listed as failed runs later.
+        # Invalid combinations of settings are listed as failed runs later.
         with suppress(LopsidedError):
             tried.append(plan.scenario.with_(**plan.run(number)[1]))
     if not tried:
@@ -289,7 +289,7 @@ def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
 
 
 def _shortest_s(plan: _Plan) -> float:
-    """Duration of the shortest run: of the arms of the axis that sets it, if one does."""
+    """Returns the duration of the shortest run in seconds, with the arms of an axis that sets the duration."""
     usual = plan.scenario.duration_s
     for arms in plan.axes.values():
         found: list[float] = []

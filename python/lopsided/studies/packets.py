@@ -1,23 +1,22 @@
-"""Two runs held against each other packet by packet: where they first differ, in what, and what becomes of it.
+"""Compares two runs packet by packet: the first difference, the fields that differ, and the consequences.
 
     found = packets.compare(Scenario.load("adsl.toml"))
     found.first        # the earliest difference at any host
-    found.parted       # the earliest packet that is another one
+    found.parted       # the earliest packet with different content
 
     kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
     found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
 
-The captures of both runs at each host are aligned connection by connection and direction by direction, the n-th packet
-with the n-th. All numbers count from the connection's first SYN: time, sequence and acknowledgement, the clocks of the
-timestamps option. Two packets differ where any field does (`FIELDS`), and in time where they are more than the
-tolerance apart.
+The captures of both runs at each host are aligned by connection and direction, the n-th packet with the n-th. Time,
+sequence and acknowledgement numbers and timestamps count from the connection's first SYN. Two packets differ if any
+field differs (`FIELDS`); their times differ if they are more than the tolerance apart.
 
-Why a tolerance: the kernel's clock moves by 256 ns at each look, its shapers round the time of a packet to
-nanoseconds and fractions, and what is added up over a queue stays below some microseconds. What decides differently
-(a timer, an ACK more) moves a packet by a packet's time on the line at least: 0.12 ms at 100 Mbit/s. So the default is
-0.1 ms. The differences of a mechanism that is missing are much larger, or are no matter of time at all.
+Why a tolerance: the kernel's clock advances by 256 ns at each reading, and its shapers round transmission times to
+nanoseconds. Over a queue these errors add up to a few microseconds. A different decision (a timer, an additional ACK)
+moves a packet by at least one packet's transmission time: 0.12 ms at 100 Mbit/s. So the default is 0.1 ms. A missing
+mechanism causes much larger differences, or differences in other fields.
 
-Left out: UDP, and connections that one run has and the other has not, but for their number.
+Left out: UDP, and connections that only one run has (only their number is reported).
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
-"""What of a packet is compared: see `crates/trace/src/align.rs`."""
+"""The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Packets shown before and from the divergence on, those drawn before it, and parts of the time that the drift is
-told in."""
+"""Number of packets printed before the divergence, printed from it on, and drawn before it; and number of intervals in
+the table of the drift."""
 
 CAPTURES = "pcap"
-"""Where a run folder has its captures."""
+"""Name of the folder with captures in a run folder."""
 
 FINE_S = 0.02
-"""A run made for this is sampled at least this often, so that the ends' states are known close to a divergence."""
+"""Longest sampling interval in seconds for runs made here, so that the ends' states are known close to a divergence."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, and where its captures are."""
+    """One of the two runs, and the folder of its captures."""
 
     name: str
     run: Run
@@ -67,66 +66,66 @@ class Side:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where the two runs differ."""
+    """A packet at which the two runs differ."""
 
     host: str
     flow: str
     connection: int
-    """Of the flow's connections, counted from 0."""
+    """Index among the flow's connections, from 0."""
     time_s: float
-    """Since the run began, in the first run."""
+    """Time since the start of the first run, in seconds."""
     since_syn_s: float
     sender: bool
-    """Whether the packet comes from the end that sends the flow's data."""
+    """True if the packet comes from the end that sends the flow's data."""
     number: int
-    """How many packets that end had sent on the connection before."""
+    """Number of earlier packets of that end on the connection."""
     packets: int
-    """How many TCP packets the first run's capture at this host holds before."""
+    """Number of earlier TCP packets in the first run's capture at this host."""
     fields: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class AtHost:
-    """One flow as the captures at one of its hosts show it."""
+    """One flow in the captures at one of its hosts."""
 
     host: str
     flow: str
     sends: bool
-    """Whether the flow's data comes from this host."""
+    """True if this host sends the flow's data."""
     connections: tuple[int, int]
     pairs: list[dict[str, Any]] = field(repr=False)
-    """For each connection what `_native.align` gives."""
+    """The result of `_native.align` for each connection."""
     first: Divergence | None
     parted: Divergence | None
 
     def pair(self, at: Divergence | None) -> dict[str, Any] | None:
-        """The connection of a divergence, or the first; None where there is none."""
+        """Returns the connection of a divergence, or the first connection; None if there is no connection."""
         return self.pairs[at.connection if at else 0] if self.pairs else None
 
     @property
     def packets(self) -> tuple[int, int]:
-        """How many packets of the flow either run has here."""
+        """Number of packets of the flow at this host, in each run."""
         return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A divergence and what is around it."""
+    """A divergence with the packets and states around it."""
 
     at: AtHost
     divergence: Divergence
     states: dict[str, dict[str, float | str | None]]
-    """Each run's last sample of the flow before it: TCP_INFO, or what the simulator calls so."""
+    """Each run's last sample of the flow before the divergence: TCP_INFO, or the simulator's equivalent."""
     context: list[dict[str, Any]]
-    """The packets before it and the divergent ones, in pairs."""
+    """The packets before the divergence and the divergent packets, in pairs."""
     then: list[list[dict[str, Any]]]
-    """What either capture holds from there on."""
+    """The next packets of each capture, from the divergence on."""
     around: list[list[dict[str, Any]]]
     standing: list[dict[str, tuple[int, int]]]
-    """In either capture, what each end has sent and has had acknowledged, in octets."""
+    """For each capture and end, the bytes sent and the bytes acknowledged."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the scene as plain values for JSON."""
         told = {name: getattr(self, name) for name in ("states", "standing", "context", "then")}
         return {**vars(self.divergence), "fields": list(self.divergence.fields), **told}
 
@@ -140,20 +139,21 @@ class Packets:
     ignored: tuple[str, ...]
     found: tuple[AtHost, ...]
     totals: dict[str, tuple[int, int]]
-    """By host, the TCP packets of either run."""
+    """Number of TCP packets of each run, by host."""
 
     @property
     def first(self) -> AtHost | None:
-        """Where the earliest difference is; None where everything that is compared agrees."""
+        """The flow and host with the earliest difference; None if all compared fields agree."""
         return _earliest(self.found, lambda one: one.first)
 
     @property
     def parted(self) -> AtHost | None:
-        """Where the earliest packet is that is another one: other data, another acknowledgement, one more or less."""
+        """The flow and host with the earliest packet of different content: other data, another acknowledgement, or an
+        additional or missing packet."""
         return _earliest(self.found, lambda one: one.parted)
 
     def scenes(self) -> list[Scene]:
-        """The first difference, and where the packets part if that is another place: each with what was before it."""
+        """Returns the first difference and, if it is another packet, the first different packet, with context."""
         scenes: list[Scene] = []
         for kind, at in (("first", self.first), ("parted", self.parted)):
             told = at and (at.first if kind == "first" else at.parted)
@@ -166,11 +166,11 @@ class Packets:
         return scenes
 
     def figure(self) -> Figure | None:
-        """Time and sequence numbers of both runs around the place where their packets part; None where none differs."""
+        """Draws time and sequence numbers of both runs around the first different packet; None if no packet differs."""
         return filled_in("Packets.figure")(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Returns all results as plain values for JSON."""
         return {
             "runs": [{"name": side.name, "world": side.run.world, "seed": side.run.seed} for side in self.sides],
             "tolerance_s": self.tolerance_s,
@@ -212,12 +212,12 @@ def compare_arms(
 ) -> Packets:
     """Runs each of two arms once, with captures at the hosts, and aligns them.
 
-    The captures are kept in a folder for each arm below `keep`, where that is given. Raises UsageError for other
-    than two arms.
+    If `keep` is given, the captures are kept in it, in a folder for each arm. Raises UsageError unless there are
+    exactly two arms.
     """
     check(tolerance_s, ignored)
     if len(arms) != 2:
-        raise UsageError("packets are compared between two different worlds")
+        raise UsageError("packets are compared between exactly two different worlds")
     check_worlds(arms, kernel)
     with tempfile.TemporaryDirectory() as temporary:
 
@@ -235,9 +235,9 @@ def compare_arms(
 
 
 def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`).
+    """Aligns the captures of two run folders (`lopsided run --pcap hosts`).
 
-    Raises FolderError where there are none.
+    Raises FolderError if a folder has no captures.
     """
     sides: list[Side] = []
     for run in (one, other):
@@ -248,10 +248,10 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
 
 
 def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
-    """Simulates anew the scenario of a kept run folder with its seed, and aligns that with the folder's captures.
+    """Simulates the scenario of a run folder again with its seed, and aligns the result with the folder's captures.
 
-    `rules` are those of `align`. Linux needs to run once: what it sent stays. Raises FolderError for a run that was
-    not saved.
+    `rules` are the options of `align`. So Linux needs to run only once. Raises FolderError for a run that was not
+    saved.
     """
     if kept.folder is None:
         raise FolderError("a run that was not saved has no captures")
@@ -263,7 +263,7 @@ def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Pac
 
 
 def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") -> Run:
-    """One run with captures at its hosts, left in a run folder for `against`."""
+    """Runs the scenario with captures at its hosts and keeps the run folder for `against`."""
     with folders.writing(folder) as staged:
         run = finely_sampled(scenario).run(seed=seed, world=world, pcap=staged / CAPTURES, pcap_at=("hosts",))
         run.write(staged, report=False)
@@ -272,20 +272,20 @@ def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") 
 
 
 def kept_in(folder: Path) -> list[Path]:
-    """The run folders with captures in a folder, by name; the folder itself where it is one.
+    """Returns the run folders with captures in a folder, by name, or the folder itself if it is one.
 
-    Raises FolderError where there are none.
+    Raises FolderError if there are none.
     """
     if (folder / CAPTURES).is_dir():
         return [folder]
     found = sorted(path.parent for path in folder.glob(f"*/{CAPTURES}"))
     if not found:
-        raise FolderError(f"{folder} holds no runs with captures: lopsided run --world kernel --pcap hosts makes one")
+        raise FolderError(f"{folder} holds no runs with captures; make one: lopsided run --world kernel --pcap hosts")
     return found
 
 
 def check(tolerance_s: float, ignored: Sequence[str]) -> None:
-    """Refuses a tolerance below zero, and names that are no field of a packet."""
+    """Raises UsageError for a negative tolerance and for unknown fields."""
     if unknown := set(ignored) - set(FIELDS):
         raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")
     if tolerance_s < 0:
@@ -293,7 +293,7 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
 
 
 def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns what two runs captured at their hosts; flows go by their names.
+    """Aligns the captures of two runs at their hosts; flows are matched by name.
 
     Raises UsageError without a TCP flow in common, FolderError without captures.
     """
@@ -309,7 +309,7 @@ def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignor
     for host in hosts:
         files = captures.at_host(one.captures, host), captures.at_host(other.captures, host)
         if not all(file.is_file() for file in files):
-            raise FolderError(f"there is no capture of both runs at the host {host}: run with --pcap hosts")
+            raise FolderError(f"a capture at the host {host} is missing: run with --pcap hosts")
         present = [name for name in names if host in (these[name].sender, these[name].receiver)]
         rows = _native.align(
             *files,
@@ -362,7 +362,7 @@ def _earliest(found: Sequence[AtHost], of: Callable[[AtHost], Divergence | None]
 
 
 def finely_sampled(scenario: Scenario) -> Scenario:
-    """The scenario as it runs here: sampled often enough to know the ends' states close to a divergence."""
+    """Returns the scenario with a sampling interval of at most `FINE_S`."""
     interval = scenario.interval_s
     if interval is not None and interval <= FINE_S:
         return scenario

@@ -1,14 +1,14 @@
-"""A measuring sender and its sink for real networks: what merritt2010's appendices B and C were, for any line.
+"""A measuring sender and its sink for real networks, after the programs in merritt2010's appendices B and C.
 
-`serve` is the sink; `run` connects to it, sends and receives bulk data on as many connections as asked for, and gives
-back what the kernel of each sender said about itself (TCP_INFO) on a fixed interval, and what each receiver's
-application got. The sender of a download is the sink, so its log is fetched when all is over.
+`serve` is the sink. `run` connects to the sink and sends and receives bulk data on several connections. It returns the
+TCP_INFO of each sender, sampled at a fixed interval, and the bytes that each receiving application got. The sender of a
+download is the sink, so its log is fetched at the end.
 
-Either end may send with lopsided's own TCP instead, the very one of the simulator, on ports of this machine's address
-that are taken from its kernel for a while (`Stack`): that takes root. The peer's TCP is whatever it is.
+Either end may send with lopsided's own TCP, the same as in the simulator, on ports that are taken from the kernel
+during the measurement (`Stack`). This needs root. The peer may use any TCP.
 
-A connection begins with one line of JSON that says what it is. Left out: encryption and passwords (a sink is started
-for an experiment, on a network one knows). The sink bounds how long it works, for how many, and what it keeps.
+A connection begins with one line of JSON that describes it. Left out: encryption and passwords, because a sink is
+started for an experiment, on a trusted network. The sink limits the duration, the number of connections and its memory.
 """
 
 from __future__ import annotations
@@ -37,46 +37,47 @@ INTERVAL_S = 0.02
 LONGEST_S = 3600.0
 MOST_CONNECTIONS = 64
 MOST_FROM_ONE = 40
-"""Connections that the sink serves at once: in all, and of one address, so that nobody holds all places."""
+"""Connections that the sink serves in parallel: in total and per address, so that one client cannot use all of them."""
 PATIENCE_S = 15.0
-"""How long either side waits for the other to say something; the sink, for the whole of a request."""
+"""Time in seconds that either side waits for the other's next message; for the sink, for a complete request."""
 
 _SILENCE_S = 30.0
-"""How long an upload may bring nothing: twice what the sink waits for a request, since a line may stall."""
+"""Time in seconds for which an upload may deliver nothing: longer than for a request, because a line may stall."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
-"""Of one flow that the sink sends: one that lasts long is sampled less often."""
+"""Largest number of samples per flow that the sink sends; longer flows are sampled less often."""
 _MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
-"""Samples that the sink keeps until they are asked for: some hundred MB."""
+"""Largest number of samples that the sink keeps until a client fetches them: some hundred MB."""
 _REPORT_BYTES = _MOST_SAMPLES * 512
-"""The largest report of a flow."""
+"""Largest size of a flow's report, in bytes."""
 _REPORT_S = 120.0
 _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
 _LINGER_S = 10.0
-"""How long connections of our TCP may take to close."""
+"""Time in seconds that connections of lopsided's TCP may take to close."""
 _BEGAN_S = time.time() - time.monotonic()
 
 
 def _wall_s() -> float:
-    """The wall clock as it was when this process began, and what has passed since by a clock that nobody sets."""
+    """Returns the wall-clock time, advanced by the monotonic clock since the start of this process, so that changes of
+    the system clock have no effect."""
     return _BEGAN_S + time.monotonic()
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Whose TCP this machine's end is: its kernel's, or with a profile lopsided's own."""
+    """The TCP of this end: the kernel's, or with a profile lopsided's own."""
 
     profile: str | None = None
-    """Such as linux-6.1."""
+    """Stack profile of lopsided's TCP, such as linux-6.1; None for the kernel's TCP."""
 
     def __post_init__(self) -> None:
         if self.profile is not None and self.profile not in _native.PROFILES:
-            raise UsageError(f"there is no profile {self.profile!r} of TCP; there are {', '.join(_native.PROFILES)}")
+            raise UsageError(f"no TCP profile is called {self.profile!r}; there are {', '.join(_native.PROFILES)}")
 
     def check(self, cc: str | None) -> None:
-        """Whether our TCP has this congestion control. Raises UsageError where it has not."""
+        """Raises UsageError if lopsided's TCP is used and does not have this congestion control."""
         if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
             known = ", ".join(_native.CONGESTION_CONTROLS)
             raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")
@@ -89,8 +90,8 @@ DEFAULT_CC = "cubic"
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection: `up` sends to the sink, `down` receives from it. It ends after `duration_s`, or `size` octets
-    if that is not 0."""
+    """One connection: `up` sends to the sink, `down` receives from it. It ends after `duration_s` seconds, or after
+    `size` bytes if that is not 0."""
 
     name: str
     direction: str
@@ -102,8 +103,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sender's state. Times in seconds since 1970, by the wall clock as it was when this process began: a step of it
-    changes nothing. Windows in octets, rates in bit/s."""
+    """A sender's state. Times are in seconds since 1970, without later steps of the system clock; windows in bytes,
+    rates in bit/s."""
 
     time_s: float
     rtt_us: int
@@ -115,29 +116,29 @@ class Sample:
     bandwidth_window_bytes: int | None
     """The delivery rate times the round trip: Linux' counterpart of BSD's bandwidth-limited window."""
     throughput_bps: float
-    """Octets given to the socket so far, over the time since the first."""
+    """Bytes written to the socket so far, divided by the time since the first write, in bit/s."""
     retransmits: int
     state: str | None = None
-    """Of congestion, such as recovery; `None` of an older sink."""
+    """Congestion state, such as recovery; `None` from an older sink."""
     in_flight_bytes: int | None = None
 
 
 @dataclass
 class Log:
-    """What came of one flow."""
+    """The measurements of one flow."""
 
     flow: Flow
     samples: list[Sample] = field(default_factory=list[Sample])
     received: int = 0
-    """By the receiving application."""
+    """Bytes read by the receiving application."""
     seconds: float = 0.0
-    """From the first octet received to the last."""
+    """Time from the first received byte to the last."""
     port: int = 0
-    """Of an upload over the kernel's TCP, this machine's port."""
+    """This machine's port, for an upload over the kernel's TCP; else 0."""
 
     @property
     def goodput_bps(self) -> float:
-        """What the receiving application got, over the time in which it got it."""
+        """Received bytes divided by the receiving time, in bit/s."""
         return 8 * self.received / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -149,7 +150,7 @@ def serve(
     stack: Stack = KERNEL,
     cc: str | None = None,
 ) -> None:
-    """The sink: serves until interrupted, or until `stop` is set. `cc` is what our TCP sends with unless asked."""
+    """Runs the sink until interrupted, or until `stop` is set. `cc` is the default control of lopsided's TCP."""
     stack.check(cc)
     sink = _Sink(note)
     with (
@@ -164,8 +165,8 @@ def serve(
             except (TimeoutError, BlockingIOError):
                 continue
             except OSError as error:
-                # Out of descriptors: those that are served give theirs back.
-                note(f"a connection was not taken: {error.strerror or error}")
+                # Out of file descriptors: wait until a connection ends.
+                note(f"a connection was not accepted: {error.strerror or error}")
                 time.sleep(0.2)
                 continue
             threading.Thread(target=sink.handle, args=(connection, peer), daemon=True).start()
@@ -182,8 +183,8 @@ def run(
 ) -> list[Log]:
     """Runs the flows against a sink and returns the log of each, in their order.
 
-    With `every_write` senders write 1,460 octets at a time and are sampled after each write, as merritt2010's program
-    did: row means then weigh busy moments more. After `_MOST_SAMPLES` rows they are sampled on the interval.
+    With `every_write`, senders write 1,460 bytes at a time and are sampled after each write, as merritt2010's program
+    did; means over rows then give more weight to busy periods. After `_MOST_SAMPLES` rows, the interval is used.
     """
     for flow in flows:
         stack.check(flow.cc)
@@ -204,7 +205,7 @@ def _run(way: _Way, flows: list[Flow], interval_s: float, every_write: bool) -> 
             time.sleep(max(0.0, began + log.flow.start_s - time.monotonic()))
             _carry_out(way, token, log, interval_s, every_write)
         except ConnectionRefusedError as error:
-            failures.append(f"{log.flow.name}: {error.strerror}; does `lopsided probe sink` run there?")
+            failures.append(f"{log.flow.name}: {error.strerror}; is `lopsided probe sink` running there?")
         except OSError as error:
             failures.append(f"{log.flow.name}: {error.strerror or error}")
 
@@ -219,12 +220,12 @@ def _run(way: _Way, flows: list[Flow], interval_s: float, every_write: bool) -> 
     try:
         _fetch(way, token, logs)
     except OSError as error:
-        raise RunError(f"{way.host}, port {way.port}: the sink gave no report: {error}") from error
+        raise RunError(f"{way.host}, port {way.port}: the sink sent no report: {error}") from error
     return logs
 
 
 def frame(logs: list[Log]) -> pl.DataFrame:
-    """All samples in one table. Raises RunError where there are none."""
+    """Returns all samples as one table. Raises RunError if there are none."""
     import polars as pl
 
     rows = [
@@ -233,20 +234,20 @@ def frame(logs: list[Log]) -> pl.DataFrame:
         for sample in log.samples
     ]
     if not rows:
-        raise RunError("nothing was sampled: the flows were shorter than the sampling interval")
+        raise RunError("there are no samples: the flows were shorter than the sampling interval")
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
 THESIS_EPOCH_S = 1_267_500_000
-"""What the thesis's program takes off the clock before it logs a time (MER-M15)."""
+"""Offset that the thesis's program subtracts from the clock before it logs a time (MER-M15)."""
 _THESIS_WRITE = 1460
-"""Octets of its writes."""
+"""Size of its writes, in bytes."""
 THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """The log of appendix C: tab-separated, times in seconds since its epoch, round trips in microseconds, windows in
-    octets, throughput in bit/s."""
+    """Returns the log of appendix C: tab-separated, times in seconds since `THESIS_EPOCH_S`, round trips in
+    microseconds, windows in bytes, throughput in bit/s."""
     lines = ["\t".join(THESIS_COLUMNS)]
     for one in log.samples:
         windows = (one.ssthresh_bytes, one.cwnd_bytes, one.receive_window_bytes, one.send_window_bytes)
@@ -266,23 +267,23 @@ def thesis_lines(log: Log) -> list[str]:
 
 
 class _Connection(Protocol):
-    """One end of a connection, the kernel's or ours. Calls raise `TimeoutError` or `BlockingIOError` when their time is
-    over."""
+    """One end of a connection over the kernel's or lopsided's TCP. Calls raise `TimeoutError` or `BlockingIOError` on a
+    timeout."""
 
     def send(self, octets: bytes, timeout_s: float) -> int: ...
     def recv(self, most: int, timeout_s: float) -> bytes: ...
     def set_cc(self, name: str) -> None: ...
     def end(self) -> None:
-        """A FIN follows what was written."""
+        """Sends a FIN after the written data."""
         ...
 
     def give_up(self) -> None:
-        """What the socket still holds is not sent."""
+        """Closes the connection without sending the data that the socket still holds."""
         ...
 
     def sample(self, throughput_bps: float) -> Sample: ...
     def port(self) -> int:
-        """This end's, where it is known; else 0."""
+        """Returns this end's port if it is known, else 0."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -290,12 +291,12 @@ class _Connection(Protocol):
 
 
 class _Way(Protocol):
-    """How connections to the sink are made."""
+    """A way to open connections to the sink."""
 
     host: str
     port: int
     chooses: bool
-    """Whether the sender of a download is asked for a congestion control, as if both ends were of one kind."""
+    """True if the request also sets the congestion control of a download's sender."""
 
     def connect(self, cc: str | None, *, ours: bool = True) -> _Connection: ...
 
@@ -411,7 +412,7 @@ class _KernelWay:
 
 
 class _OurWay:
-    """Connections of our TCP; reports, which nobody measures, come over the kernel's."""
+    """Opens connections of lopsided's TCP. Reports, which are not measured, use the kernel's TCP."""
 
     chooses = False
 
@@ -461,7 +462,7 @@ class _Listener:
 class _OurListener:
     def __init__(self, address: str, port: int, profile: str, cc: str | None) -> None:
         if ipaddress.ip_address(address).is_unspecified:
-            raise UsageError(f"lopsided's TCP has one address: give one of this machine's in the place of {address}")
+            raise UsageError(f"lopsided's TCP needs a single address: give one of this machine's instead of {address}")
         self._host = _taken(lambda: _native.TcpHost.at(address, port))
         self._acceptor = self._host.listen(port, profile, cc or DEFAULT_CC, 64)
         self.address = (address, port)
@@ -481,12 +482,12 @@ def _taken(take: Callable[[], _native.TcpHost]) -> _native.TcpHost:
     try:
         return take()
     except OSError as error:
-        hint = "" if os.geteuid() == 0 else " (it takes root)"
-        raise RunError(f"lopsided's TCP cannot have ports of this machine{hint}: {error}") from error
+        hint = "" if os.geteuid() == 0 else " (needs root)"
+        raise RunError(f"lopsided's TCP cannot take over ports of this machine{hint}: {error}") from error
 
 
 class _Sink:
-    """What the sink does with each connection, and the reports that it keeps until they are asked for."""
+    """Handles the sink's connections and keeps reports until clients fetch them."""
 
     def __init__(self, note: Callable[[str], object]) -> None:
         self._note = note
@@ -495,7 +496,7 @@ class _Sink:
         self._reports: dict[str, dict[str, Any]] = {}
 
     def handle(self, connection: _Connection, peer: str) -> None:
-        """One connection, from its first line on. Whatever comes, the sink goes on."""
+        """Handles one connection from its first line. Errors are noted and do not stop the sink."""
         with connection:
             if not self._enter(peer):
                 return
@@ -531,7 +532,7 @@ class _Sink:
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            # A client that sends nothing holds one of few places.
+            # Limit silence: an idle client would otherwise occupy one of the few connections.
             _receive(connection, log, _SILENCE_S, flow.duration_s)
         else:
             _send(connection, log, _interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))
@@ -543,7 +544,7 @@ class _Sink:
             flows = self._reports.setdefault(token, {})
             if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
                 flows[log.flow.name] = report
-            # Those that were not asked for are given up, the oldest first; of what one client left, its newest flows.
+            # Discard reports that no client fetched, oldest first; then the newest flows of this client's report.
             while len(self._reports) > MOST_CONNECTIONS or (len(self._reports) > 1 and self._samples() > _MOST_KEPT):
                 self._reports.pop(next(each for each in self._reports if each != token))
             while len(flows) > 1 and self._samples() > _MOST_KEPT:
@@ -554,30 +555,30 @@ class _Sink:
 
 
 def printable(text: str) -> str:
-    """What a stranger sent, as one line without terminal escapes."""
+    """Returns a peer's text as one line without terminal escapes, at most 200 characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
 def _word(value: object, what: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
-        raise ValueError(f"the {what} is no short text")
+        raise ValueError(f"the {what} is not text of at most {_LONGEST_NAME} characters")
     return value
 
 
 def _number(value: object, what: str, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ValueError(f"the {what} does not lie between {least:g} and {most:g}")
+        raise ValueError(f"the {what} is not between {least:g} and {most:g}")
     return value
 
 
 def _wished(value: object) -> Flow:
-    """The flow that a request asks for, every part of it checked."""
+    """Parses and checks the flow of a request."""
     if not isinstance(value, dict):
         raise ValueError("the request names no flow")
     wish = cast("dict[str, object]", value)
     direction = _word(wish.get("direction"), "direction")
     if direction not in ("down", "up"):
-        raise ValueError("a flow goes down or up")
+        raise ValueError("the direction of a flow must be down or up")
     cc = wish.get("cc")
     return Flow(
         name=_word(wish.get("name"), "name"),
@@ -590,12 +591,12 @@ def _wished(value: object) -> Flow:
 
 
 def _interval(value: object, flow: Flow) -> float:
-    """The interval of samples, at most `_MOST_SAMPLES` of them."""
+    """Returns the sampling interval in seconds, long enough for at most `_MOST_SAMPLES` samples."""
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
 def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
-    """One flow, seen from the side that asked for it."""
+    """Runs one flow on the requesting side."""
     flow = log.flow
     with way.connect(flow.cc) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
@@ -615,8 +616,8 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
-    """What only the sink knows: its samples of downloads, its counts of uploads."""
-    # The sink notes a flow's end when it sees it, which may be a moment after this side did.
+    """Fetches the sink's report: its samples of downloads and its byte counts of uploads."""
+    # The sink may notice the end of a flow slightly later than this side.
     time.sleep(0.2)
     with way.connect(None, ours=False) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
@@ -626,45 +627,45 @@ def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
         for log in logs:
             _fill_in(log, _table(reports.get(log.flow.name), f"its report on {log.flow.name}"))
     except (ValueError, RecursionError) as error:
-        why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "no JSON came"
-        raise OSError(f"what answers there is no `lopsided probe sink`, or another version of it: {why}") from None
+        why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "not JSON"
+        raise OSError(f"the peer is not a `lopsided probe sink`, or another version of it: {why}") from None
 
 
 def _read_report(connection: _Connection, flows: int) -> bytes:
-    """The sink's answer, no larger and no later than a sink's can be."""
+    """Reads the sink's answer. Raises OSError if it is larger or takes longer than any valid report."""
     most = _REPORT_BYTES * (1 + flows)
     until = time.monotonic() + _REPORT_S
     found = bytearray()
     while octets := connection.recv(1 << 16, PATIENCE_S):
         found += octets
         if len(found) > most or time.monotonic() > until:
-            raise OSError("what answers there sends without end: it is no `lopsided probe sink`")
+            raise OSError("the peer's answer is too long: it is not a `lopsided probe sink`")
     return bytes(found)
 
 
 def _table(value: object, what: str) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is no table")
+        raise ValueError(f"{what} is not a table")
     return cast("dict[str, object]", value)
 
 
 def _fill_in(log: Log, report: dict[str, object]) -> None:
-    """What a sink says of a flow, every part of it checked."""
+    """Checks the sink's report on a flow and adds it to the log."""
     if log.flow.direction == "up":
         log.received = int(_number(report.get("received"), "count of bytes", 0, 2**60))
         log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
         return
     samples = report.get("samples")
     if not isinstance(samples, list) or len(cast("list[object]", samples)) > _MOST_SAMPLES + 1:
-        raise ValueError("the samples are no list, or too many")
+        raise ValueError("the samples are not a list, or too many")
     names = {each.name for each in fields(Sample)}
-    # An older sink has not all of them.
+    # An older sink does not send these two fields.
     needed = names - {"state", "in_flight_bytes"}
     log.samples = []
     for each in cast("list[object]", samples):
         sample = _table(each, "a sample")
         if not needed <= set(sample) <= names:
-            raise ValueError(f"a sample has not the parts {', '.join(sorted(names))}")
+            raise ValueError(f"a sample does not have the fields {', '.join(sorted(names))}")
         log.samples.append(Sample(**{name: cast("Any", _sampled(value)) for name, value in sample.items()}))
 
 
@@ -683,7 +684,7 @@ def _send_all(connection: _Connection, octets: bytes) -> None:
 
 
 def _send(connection: _Connection, log: Log, interval_s: float, every_write: bool = False) -> None:
-    """Keeps the socket full to the flow's end, and samples it on the interval, or after every write of 1,460 octets."""
+    """Keeps the socket full until the flow ends, and samples it at the interval or after each write of 1,460 bytes."""
     flow = log.flow
     if flow.cc is not None:
         connection.set_cc(flow.cc)
@@ -707,12 +708,12 @@ def _send(connection: _Connection, log: Log, interval_s: float, every_write: boo
         connection.end()
         connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
-        # Time is up: what the socket still holds is not sent, or a slow line would be busy with it for minutes.
+        # Discard the data in the socket: a slow line would otherwise need minutes to send it.
         connection.give_up()
 
 
 def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:
-    """Reads and counts until the sender ends; a sender that goes on for longer than `longest_s` and patience is cut."""
+    """Reads and counts bytes until the sender ends, at most for `longest_s` plus `PATIENCE_S` seconds."""
     first = last = time.monotonic()
     until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:
@@ -726,16 +727,16 @@ def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: fl
 
 
 def _read_line(connection: _Connection) -> dict[str, Any]:
-    """The first line, octet by octet: what follows it is data. All of it comes within `PATIENCE_S`."""
+    """Reads the first line byte by byte, because data follows it. Raises ValueError after `PATIENCE_S` seconds."""
     line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
         octet = connection.recv(1, max(1e-3, until - time.monotonic()))
         if not octet or len(line) == _LONGEST_LINE or time.monotonic() > until:
-            raise ValueError("no request came")
+            raise ValueError("no request was received")
         line += octet
     found = json.loads(line)
     if not isinstance(found, dict):
-        raise ValueError("the request is no table of JSON")
+        raise ValueError("the request is not a JSON object")
     return cast("dict[str, Any]", found)
 
 
@@ -749,12 +750,13 @@ def plan(
     size: int = 0,
     cc: str | None,
 ) -> list[Flow]:
-    """So many downloads and uploads that all end together, uploads later, each `stagger_s` after the one before.
+    """Plans `down` downloads and `up` uploads that end together. Uploads start `upload_after_s` later, and flows of one
+    direction start `stagger_s` apart.
 
-    Raises UsageError for none or too many, and for one that would start too late.
+    Raises UsageError for no or too many flows, and for a flow that would start after the end.
     """
     if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
-        raise UsageError(f"between 1 and {MOST_CONNECTIONS // 2} flows can be run at once")
+        raise UsageError(f"{down + up} flows: must be from 1 to {MOST_CONNECTIONS // 2}")
     flows: list[Flow] = []
     for direction, count, after in (("down", down, 0.0), ("up", up, upload_after_s)):
         for number in range(count):
@@ -781,15 +783,15 @@ class Field:
 def field_procedure(
     host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
 ) -> Field:
-    """A download alone gives the round trip; an upload beside it, the largest windows of both.
+    """Measures the round trip of a download alone, then the largest windows of a download and an upload together.
 
-    Without the uplink's rate, the upload's own goodput stands for it. Raises RunError where one gave no samples.
+    Without the uplink's rate, the upload's goodput is used instead. Raises RunError if a flow gave no samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
         raise RunError("a flow gave no samples")
-    # Told by the sink's own clock, which need not agree with this machine's.
+    # Use the sink's clock, because it may differ from this machine's.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))

@@ -1,7 +1,7 @@
-"""Logs of senders in the columns of merritt2010's program, and what the scripts of its appendices make of them.
+"""Logs of senders in the columns of merritt2010's program, with the results of the scripts in its appendices.
 
-Rows weigh alike, as in the scripts: a log with a row for each write weighs busy moments more. The formulas are those of
-`lopsided.metrics`; left out are the scripts' output files, one row for each buffer size.
+All rows have the same weight, as in the scripts, so a log with a row for each write gives more weight to busy periods.
+The formulas are those of `lopsided.metrics`. Left out: the scripts' output files with one row for each buffer size.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SenderLog:
 
 @dataclass(frozen=True)
 class Rates:
-    """The line's rates in bit/s, where they are known."""
+    """The line's rates in bit/s; None if unknown."""
 
     down_bps: float | None
     up_bps: float | None
@@ -42,7 +42,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Figure:
-    """One result: what it is, the appendix whose script computes it, its value and unit."""
+    """One result: its name, the appendix of its script, its value and unit."""
 
     name: str
     appendix: str
@@ -51,24 +51,24 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """The value for people."""
+        """The value as text, with a unit prefix."""
         scale, unit = {"bit/s": (1e-3, "kbit/s"), "byte": (1e-3, "kB"), "us": (1e-3, "ms")}.get(
             self.unit, (1, self.unit)
         )
         return f"{self.value * scale:,.4g} {unit}".strip()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the result as plain values for JSON."""
         return asdict(self)
 
 
 def read(path: Path) -> SenderLog:
-    """Reads a log; raises UsageError that names the line which is no row of nine numbers."""
+    """Reads a log. Raises UsageError with the line number if a row does not have nine numbers."""
     rows: list[list[float]] = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'this is no text'}") from error
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
     for number, line in enumerate(lines, 1):
         cells = line.split("\t") if "\t" in line else line.split()
         if not cells or (number == 1 and not _is_number(cells[0])):
@@ -78,7 +78,7 @@ def read(path: Path) -> SenderLog:
         except ValueError:
             row = []
         if len(row) != len(THESIS_COLUMNS):
-            raise UsageError(f"{path}:{number}: a row has {len(THESIS_COLUMNS)} numbers: {', '.join(THESIS_COLUMNS)}")
+            raise UsageError(f"{path}:{number}: a row needs {len(THESIS_COLUMNS)} numbers: {', '.join(THESIS_COLUMNS)}")
         rows.append(row)
     if not rows:
         raise UsageError(f"{path} has no rows")
@@ -95,10 +95,10 @@ def _is_number(cell: str) -> bool:
 
 
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
-    """All that the scripts compute of these logs, in the order of the appendices E to J.
+    """Returns all results of the scripts for these logs, in the order of appendices E to J.
 
-    `split_s` is counted from the download's first row. Without it the upload's first row is the split; without an
-    upload too there is one part.
+    `split_s` is the time of the split after the download's first row; default: the upload's first row. Without an
+    upload the log is not split.
     """
     begin = float(download.time_s[0])
     at = begin + split_s if split_s is not None else float(upload.time_s[0]) if upload is not None else None
@@ -139,7 +139,7 @@ def _download(log: SenderLog, at: float | None, rates: Rates) -> list[Figure]:
     if rates.down_bps is not None:
         found.append(Figure("bandwidth-delay product, both active", "E", parts.bdp_both_bytes, "byte"))
         idle = parts.bdp_both_bytes - parts.cwnd_both_bytes
-        found.append(Figure("the same less the mean window", "E", idle, "byte"))
+        found.append(Figure("bandwidth-delay product minus mean window", "E", idle, "byte"))
     return found
 
 
@@ -167,16 +167,16 @@ def _both(download: SenderLog, upload: SenderLog, at: float | None, rates: Rates
         up = metrics.upload_averages(upload.rtt_us, upload.cwnd_bytes).throughput_bps
         row = metrics.performance_row(down, up, rates.down_bps, rates.up_bps)
         found += [
-            Figure("both throughputs of both rates", "I", 100 * row.net, "%"),
-            Figure("download of its rate", "I", 100 * row.down, "%"),
-            Figure("upload of its rate", "I", 100 * row.up, "%"),
+            Figure("sum of throughputs over sum of rates", "I", 100 * row.net, "%"),
+            Figure("download over its rate", "I", 100 * row.down, "%"),
+            Figure("upload over its rate", "I", 100 * row.up, "%"),
             Figure("performance, the smaller of these (eq 1.2)", "I", 100 * min(row.down, row.up), "%"),
         ]
     return found
 
 
 def write_bdp(log: SenderLog, rates: Rates, path: Path) -> None:
-    """Appendix D: time, window and RTT times the downlink's rate, for each row; raises UsageError without a rate."""
+    """Writes time, window and bandwidth-delay product of each row (appendix D). Raises UsageError without a rate."""
     if rates.down_bps is None:
         raise UsageError("the bandwidth-delay product needs the downlink's rate: --down 2.4M")
     products = log.rtt_us / 8e6 * rates.down_bps

@@ -51,8 +51,8 @@ class Shard:
 
 
 def parse(text: str, environment: Mapping[str, str] = os.environ) -> Shard | int:
-    """Reads `3/64`; `auto/64`, which takes the number from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; or a number of
-    shards alone.
+    """Parses `3/64`; `auto/64`, which takes the number from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; or only a
+    number of shards.
 
     Raises UsageError for anything else.
     """
@@ -220,7 +220,7 @@ def _check_same(path: Path, header: Mapping[str, Any], there: Mapping[str, Any])
         if header[key] != there.get(key):
             raise FolderError(f"{path} is {what} ({there.get(key)}, not {header[key]}); choose another folder")
     if (header["study"], header["runs"]) != (there.get("study"), there.get("runs")):
-        raise FolderError(f"{path} is of another study; choose another folder")
+        raise FolderError(f"{path} belongs to another study; choose another folder")
 
 
 def _line(value: Any) -> bytes:
@@ -228,7 +228,7 @@ def _line(value: Any) -> bytes:
 
 
 def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
-    """The whole lines of a file, and where they end; no part if not even the first line is whole."""
+    """Returns the complete lines of a file and the position of their end; None if the first line is incomplete."""
     end = octets.rfind(b"\n") + 1
     if end == 0:
         return None, 0
@@ -238,5 +238,5 @@ def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
             raise ValueError("another kind")
         measured = {int(number): value for number, value in cast("list[tuple[int, Any]]", lines)}
     except (ValueError, KeyError, TypeError):
-        raise FolderError(f"{path} is no shard of lopsided") from None
+        raise FolderError(f"{path} is not a shard of lopsided") from None
     return Part(header, measured), end

@@ -1,8 +1,8 @@
 """Start times that vary with the seed, so that repeated runs differ.
 
-Where nothing in a scenario is random, all seeds give one and the same run: an interval over them says nothing. And the
-one run is a special case, because flows that start at the same instant meet in step. So commands that repeat let each
-flow start a little later, by a time drawn from the seed.
+If nothing in a scenario is random, all seeds give the same run, and an interval over them has no meaning. This run is
+also a special case, because flows that start at the same instant are synchronized. So commands that repeat runs delay
+the start of each flow by a short time drawn from the seed.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
 
 USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
-"""Share of a short run's duration that the starts vary by instead."""
+"""Variation of start times in a short run, as a share of its duration."""
 MOST_TRIALS = 24
-"""Scenarios of a study that are tried for whether anything in them is random."""
+"""Number of a study's scenarios that are tested for randomness."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Scenarios to repeat, and by how much the start of each of their flows varies because of it."""
+    """Scenarios to repeat, with the variation of their flows' start times in seconds."""
 
     scenarios: list[Scenario]
     jitter_s: float | None = None
     asked: bool = False
-    """Whether the user asked for this variation."""
+    """True if the user set this variation."""
 
     @property
     def unasked_s(self) -> float | None:
-        """The variation in seconds that the user did not ask for, None if there is none."""
+        """The variation in seconds if it is the default; None if the user set it or there is none."""
         return None if self.asked else self.jitter_s
 
     @property
     def said(self) -> str:
-        """A sentence on what was changed and how to set it, or nothing."""
+        """A sentence about the variation and the option that sets it; empty if there is no default variation."""
         said = varies(self.unasked_s)
         return " ".join([*said, "--start-jitter sets another time, 0s none."]) if said else ""
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """The sentence on starts that vary by this time without being asked to, for verdicts; none for None."""
+    """Returns the sentence about a default variation of start times, for verdicts; empty for None."""
     if not jitter_s:
         return []
     return [
-        f"Each flow starts up to {units.seconds(jitter_s)} later, drawn from the seed: nothing else here is random."
+        f"Each flow starts up to {units.seconds(jitter_s)} later, drawn from the seed, because nothing else is random."
     ]
 
 
 def varied(
     scenarios: Sequence[Scenario], repeat: int, jitter: str | float | None = None, workers: int | None = None
 ) -> Starts:
-    """The scenarios with start times that vary: by `jitter` (a time; 0 for none), or, if that is None, where two seeds
-    of one of them give the same run.
+    """Returns the scenarios with varying start times: by `jitter` (a time; 0 for none). If `jitter` is None, start
+    times vary by a default if two seeds of a scenario give the same run.
 
-    All of them vary if one does, so that they differ in nothing else. Raises UsageError for a time that cannot be.
+    Either all scenarios vary or none, so that they do not differ in this. Raises UsageError for an invalid time.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
     chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)
@@ -78,8 +78,8 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """The time in seconds that `varied` takes, 0 for none. The shortest run of the study takes `shortest_s`; of its
-    scenarios the first few are enough here. Raises UsageError for a time that cannot be."""
+    """Returns the variation in seconds that `varied` uses, 0 for none. `shortest_s` is the duration of the study's
+    shortest run; the first few of its scenarios are enough here. Raises UsageError for an invalid time."""
     if jitter is not None:
         wanted = units.parse_time(jitter)
         if not 0 <= wanted < shortest_s:
@@ -100,5 +100,5 @@ def _jitters(scenario: Scenario) -> bool:
 
 
 def within(scenario: Scenario, jitter_s: float) -> Scenario:
-    """The scenario whose flows each start up to `jitter_s` later than it says."""
+    """Returns the scenario with each flow's start delayed by a random time up to `jitter_s`."""
     return scenario.with_(**{"flow.*.start_jitter": f"{jitter_s:.9g} s"})

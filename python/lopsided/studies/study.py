@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """The title of a part, with details in small print; without a title a console shows the details in bold."""
+    """The title of a part, with details in small print. Without a title, a console shows the details in bold."""
 
     title: str
     details: str = ""
@@ -79,11 +79,11 @@ class Study:
     """The result of a study: what was measured, in tables, sentences and figures."""
 
     kind: ClassVar[str]
-    """The name of the command, which the manifest of a saved study has too."""
+    """The name of the command, also in the manifest of a saved study."""
     figures: ClassVar[Mapping[str, str]] = {}
     """Titles of the figures, by the kind that `plot` takes."""
     footer: ClassVar[str] = ""
-    """The last line of the page: where the numbers behind it are."""
+    """The last line of the page, which names the files with the numbers."""
 
     # --- what a subclass states ---------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Study:
         return {}
 
     def parts(self) -> Mapping[str, Study]:
-        """Studies that this one consists of, each saved in a folder of that name."""
+        """The studies in this study, each saved in a folder of that name."""
         return {}
 
     def drawn(self) -> Iterable[str]:

@@ -1,7 +1,7 @@
-"""What a run says, in a few sentences from its own numbers.
+"""The verdict on a run: a few sentences from its numbers.
 
-The sentences are made in the native module (crate `verdict`), so the command line, reports, notebooks and the page say
-the same. Left out: causes inside TCP, which `lopsided explain` reports.
+The native module writes the sentences (crate `verdict`), so the command line, reports, notebooks and the page show the
+same ones. Left out: causes inside TCP, which `lopsided explain` reports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def verdict(run: Run) -> list[str]:
-    """The sentences that open the run's report; none for a run without flows."""
+    """Returns the first sentences of the run's report; empty for a run without flows."""
     names = [str(name) for name in run.flows.values("name")]
 
     def goodput(flow: int, start_s: float, stop_s: float) -> float:
@@ -26,12 +26,12 @@ def verdict(run: Run) -> list[str]:
 
 
 def difference(before: Run, after: Run) -> list[str]:
-    """What changed from one run to another: goodput, round trips and waits in queues that differ by 5 % or more."""
+    """Returns sentences about changes of 5 % or more from one run to another in goodput, round trips and queueing."""
     return _native.difference(_account(before), _account(after))
 
 
 def _account(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of flows and links, with the kinds of application and queue."""
+    """Returns the rows of flows and links, with the kinds of application and queue."""
     kinds = {flow["name"]: flow["app"]["kind"] for flow in run.scenario.resolved["flows"]}
     queues = {
         (link["name"], way): link[way]["queue"]["kind"]

@@ -1,4 +1,4 @@
-"""One scenario with each remedy for the way back of ACKs, alone and combined."""
+"""Compares remedies for the ACK path: one scenario with each remedy, alone and combined."""
 
 from lopsided.studies.ackpath.remedies import QUIC_REMEDIES, REMEDIES, remedied
 from lopsided.studies.ackpath.result import AckPath

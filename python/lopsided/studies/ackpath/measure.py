@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _LEAST_LIMIT = 0.5
-"""A limit that holds a sender back for this share of its time is the one that is named."""
+"""A limit is named if it holds a sender back for at least this share of its time."""
 _FULL = 0.95
-"""Utilisation from which on a line counts as full."""
+"""A line counts as full from this utilisation on."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
 """Limits that the receiver sets, by TCP and by QUIC."""
 
 
 def of_transport(scenario: Scenario, kind: str) -> list[int]:
-    """The numbers of the flows over this transport, without those of datagrams."""
+    """Returns the numbers of the flows over this transport, without datagram flows."""
     flows = enumerate(scenario.resolved["flows"])
     return [number for number, flow in flows if flow["transport"]["kind"] == kind and flow["app"]["kind"] != "udp"]
 
 
 def measure(run: Run, link: str) -> Row:
-    """The numbers of one run."""
+    """Returns the measurements of one run."""
     import polars as pl
 
     flows = list(run.flows.rows())
@@ -51,7 +51,7 @@ def measure(run: Run, link: str) -> Row:
     dropped = at_link.filter((pl.col("event") == "dropped") & (pl.col("reason") != "ack_filtered"))
     saved = _saved_bytes(run, link)
     room = (lines["up"]["rate_bps"] or 0) * run.scenario.duration_s / 8
-    # Where headers of an upload are compressed too, it is not known what its share of the saving is.
+    # If an upload's headers are compressed too, the ACKs' share of the saved bytes is unknown.
     known = room and not (saved and ways["up"])
     spent = (int(carried["size_bytes"].sum()) - saved) / room if known else None
     return {
@@ -72,7 +72,7 @@ def measure(run: Run, link: str) -> Row:
 
 
 def _saved_bytes(run: Run, link: str) -> float:
-    """Bytes that header compression saved on the line upwards."""
+    """Returns the bytes that header compression saved on the uplink."""
     import polars as pl
 
     where = (pl.col("node") == link) & (pl.col("direction") == "up") & (pl.col("quantity") == "saved_bytes")
@@ -81,7 +81,8 @@ def _saved_bytes(run: Run, link: str) -> float:
 
 
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
-    """ACKs that arrived, octets that each acknowledged, and ACKs that arrived closer together than they were sent."""
+    """Returns the number of ACKs per segment, the bytes that each ACK acknowledges, and the share of compressed ACKs,
+    which arrive closer together than they were sent."""
     import polars as pl
 
     came = acks.filter((pl.col("event") == "received") & pl.col("node").is_in(senders))
@@ -107,7 +108,7 @@ def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
 
 
 def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> Row:
-    """Segments that senders hand to the network at one instant."""
+    """Returns statistics of bursts: segments that a sender sends at one instant."""
     import polars as pl
 
     sent = events.filter(
@@ -123,7 +124,7 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
 
 
 def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
-    """The share of time of each limit of the downloads' senders, and other signs of the cause."""
+    """Returns the share of time of each limit of the downloads' senders, and other indications of the cause."""
     import polars as pl
 
     told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))
@@ -157,7 +158,7 @@ def median_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def limit_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The limit of the downloads, in a sentence with its numbers."""
+    """Describes the limit of the downloads, with its numbers."""
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:
@@ -171,7 +172,7 @@ def limit_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
     if waits[0] > waits[1]:
         dropped = round(cell["dropped_acks"] or 0)
         lost = f", and {dropped:,} {'is' if dropped == 1 else 'are'} dropped there" if dropped else ""
-        return f"the way of the ACKs: {sentence}, while ACKs wait {waits[0]:.0f} ms in the uplink's queue{lost}"
+        return f"the ACK path: {sentence}, while ACKs wait {waits[0]:.0f} ms in the uplink's queue{lost}"
     if cell["reductions"]:
-        return f"loss: {sentence}, which {cell['reductions']:.0f} losses brought down"
+        return f"loss: {sentence}, which {cell['reductions']:.0f} losses reduced"
     return sentence

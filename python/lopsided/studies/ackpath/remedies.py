@@ -1,4 +1,4 @@
-"""The remedies for the way back of ACKs, and the scenario with some of them."""
+"""The remedies for the ACK path, and how they change a scenario."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
 
 _ENDS = ("sender_stack", "receiver_stack")
-"""A flow's own settings of TCP."""
+"""Keys of a flow's own TCP settings."""
 
 
 @dataclass
 class Place:
-    """The upward direction of a link, as changed by the remedies before."""
+    """The upward direction of a link, with the changes by earlier remedies."""
 
     link: str
     queue: Mapping[str, Any]
@@ -28,7 +28,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The key of the direction, which its settings begin with."""
+        """The first part of the keys of this direction's settings."""
         return f"topology.link.{self.link}.up"
 
 
@@ -63,7 +63,7 @@ def _afvq(place: Place) -> Settings:
 
 def _pace(place: Place) -> Settings:
     if place.down_rate is None:
-        raise UsageError(f"`ack_pacing` paces ACKs by the rate downwards, and link {place.link!r} has none")
+        raise UsageError(f"`ack_pacing` paces ACKs by the downlink's rate, but link {place.link!r} has none")
     place.stages = [*place.stages, {"kind": "ack_pacing", "rate": place.down_rate}]
     return {f"{place.key}.stages": place.stages}
 
@@ -74,7 +74,7 @@ def _policy(name: str, **settings: int) -> Change:
 
 
 def _compress(place: Place) -> Settings:
-    # With timestamps nearly every header goes in full.
+    # Timestamps change in nearly every header, and RFC 1144 cannot compress them.
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
 
 
@@ -92,53 +92,53 @@ def _quic(**settings: Any) -> Change:
 
 
 REMEDIES: Mapping[str, tuple[str, Change]] = {
-    "filter": ("earlier ACKs leave the queue, by their number alone (balakrishnan1999)", _filter("cumulative")),
-    "cake_filter": ("as CAKE's ack-filter: nothing goes that a later ACK does not cover", _filter("conservative")),
+    "filter": ("remove earlier ACKs from the queue, by ACK number only (balakrishnan1999)", _filter("cumulative")),
+    "cake_filter": ("as CAKE's ack-filter: remove only ACKs that a later ACK covers fully", _filter("conservative")),
     "acks_first": ("ACKs before data, by strict priority", _acks_first),
-    "acc": ("RED marks ACKs, and receivers send fewer (balakrishnan1999)", _acc),
-    "afvq": ("ACKs before data, few of them waiting, and half of the line at most (AFVQ, RFC 3449 5.4.1)", _afvq),
-    "few_acks": ("receivers send four ACKs in a round trip (after TACK)", _policy("tack", acks_per_rtt=4)),
+    "acc": ("RED marks ACKs, and receivers send fewer ACKs in response (balakrishnan1999)", _acc),
+    "afvq": ("ACKs before data, with a short ACK queue and at most 50 % of the line (AFVQ, RFC 3449 5.4.1)", _afvq),
+    "few_acks": ("receivers send four ACKs per round trip (after TACK)", _policy("tack", acks_per_rtt=4)),
     "rfc5690": (
-        "senders ask for fewer ACKs where some are lost (RFC 5690)",
+        "senders request fewer ACKs if ACKs are lost (RFC 5690)",
         _policy("rfc5690", max_delack=25),
     ),
     "tarr": (
-        "senders ask for four ACKs a window (the TARR option)",
+        "senders request four ACKs per window (the TARR option)",
         _policy("tarr", acks_per_rtt=4, max_delack=25),
     ),
     "ace": (
-        "receivers estimate the window, and send four ACKs for it (RFC 3449 4.5)",
+        "receivers estimate the window and send four ACKs per window (RFC 3449 4.5)",
         _policy("ace", min_acks_per_window=4, max_delack=25),
     ),
     "growing": ("an ACK for one segment, then two, up to eight (delayed ACK 1 to N)", _policy("growing", max_delack=8)),
-    "bursts": ("senders send four segments back to back at most", lambda _: {"stack.max_burst": 4}),
-    "cslip": ("headers are compressed on the line (RFC 1144), and timestamps off for it", _compress),
-    "iphc": ("headers are compressed on the line (RFC 2507), timestamps too", _compress_by("iphc")),
-    "rohc": ("headers are compressed on the line (RFC 6846), whatever is lost of them", _compress_by("rohc")),
-    "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
-    "ack_pacing": ("behind the line ACKs go on at the pace of the data that they ask for (RFC 2760 3.3.3)", _pace),
+    "bursts": ("senders send at most four segments back to back", lambda _: {"stack.max_burst": 4}),
+    "cslip": ("header compression on the line (RFC 1144), without timestamps", _compress),
+    "iphc": ("header compression on the line (RFC 2507), including timestamps", _compress_by("iphc")),
+    "rohc": ("header compression on the line (RFC 6846), robust against loss", _compress_by("rohc")),
+    "reconstruct": ("removed ACKs are generated again and spaced after the line", _reconstruct),
+    "ack_pacing": ("ACKs are paced after the line, at the rate of the data they release (RFC 2760 3.3.3)", _pace),
     "quic_10": ("QUIC receivers acknowledge every tenth packet", _quic(ack_packets=10)),
     "quic_ask_10": (
-        "QUIC senders ask for an ACK for ten packets, out of order or not (ACK_FREQUENCY)",
+        "QUIC senders request one ACK for ten packets, even if reordered (ACK_FREQUENCY)",
         _quic(ack_packets=10, ack_frequency=True, reordering_threshold=0),
     ),
     "quic_chrome": (
-        "QUIC receivers acknowledge as Chrome's do: every tenth packet after the first 100",
+        "QUIC receivers acknowledge as in Chrome: every tenth packet after the first 100",
         _quic(acks="chrome"),
     ),
-    "quic_picoquic": ("QUIC receivers send four ACKs in a round trip, as picoquic's do", _quic(acks="picoquic")),
+    "quic_picoquic": ("QUIC receivers send four ACKs per round trip, as in picoquic", _quic(acks="picoquic")),
 }
-"""Each remedy: what it does, and its settings."""
+"""Description and settings of each remedy."""
 
 QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
-"""Compared where none are named and no flow is TCP.
+"""Default remedies for scenarios without TCP flows.
 
-First what the network offers, which cannot read QUIC's ACKs, then what the endpoints can do.
+First the network's remedies, which cannot read QUIC's ACKs, then the endpoints' remedies.
 """
 
 
 def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    """The tables of the link of this name. Raises UsageError if there is none."""
+    """Returns the tables of the link with this name. Raises UsageError if there is none."""
     links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:
@@ -147,9 +147,9 @@ def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
-    """The scenario with the remedies of one arm, `filter+acks_first` for example, upwards at that link.
+    """Returns the scenario with the remedies of one arm, for example `filter+acks_first`, at that link's uplink.
 
-    Raises UsageError for a remedy that is not known.
+    Raises UsageError for an unknown remedy.
     """
     if arm == "none":
         return scenario
@@ -161,16 +161,16 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
         if name not in REMEDIES:
             raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
         settings |= REMEDIES[name][1](place)
-    # In its tables every link and flow has the name that the settings begin with.
+    # Build from the resolved tables, in which every link and flow has a name that keys can use.
     tables = scenario.to_tables()
     settings = _at_every_flow(settings, tables["flow"])
     return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
 
 
 def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Settings:
-    """The settings of `stack` at both ends of every TCP flow, and those of `transport` at every QUIC flow.
+    """Expands settings of `stack` to both ends of every TCP flow, and settings of `transport` to every QUIC flow.
 
-    They replace what the scenario says there.
+    They override the scenario's own settings.
     """
     found: Settings = {}
     for key, value in settings.items():
@@ -181,7 +181,7 @@ def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Se
         elif root == "transport":
             quic = [each["name"] for each in flows if each["transport"]["kind"] == "quic"]
             if not quic:
-                raise UsageError('this remedy is for QUIC, and no flow has transport = "quic"')
+                raise UsageError('this remedy is for QUIC, but no flow has transport = "quic"')
             found |= {f"flow.{name}.transport.{rest}": value for name in quic}
         else:
             found[key] = value

@@ -1,4 +1,4 @@
-"""The result of a comparison of remedies for the way back of ACKs: sentences, tables and report."""
+"""The result of a comparison of remedies for the ACK path: sentences, tables and report."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _ACKS = ("ack_ratio", "stretch_p50_bytes", "stretch_p95_bytes", "ack_compression
 _SENDERS = ("burst_p95", "burst_max", "reductions", "down_utilisation", "jain")
 
 CAPTION = (
-    "of best: the sum of both directions' goodput over their rates; up wait: in the uplink's queue, 95th percentile; "
-    "ACK ratio: ACKs that arrive over segments sent; stretch: octets that one newly acknowledges; compressed: those "
-    "that come less than half as far apart as they were sent; burst: segments sent at one instant, 95th percentile and "
-    "most; Jain: of the directions' shares of their rates"
+    "of best: sum of both directions' goodput over their rates, relative to the best remedy; up wait: delay in the "
+    "uplink's queue, 95th percentile; ACK ratio: ACKs received per segment sent; stretch: bytes newly acknowledged by "
+    "an ACK; compressed: share of ACKs that arrive less than half as far apart as they were sent; burst: segments sent "
+    "at one instant, 95th percentile and maximum; Jain: Jain's index of the directions' shares of their rates"
 )
 
 _ALIKE = 0.02
-"""Arms whose scores differ by less than this share are called alike."""
+"""Scores that differ by less than this share count as equal."""
 _WAYS = ("down_goodput_bps", "up_goodput_bps")
 
 
 @dataclass(frozen=True)
 class AckPath(Study):
-    """The result: `cells` has a row for each arm, medians over the seeds, the best first; `runs` every seed."""
+    """The result. `cells` has a row for each arm (medians over the seeds, best first), `runs` one for each run."""
 
     kind: ClassVar[str] = "ackpath"
     figures: ClassVar[Mapping[str, str]] = {"goodput": "Goodput with each remedy"}
     footer: ClassVar[str] = (
-        "Numbers are medians over the seeds, each of a whole run. `cells.csv` and `runs.csv` beside this page hold "
-        "every number behind it; a column's name ends in its unit."
+        "Numbers are medians over the seeds, each of a whole run. `cells.csv` and `runs.csv` next to this page hold "
+        "all numbers; a column's name ends in its unit."
     )
 
     scenario: Scenario
@@ -54,11 +54,11 @@ class AckPath(Study):
     """For each arm, the limit of the downloads in a sentence."""
     digest: str
     start_jitter_s: float | None = None
-    """The variation of starts with the seed, if the user did not ask for it."""
+    """Default variation of start times with the seed, in seconds; None if the user set it."""
 
     @property
     def title(self) -> str:
-        return f"The way of the ACKs: {self.scenario.title or self.scenario.name}"
+        return f"ACK path: {self.scenario.title or self.scenario.name}"
 
     @property
     def details(self) -> str:
@@ -101,21 +101,21 @@ class AckPath(Study):
         yield Terms([(arm, f"limited by {self.limits[arm]}") for arm in self._ranked])
 
     def page(self) -> Iterable[Block]:
-        yield Drawing("goodput", "Goodput with each remedy, both ways")
-        yield Headline("What each remedy buys")
+        yield Drawing("goodput", "Goodput with each remedy, in both directions")
+        yield Headline("Goodput and delay")
         yield self._view(_GOODPUT)
-        yield Headline("What becomes of the ACKs")
+        yield Headline("ACKs and senders")
         yield self._view(_ACKS)
         yield self._view(_SENDERS)
         yield f"{CAPTION}."
-        yield Headline("What limits the downloads")
+        yield Headline("Limits of the downloads")
         yield Terms([(arm, self.limits[arm]) for arm in self._ranked])
-        yield Headline("The remedies")
+        yield Headline("Remedies")
         used = {name for arm in self.arms for name in arm.split("+")}
         yield Terms([(name, text) for name, (text, _) in REMEDIES.items() if name in used])
-        yield Headline("Everything measured")
+        yield Headline("All measurements")
         yield view(self.cells, keys=1, most=400, where=" in the table files")
-        yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
+        yield Source("scenario.toml with all defaults", self.scenario.to_toml())
 
     @property
     def _ranked(self) -> list[str]:
@@ -123,33 +123,31 @@ class AckPath(Study):
         return self.cells.values("remedies")
 
     def _view(self, columns: tuple[str, ...]) -> View:
-        """The remedies with those of the columns that have a value."""
+        """Returns a view of the remedies with the columns that have values."""
         known = [name for name in columns if any(value is not None for value in self.cells.values(name))]
         return view(self.cells, ("remedies", *known), keys=1)
 
 
 def verdict(found: AckPath) -> list[str]:
-    """The sentences: the gain of the best remedy, the limit of the downloads, remedies that do harm."""
+    """Returns sentences: the gain of the best remedy, the limit of the downloads, harmful remedies."""
     rows = list(found.cells.rows())
     best = rows[0]
     none = next((row for row in rows if row["remedies"] == "none"), None)
     if len(rows) == 1:
         return [f"With {best['remedies']} the downloads are limited by {found.limits[best['remedies']]}."]
     if none is None:
-        said = [
-            f"Best of them is {best['remedies']}: {_rates(best)}; last is {rows[-1]['remedies']}: {_rates(rows[-1])}."
-        ]
+        said = [f"{best['remedies']} is best: {_rates(best)}; {rows[-1]['remedies']} is worst: {_rates(rows[-1])}."]
     elif none["rank_score"] >= (1 - _ALIKE) * best["rank_score"]:
-        said = [f"No remedy gains anything here: without one {_rates(none)}, with the best ({_named(rows)}) as much."]
+        said = [f"No remedy improves goodput: {_rates(none)} without a remedy, as much with the best ({_named(rows)})."]
     else:
-        said = [f"{best['remedies']} gains most: {_rates(best)}, where without a remedy it is {_rates(none)}."]
+        said = [f"{best['remedies']} gains most: {_rates(best)}, compared with {_rates(none)} without a remedy."]
     held = best if none is None else none
     which = "Without a remedy" if none is not None else f"With {held['remedies']}"
     said.append(f"{which} the downloads are limited by {found.limits[held['remedies']]}.")
     if none is not None:
         worse = [row["remedies"] for row in rows if row["rank_score"] < (1 - _ALIKE) * none["rank_score"]]
         if worse:
-            said.append(f"Worse than none: {', '.join(worse)}.")
+            said.append(f"Worse than no remedy: {', '.join(worse)}.")
     said.append(_how_sure(found))
     said += varies(found.start_jitter_s)
     if none is not None:
@@ -158,12 +156,12 @@ def verdict(found: AckPath) -> list[str]:
 
 
 def _how_sure(found: AckPath) -> str:
-    """In how many of the runs the best was the best."""
+    """Reports the number of seeds with which the best remedy was the best."""
     if found.repeat == 1:
-        return "Each remedy has one run, so small differences may be chance; --repeat 5 shows which are not."
+        return "Each remedy has one run, so small differences may be chance; use --repeat 5 to check."
     best = found.cells.values("remedies")[0]
     runs = list(found.runs.rows())
-    # Each direction counts alike, as in the ranking.
+    # Both directions have the same weight, as in the ranking.
     most = {way: max(row[way] or 0.0 for row in runs) or 1.0 for way in _WAYS}
     scores = [sum((row[way] or 0.0) / most[way] for way in _WAYS) for row in runs]
     tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
@@ -173,21 +171,23 @@ def _how_sure(found: AckPath) -> str:
 
 
 _ON_ROUTERS = {"cake_filter": "`tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter`"}
-"""Remedies that Linux and OpenWrt have, and how they are set."""
+"""Remedies that Linux and OpenWrt support, with the command for each."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
-    """Which of the remedies a real router has, and whether it is worth it here."""
+    """Names the remedies that a real router supports, and whether they help here."""
     said: list[str] = []
     for row in rows:
         if (command := _ON_ROUTERS.get(row["remedies"])) is not None:
             gain = row["rank_score"] - none["rank_score"]
-            worth = "of no use here" if abs(gain) <= _ALIKE else "which gains" if gain > 0 else "which does harm here"
+            worth = (
+                "which does not help here" if abs(gain) <= _ALIKE else "which helps" if gain > 0 else "which harms here"
+            )
             said.append(f"{row['remedies']} ({command}), {worth}")
     if not said:
-        return "None of them is a setting of a router that you can buy; they are for those who build modems."
+        return "Routers on the market support none of them; they need changes in modems or in TCP."
     return (
-        f"On a Linux or OpenWrt router you can set only {'; '.join(said)}. The others are for those who build modems."
+        f"On a Linux or OpenWrt router you can set only {'; '.join(said)}. The others need changes in modems or in TCP."
     )
 
 

@@ -1,14 +1,14 @@
-"""One scenario with each remedy for the way back of ACKs, alone and combined: what each buys, what limits a download.
+"""Runs one scenario with each remedy for the ACK path, alone and combined, and measures gains and limits.
 
     found = ackpath(Scenario.load("adsl.toml"))
     found.cells        # a row for each remedy, the best first
-    found.limits       # for each, what limits the downloads, in a sentence
+    found.limits       # for each, the limit of the downloads in a sentence
 
-The remedies stand at the slowest link upwards, or at `link`: in its queue, behind its line, or in TCP at both ends.
-Every one meets the same scenario with the same seeds; a cell is the median over them. The limit of
-the downloads follows from the events inside TCP and from the queues of that link.
+The remedies are applied at the slowest uplink, or at `link`: in its queue, behind its line, or in TCP at both ends.
+All remedies run the same scenario with the same seeds; a cell is the median over the seeds. The limit of the downloads
+follows from the events inside TCP and from the queues of that link.
 
-Left out: remedies of a scenario's own, which stay as they are in every row; datagrams; the kernel world.
+Left out: remedies that the scenario itself contains, which are unchanged in every row; datagrams; the kernel world.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ def ackpath(
     Parameters
     ----------
     scenario
-        The scenario that all remedies meet.
+        The scenario to run with each remedy.
     remedies
         Names of `REMEDIES`, or several with `+` between them, applied in that order; `none` is the scenario as it is.
     link
-        The link where the remedies are; default: the slowest link upwards.
+        The link at which the network's remedies work; default: the slowest uplink.
     repeat
-        Runs of each, each with another seed.
+        Runs of each remedy, each with a different seed.
     seed
         The first seed; default: the scenario's.
     workers
-        Threads to run on; default: every core.
+        Number of threads; default: the number of cores.
     progress
-        Called with the share of the work that is done.
+        Called with the share of the work done, 0 to 1.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def ackpath(
 
 
 def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
-    """A download and an upload on an access line. Raises UsageError if there is no line of that name."""
+    """Returns a scenario with a download and an upload on an access line. Raises UsageError for an unknown line."""
     check_preset(preset)
     tables = {
         "scenario": {"title": f"A download and an upload on {preset}", "duration": "10 s"},

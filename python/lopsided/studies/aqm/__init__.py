@@ -1,4 +1,4 @@
-"""One scenario under many queue disciplines: what each does to goodput and delay, and what users feel."""
+"""Compares queue disciplines: goodput, delay and users' experience of one scenario under each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue disciplines of a comparison: how people name them, and how one is put in front of a line."""
+"""The queue disciplines of a comparison: how they are named, and how they are placed at a link."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""A FIFO where the file has none: as deep as Linux' own."""
+"""The FIFO if the file has none, with the limit of Linux's FIFO."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline to be compared: what to call it, and its queue as TOML; empty leaves the scenario's own."""
+    """A discipline to compare: its label and its queue as TOML; an empty queue keeps the scenario's own."""
 
     label: str
     queue: str
     up: str | None = None
-    """The queue of the uplink, if it is another."""
+    """The queue of the uplink, if it differs."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
-        """The scenario with this discipline before each link and direction.
+        """Returns the scenario with this discipline at each link and direction.
 
-        `fifo` keeps the limit of a FIFO that is there. With `ecn` it marks wherever it can.
+        `fifo` keeps the limit of an existing FIFO. With `ecn`, disciplines that can mark do so.
         """
         queues = {place: self._queue_at(scenario, *place) for place in places}
         placed = scenario.with_(**{_key(*place): queue for place, queue in queues.items() if queue})
@@ -55,26 +55,26 @@ def _key(link: str, direction: Direction) -> str:
 
 
 def queue_of(scenario: Scenario, link: str, direction: Direction) -> Mapping[str, Any]:
-    """The resolved queue of a link's direction."""
+    """Returns the resolved queue of a link's direction."""
     found = next(each for each in scenario.resolved["links"] if each["name"] == link)
     return cast("Mapping[str, Any]", found[direction]["queue"])
 
 
 def known() -> tuple[str, ...]:
-    """The names of all disciplines, those of one's own too."""
+    """Returns the names of all disciplines, including the user's own."""
     schema: dict[str, Any] = json.loads(_native.schema())
     return tuple(schema["$defs"]["queue"]["properties"]["kind"]["enum"])
 
 
 Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
-"""Disciplines as people write them, or made."""
+"""Disciplines as text, tables or objects."""
 
 
 def disciplines(queues: Queues) -> tuple[Discipline, ...]:
-    """Disciplines as people write them: `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of such.
+    """Parses disciplines such as `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of them.
 
-    `file` is the scenario's own queue. A table may have a `label`. Raises UsageError for none, and for one that is
-    named twice.
+    `file` is the scenario's own queue. A table may have a `label`. Raises UsageError for an empty list and for
+    duplicates.
     """
     parts = _split(queues) if isinstance(queues, str) else list(queues)
     if not parts:
@@ -110,11 +110,11 @@ def _table(text: str) -> Mapping[str, Any]:
     try:
         return cast("Mapping[str, Any]", tomllib.loads(f"queue = {text.strip()}")["queue"])
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{text.strip()} is no table of TOML: {error}") from None
+        raise UsageError(f"{text.strip()} is not a TOML table: {error}") from None
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no table or list."""
+    """Splits the text at commas outside of tables and lists."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "{[") - (character in "}]")

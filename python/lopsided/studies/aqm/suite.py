@@ -1,8 +1,8 @@
-"""A suite under many disciplines: each of its cases compared as one scenario is.
+"""Runs a suite under many disciplines; each of its cases is compared like a single scenario.
 
 The cases are those of `lopsided.studies.suite` whose subject is a queue. `rfc7928` is the Characterization Guidelines
 for AQM (RFC 7928): a scenario for each section that recommends a test; the two experiments of 8.2.6 are `8.2.6-1` and
-`8.2.6-2`. Section 4.5 asks for every test with ECN too: `ecn`.
+`8.2.6-2`. Section 4.5 requires every test with ECN too: use `ecn`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def run_suite(
     queues
         As for `aqm`.
     sections
-        Numbers of sections; `8.2` stands for all below it.
+        Numbers of sections; `8.2` includes its subsections.
     workers
-        Threads to run on; default: every core.
+        Number of threads; default: the number of cores.
     progress
-        Called with the share of the work that is done.
+        Called with the share of the work done, 0 to 1.
     workload, probe, ecn, repeat, seed
         As in `AqmOptions`.
 

@@ -1,10 +1,10 @@
-"""The load on the line while disciplines are compared: the scenario's own flows, or one of the usual loads.
+"""The load on the line while disciplines are compared: the scenario's own flows, or a standard workload.
 
-The flows of a load replace those of the scenario. Beside it goes a probe, a request for one octet on a new connection
-every half second, whose times tell the responsiveness.
+The flows of a workload replace those of the scenario. In addition, a probe requests one byte on a new connection every
+0.5 s; its times measure responsiveness.
 
-The loads `rpm`, `rpm_down` and `rpm_up` are those of draft-ietf-ippm-responsiveness-08: one connection more in each
-interval of 5 s, up to 16 in a direction, and as many probes as take 5 % of the slower direction.
+The workloads `rpm`, `rpm_down` and `rpm_up` follow draft-ietf-ippm-responsiveness-08: one more connection in each
+interval of 5 s, up to 16 per direction, and probes that use 5 % of the slower direction.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from lopsided.studies.aqm.disciplines import Direction
 
 PROBE = "responsiveness-probe"
-"""The name of the flows that probe."""
+"""The name of the probe flows."""
 
 INTERVAL_S = 5
 MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's ID, MNP, MPS and PTC, and the octets that it counts for a probe of each kind."""
+"""The draft's ID, MNP, MPS and PTC, and its size in bytes of a pair of probes, one of each kind."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The hosts at the two ends: `down` runs from the server to the client."""
+    """The hosts at both ends; `down` runs from the server to the client."""
 
     server: str
     client: str
     duration_s: float
-    """Of the scenario: no flow begins later."""
+    """Duration of the scenario in seconds; no flow starts later."""
 
     def flow(self, name: str, direction: Direction, app: str | Tables = "bulk", dscp: int = 0) -> Tables:
-        """The table of a flow. It starts within 1 s at random, so that seeds differ."""
+        """Returns the table of a flow. The flow starts within 1 s at random, so that seeds differ."""
         here, there = (self.server, self.client) if direction == "down" else (self.client, self.server)
         stack = {"cc": "cubic", "dscp": dscp}
         return {"name": name, "from": here, "to": there, "start_jitter": "1 s", "app": app, "stack": stack}
@@ -50,12 +50,12 @@ class Ends:
 
 @dataclass(frozen=True)
 class Workload:
-    """A load: what it is, and its flows."""
+    """A workload: its description and its flows."""
 
     text: str
     flows: Callable[[Ends], list[Tables]]
     ramps: bool = False
-    """Whether it is the draft's load, which ends when goodput and responsiveness are stable."""
+    """True for the draft's workloads, which end when goodput and responsiveness are stable."""
 
 
 _PING = {"kind": "udp", "rate": "8 kbit/s", "size": "100 B"}
@@ -96,28 +96,28 @@ def _rpm(ends: Ends, *ways: Direction) -> list[Tables]:
 WORKLOADS: Mapping[str, Workload] = {
     "rrul": Workload(
         "Flent's realtime response under load: four downloads and four uploads, one of each in the classes BE, BK, "
-        "CS5 and EF, and datagrams both ways",
+        "CS5 and EF, and datagrams in both directions",
         lambda ends: _rrul(ends, _CLASSES),
     ),
     "rrul_be": Workload(
-        "as rrul, all of it best effort", lambda ends: _rrul(ends, dict.fromkeys(("1", "2", "3", "4"), 0))
+        "as rrul, with all flows best effort", lambda ends: _rrul(ends, dict.fromkeys(("1", "2", "3", "4"), 0))
     ),
     "home": Workload("a download, an upload, web pages, transfers of 100 kB, and a call", _home),
     "rpm": Workload(
-        "the responsiveness draft's, both ways at once: a connection more each 5 s, up to 16, until goodput and "
+        "the responsiveness draft's, in both directions: one more connection every 5 s, up to 16, until goodput and "
         "responsiveness are stable",
         lambda ends: _rpm(ends, "down", "up"),
         ramps=True,
     ),
-    "rpm_down": Workload("the same, downloads alone", lambda ends: _rpm(ends, "down"), ramps=True),
-    "rpm_up": Workload("the same, uploads alone", lambda ends: _rpm(ends, "up"), ramps=True),
+    "rpm_down": Workload("as rpm, downloads only", lambda ends: _rpm(ends, "down"), ramps=True),
+    "rpm_up": Workload("as rpm, uploads only", lambda ends: _rpm(ends, "up"), ramps=True),
 }
 
 
 def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe: bool) -> Scenario:
-    """The scenario, resolved, with the load in place of its flows (None keeps them) and with a probe beside it.
+    """Returns the resolved scenario with the workload instead of its flows (None keeps them), and with a probe.
 
-    Raises UsageError for a load that is not known.
+    Raises UsageError for an unknown workload.
     """
     if workload is not None and workload not in WORKLOADS:
         raise UsageError(f"no workload is called {workload!r}: there are {', '.join(WORKLOADS)}")
@@ -132,7 +132,7 @@ def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe
 
 
 def _probes(ends: Ends, ramping: Scenario | None) -> Tables:
-    """One probe every half second, or what the draft allows on the slowest line of the scenario."""
+    """Returns the probe flows: a probe every 0.5 s, or the draft's rate on the slowest line of the scenario."""
     count, pause_s = 1, 0.5
     if ramping is not None:
         known = [link[way]["rate_bps"] for link in ramping.resolved["links"] for way in ("down", "up")]
