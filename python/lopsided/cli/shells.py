@@ -183,4 +183,4 @@ def _running() -> str:
     named = Path(os.environ.get("SHELL", "")).name
     if named in SCRIPTS:
         return named
-        raise UsageError("unknown shell: name it, as in lopsided --install-completion bash (or zsh, fish)")
+    raise UsageError("unknown shell: name it, as in lopsided --install-completion bash (or zsh, fish)")
