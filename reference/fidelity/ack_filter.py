@@ -321,8 +321,8 @@ WHOLE = """
 ## Whole runs
 
 A download and an upload with CUBIC, 30 ms; `cake` shapes the way up to the line's rate. Medians over at most
-{seeds} seeds of each world, and in brackets their ranges. ACKs for a segment: those that the filter let pass,
-of the segments of the download. Bounds: goodput 3 %, ACKs 5 %; what is beyond is **bold**.
+{seeds} seeds of each world, and in brackets their ranges. *ACKs for a segment* are the ACKs that the filter
+let pass, divided by the segments of the download. Bounds: goodput 3 %, ACKs 5 %. Values beyond are **bold**.
 Within all of them: {within} of {cells}.
 
 | line in Mbit/s | rule | | Linux | here | off |

@@ -280,8 +280,9 @@ Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downl
 line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 
 - Queues have their defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets).
-- Runs take 20 s (30 s from 200 ms on) and start within 1 s. Values are medians over up to {seeds} seeds.
-- With ECN both ends use it and the disciplines mark. CAKE always marks.
+- Runs take 20 s (30 s if the RTT is at least 200 ms). The flows start within the first second.
+  Values are medians over up to {seeds} seeds.
+- With ECN, both ends negotiate ECN and the disciplines mark. CAKE's marking is always on.
 - Goodput is in Mbit/s. Waits are times of single packets in the queue, in ms. Signals are the drops and marks of a run.
 
 Bounds: goodput 3 %, waits 10 %, signals 15 %. Values beyond are **bold**. Of {cells} cells these are within the bounds:

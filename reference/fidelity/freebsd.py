@@ -305,8 +305,8 @@ simulator.
 _SMALL_WINDOWS = """\
 Where the upload has no more than three segments in flight (5 to 20 packets), a rule that hardly acts decides between
 duplicates and timeouts: without the limit of segments held, FreeBSD's own median at 5 packets is 35 timeouts, not 15.
-The profile had 35 there too, until idle time was counted from the last segment that arrived (`t_rcvtime`), and not from
-the last new data: a repair of some round trips is no idle time, after which a window restarts."""
+In FreeBSD and in the profile idle time counts from the last segment that arrived (`t_rcvtime`), not from the last new
+data. A recovery that takes several round trips is therefore no idle time, and the window does not restart after it."""
 
 
 def render(found: list[Cell], acks: float) -> str:

@@ -38,11 +38,10 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
     rows = [
         "# Fidelity: every value beside chance",
         "",
-        "Made by `make fidelity`; do not edit. The cells of [fidelity.md](../fidelity.md), means over the seeds of "
-        "either",
-        f"world ({SIM_SEEDS} of the simulator). Beside an error stand the error that chance alone gives (the 95th",
-        "percentile of as many of the simulator's seeds as Linux has against its others) and the error in standard",
-        "errors.",
+        "Made by `make fidelity`; do not edit. This page has the cells of [fidelity.md](../fidelity.md). A value is",
+        f"the mean over the seeds of one world ({SIM_SEEDS} seeds of the simulator). Next to each error are the error",
+        "*by chance* and the error in standard errors. For *by chance*, as many seeds of the simulator as Linux has",
+        "are compared with its other seeds; the column has the 95th percentile of these errors.",
         "",
         *promises.rows(page.promised(judged)),
         *section("In short", page.summary_rows(judged)),

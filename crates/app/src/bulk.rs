@@ -233,7 +233,8 @@ impl Application for Sender {
         }
     }
 
-    /// A transfer with an end must run after its last byte fits, to close the connection.
+    /// A transfer of a fixed size must also run after its last byte has entered the send buffer, because it then closes
+    /// the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
     }

@@ -258,7 +258,8 @@ fn modems_that_take_the_same_slot_collide_and_are_heard_once_they_draw_others() 
     // The requests of the first map collide, so no frame is sent before the third map.
     assert!(seen.len() == 4 && seen[0].0 >= at(4000 + 128 + 500), "{seen:?}");
     assert!(counted(&medium, "collisions") >= 2.0);
-    // With one slot and a range of one the requests always collide, and each frame is given up.
+    // With one slot and a backoff range of 1 slot, the requests always collide. The first frame is dropped after its
+    // last retry.
     let hopeless = DocsisConfig { request_slots: 1, backoff_end: 0, ..channel() };
     let mut medium = docsis(hopeless);
     for station in [1, 2] {

@@ -256,7 +256,7 @@ impl Qdisc for Bdp {
             };
             let size = given.packet.size();
             self.total.remove(size);
-            // A dropped sensing packet would leave no sample of the queue that needs one.
+            // Never drop a sensing packet: its queue is the one that needs a new delay sample.
             let due = !is_sensing(&given.packet) && flow.is_due(self.config.bound, cx.now());
             if due && !(self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early)) {
                 cx.drop(given.packet, DropReason::Early);

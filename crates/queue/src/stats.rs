@@ -151,7 +151,7 @@ impl QueueStats {
         }
     }
 
-    /// Raises the largest backlog to this one, if it is larger.
+    /// Updates the largest backlog: raises its packets and its bytes to those of `backlog` if they are larger.
     #[inline]
     pub fn notice(&mut self, backlog: Backlog) {
         self.max_packets = self.max_packets.max(backlog.packets);
@@ -191,7 +191,7 @@ impl QueueStats {
         self.dropped_packets
     }
 
-    /// Returns the bytes of these packets.
+    /// Returns the total size of the packets that the discipline refused or dropped.
     pub fn dropped_bytes(&self) -> Bytes {
         Bytes::new(self.dropped_bytes)
     }
@@ -201,7 +201,7 @@ impl QueueStats {
         self.sent_packets
     }
 
-    /// Returns the bytes of these packets.
+    /// Returns the total size of the packets that left for the line.
     pub fn sent_bytes(&self) -> Bytes {
         Bytes::new(self.sent_bytes)
     }

@@ -38,7 +38,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
 }
 
 proptest! {
-    /// Over any time, at most the depth of the bucket plus the tokens of that time can pass.
+    /// In any interval, at most the bucket's depth plus the tokens earned in that interval can pass.
     #[test]
     fn no_more_passes_than_rate_and_burst(
         gaps in proptest::collection::vec(0..20_000_u64, 1..200),

@@ -174,7 +174,7 @@ pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k
         None => {
             let help = did_you_mean(&word, known.iter().copied());
             let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            // Short lists are shown in full, even with a suggestion.
+            // If the help suggests one value, also list all valid values.
             let help = if help.starts_with("did") { format!("{help} (known: {listed})") } else { help };
             Err(UnitError::new(format!("unknown {what} {}", quote(&word))).help(help))
         }

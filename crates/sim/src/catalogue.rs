@@ -14,9 +14,9 @@ pub type Name = Arc<str>;
 pub enum Unit {
     /// A word or a name.
     Text,
-    /// A number that identifies something.
+    /// An integer that identifies something: a flow, a packet, a port, a sequence number.
     Label,
-    /// A number of things.
+    /// A number of things, such as retransmitted segments.
     Count,
     /// A number of waiting packets.
     Packet,

@@ -66,16 +66,16 @@ pub struct Outside {
     pub takes_the_rest: bool,
 }
 
-/// A host whose packets the caller carries between the host and its only link. Packets from the host leave at the edge
-/// `near`, and the caller injects them at `far`. Packets to the host leave at `far`, and the caller injects them at
-/// `near`.
+/// A host whose packets the caller carries between the host and its only link. An edge node replaces each end of that
+/// connection. Packets from the host leave at the edge `near`, and the caller injects them at `far`. Packets to the
+/// host leave at `far`, and the caller injects them at `near`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Index of the host in the scenario.
     pub host: usize,
-    /// The edge at the host.
+    /// The edge node attached to the host.
     pub near: NodeId,
-    /// The edge at the link.
+    /// The edge node attached to the host's link.
     pub far: NodeId,
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// RFC 7464: each JSON text begins with this character.
 const RECORD_SEPARATOR: char = '\u{1e}';
-/// RFC 9000, section 18.2: ACK delays count units of 2^3 µs unless a transport parameter changes that.
+/// RFC 9000, section 18.2: ACK delays are in units of 2^3 µs unless a transport parameter changes the unit.
 const ACK_DELAY_UNIT_MS: f64 = 0.008;
 
 /// Writes a qlog file during a run. Clones share the file: pass one to the run and call [`Qlog::finish`] on another.

@@ -790,7 +790,7 @@ class Interface(TypedDict):
 
 
 class BulkApp(TypedDict):
-    """Always more to send, until the flow stops."""
+    """Unlimited data until the flow stops."""
 
     kind: Literal["bulk"]
     wait_s: float
@@ -798,7 +798,7 @@ class BulkApp(TypedDict):
 
 
 class TransferApp(TypedDict):
-    """A size, once or again and again, each time on a new connection."""
+    """One or more transfers of a fixed size, each on a new connection."""
 
     kind: Literal["transfer"]
     size_bytes: int
@@ -807,7 +807,7 @@ class TransferApp(TypedDict):
 
 
 class OnOffApp(TypedDict):
-    """Always more to send for a while, then silence, and again, on one connection."""
+    """Phases of bulk data and phases of silence in turn, on one connection."""
 
     kind: Literal["on_off"]
     on_s: float

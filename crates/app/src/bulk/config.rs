@@ -44,7 +44,7 @@ impl Default for TransferConfig {
 
 impl Part for BulkConfig {
     const NAME: &'static str = "bulk";
-    const TEXT: &'static str = "Always more to send, until the flow stops.";
+    const TEXT: &'static str = "Unlimited data until the flow stops.";
     const KEYS: &'static [Key<BulkConfig>] = &[
         key(
             "wait",
@@ -57,10 +57,10 @@ impl Part for BulkConfig {
 
 impl Part for TransferConfig {
     const NAME: &'static str = "transfer";
-    const TEXT: &'static str = "A size, once or again and again, each time on a new connection.";
+    const TEXT: &'static str = "One or more transfers of a fixed size, each on a new connection.";
     const KEYS: &'static [Key<TransferConfig>] = &[
         key("size", |transfer: &mut Self| &mut transfer.size, "Octets of one transfer.").required("\"100 kB\""),
-        key("repeat", |transfer: &mut Self| &mut transfer.repeat, "How often.").none_word("forever"),
+        key("repeat", |transfer: &mut Self| &mut transfer.repeat, "Number of transfers.").none_word("forever"),
         key("pause", |transfer| &mut transfer.pause, "From the end of a transfer to the start of the next."),
     ];
 
@@ -77,10 +77,10 @@ impl Part for TransferConfig {
 
 impl Part for OnOffConfig {
     const NAME: &'static str = "on_off";
-    const TEXT: &'static str = "Always more to send for a while, then silence, and again, on one connection.";
+    const TEXT: &'static str = "Phases of bulk data and phases of silence in turn, on one connection.";
     const KEYS: &'static [Key<OnOffConfig>] = &[
-        key("on", |bursts: &mut Self| &mut bursts.on, "Send for so long.").required("\"1 s\""),
-        key("off", |bursts: &mut Self| &mut bursts.off, "Then be silent for so long, and again.").required("\"1 s\""),
+        key("on", |bursts: &mut Self| &mut bursts.on, "Length of a phase of bulk data.").required("\"1 s\""),
+        key("off", |bursts: &mut Self| &mut bursts.off, "Length of a phase of silence.").required("\"1 s\""),
     ];
 
     fn check(&self) -> Result<(), Fault> {

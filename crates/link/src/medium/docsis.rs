@@ -9,7 +9,7 @@
 //!   modem requests capacity for all frames that it holds, up to `burst` bytes. Its last granted frame carries a
 //!   request for the frames that it holds by then, so a busy modem seldom contends.
 //! - **Contention.** A modem waits a random number of slots below `2^backoff_start`. Each collision doubles the range,
-//!   up to `2^backoff_end`. A frame that collides more than 16 times is given up.
+//!   up to `2^backoff_end`. A frame whose request collides more than 16 times is dropped.
 //!
 //! The rates of the subscribers' contracts are not part of the channel. If the traffic exceeds the channel's capacity,
 //! packets wait in the queues of this medium, below IP.
@@ -314,7 +314,7 @@ impl Docsis {
         at + took
     }
 
-    /// Runs the request slots of an interval. Returns a frame that is given up.
+    /// Runs the request slots of an interval. Returns the frame that used up its retries, if any.
     fn contend(&mut self) -> Option<Frame> {
         let slots = u64::from(self.config.request_slots);
         let mut asking: Vec<(u64, usize)> = Vec::new();
@@ -344,7 +344,7 @@ impl Docsis {
             }
             modem.collisions += 1;
             modem.tries += 1;
-            // At most one frame is given up per map; another one with as many collisions follows at the next map.
+            // At most one frame is dropped per map. A second frame that used up its retries is dropped at the next map.
             if modem.tries > MOST_TRIES && hopeless.is_none() {
                 hopeless = modem.frames.pop_front();
                 modem.held -= hopeless.map_or(0, |frame: Frame| frame.wire.get());
@@ -417,8 +417,8 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Counters: frames sent, of each station; requests, collisions and frames given up, of each modem; busy time of
-    /// each direction in seconds, of the medium.
+    /// Counters: frames sent, of each station; requests, collisions and frames dropped after their last retry, of each
+    /// modem; busy time of each direction in seconds, of the medium.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -185,7 +185,8 @@ impl Polled {
 
     fn on_frame_sent(&mut self, station: usize, now: Time) -> MediumEvent {
         let arrived = !self.rng.chance(self.config.loss);
-        // A station waits for the time of the acknowledgement, also if the frame is lost and none is sent.
+        // A station waits for the duration of an acknowledgement even if the frame is lost and no acknowledgement is
+        // sent.
         let until = self.after(now, self.config.turnaround, self.config.ack);
         self.state = State::Ack { station, until, frame_arrived: arrived };
         let place = &mut self.stations[station];

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// The two hosts of the scenario between which the link lies, as indices of its hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// The host whose place the command takes.
+    /// The host that the command replaces.
     pub inside: usize,
-    /// The host whose place the network takes.
+    /// The host that the real network replaces.
     pub outside: usize,
 }
 
@@ -41,9 +41,9 @@ pub struct LineOptions {
     pub loss_up: Option<String>,
     /// Other settings of the scenario, as keys and values.
     pub settings: Vec<(String, String)>,
-    /// The scenario's host whose place the command takes; `client` by default.
+    /// The scenario's host that the command replaces; `client` by default.
     pub inside: Option<String>,
-    /// The scenario's host whose place the network takes; `server` by default.
+    /// The scenario's host that the real network replaces; `server` by default.
     pub outside: Option<String>,
 }
 

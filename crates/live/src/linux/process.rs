@@ -114,7 +114,7 @@ fn keep_capabilities(kept: u32) -> io::Result<()> {
     // Effective, permitted and inheritable sets of the lower 32 bits, then those of the upper 32 bits.
     let sets = [kept, kept, 0, 0, 0, 0];
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
-    // SAFETY: the kernel reads both structures only during the call, and they have the size of this version.
+    // SAFETY: the kernel reads both structures only during the call, and each has the size that `VERSION` requires.
     let done = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), sets.as_ptr()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -140,11 +140,11 @@ impl Ack {
 /// The flags by which a receiver reports marks to the sender.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// The relation of newer SACK blocks to older ones that they cover.
+/// How newer SACK blocks compare with the older SACK blocks that they cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
-    /// Both report the same bytes.
+    /// The newer and the older blocks report the same bytes.
     Same,
-    /// The newer blocks report more bytes.
+    /// The newer blocks report more bytes than the older blocks.
     More,
 }

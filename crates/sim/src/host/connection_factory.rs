@@ -35,7 +35,8 @@ impl ConnectionFactory {
         remembered: Option<&Remembered>,
     ) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
-        // A profile of its own only if remembered metrics change it; otherwise all connections share one.
+        // A connection gets its own profile only if remembered metrics change the profile. Otherwise all connections
+        // share one profile.
         let warmed = remembered.and_then(|remembered| remembered.apply(profile)).map(Arc::new);
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };

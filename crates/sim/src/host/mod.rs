@@ -290,7 +290,7 @@ impl Host {
         if !conn.live {
             return;
         }
-        // In the order of a life: connected, data, end of data, closed.
+        // Events follow the order of a connection's life: connected, data, end of data, closed.
         if told.connected {
             self.tell(app, SocketId(slot), SocketEvent::Connected, now);
         }

@@ -93,7 +93,7 @@ impl WindowAlgorithm for Compound {
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let win = window.segments();
         let loss_based = win.saturating_sub(self.dwnd) / 2;
-        // A loss halves Reno's part and reduces the sum of both parts to 1 - beta.
+        // A loss halves Reno's part and multiplies the sum of both parts by 1 - beta.
         let kept = (win as f64 * (1.0 - BETA)) as u64;
         self.dwnd = kept.saturating_sub(loss_based);
         loss_based + self.dwnd

@@ -20,8 +20,8 @@ impl Round {
         path.una > self.end
     }
 
-    /// True if all data of the round is acknowledged, which may be one ACK earlier (`!before(snd_una, next_seq)` in
-    /// Linux's DCTCP).
+    /// True if all data sent before the round began is acknowledged (`!before(snd_una, next_seq)` in Linux's DCTCP).
+    /// This can be true one ACK earlier than [`Round::is_passed`].
     pub fn is_acknowledged(self, path: &PathState) -> bool {
         path.una >= self.end
     }

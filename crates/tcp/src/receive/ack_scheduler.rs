@@ -168,7 +168,7 @@ impl AckScheduler {
         self.due.is_none() && self.view.unacked_bytes > 0
     }
 
-    /// The application read some data, or `all`.
+    /// The application read data. `all`: no unread data is left.
     pub fn on_read(&mut self, now: Time, all: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let decision = self.policy.on_read(now, all, &self.view);

@@ -160,8 +160,8 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// True if an ACK now would offer less than the last one. The part of the last window that is still open is
-    /// ignored.
+    /// True if the free memory allows only a smaller window than the last ACK offered. The rule that a window never
+    /// shrinks below its unused part is ignored.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }

@@ -436,8 +436,8 @@ impl Receiver {
         self.unread -= count;
         self.records.release(self.next - self.unread);
         if count > 0 {
-            // Linux copies record by record and checks after each one whether the round trip has ended
-            // (`tcp_rcv_space_adjust`). If it has, only the first record counts for it.
+            // Linux copies record by record and checks after each record whether the round trip has ended
+            // (`tcp_rcv_space_adjust`). If the round trip ends in this read, only the first record counts towards it.
             self.buffer.rounds.on_read(first);
             self.buffer.tune(now, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);

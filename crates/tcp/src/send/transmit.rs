@@ -11,7 +11,7 @@ use lopsided_core::{BitRate, Bytes, Duration, Time};
 /// Time between tries of a segment that the host's own interface refuses: Linux's `TCP_RESOURCE_PROBE_INTERVAL`.
 const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Kind of a piece.
+/// Kind of a [`Piece`]: new data, a retransmission or a window probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceKind {
     /// Sent for the first time.

@@ -28,8 +28,8 @@ impl WindowUse {
     }
 
     /// Records the end of a burst with `una` to `nxt` outstanding (Linux's tcp_cwnd_validate). `blocked_by_cwnd`: the
-    /// congestion window may have ended the burst. `left`: more data waits. Returns false if nothing was sent, unless
-    /// that was for lack of congestion window.
+    /// congestion window may have ended the burst. `left`: more data waits. Returns false if the burst sent nothing
+    /// for another reason than a full congestion window.
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {
         let sent = std::mem::take(&mut self.sent);
         if !(sent || blocked_by_cwnd && left) {

@@ -51,11 +51,13 @@ fn the_receiver_echoes_each_mark() {
         &[],
         &[(2, false)],
         &[],
-        // The mark begins: the pending ACK of the third segment is sent first, without an echo.
+        // The fourth segment is the first marked segment. The pending ACK of the third segment is sent first, without
+        // an echo.
         &[(3, false)],
         &[(5, true)],
         &[],
-        // The mark ends: the sixth segment was marked.
+        // The seventh segment is unmarked. The pending ACK of the sixth segment, the last marked one, is sent first, with
+        // an echo.
         &[(6, true)],
         &[(8, false)],
     ];

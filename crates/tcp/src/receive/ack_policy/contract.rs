@@ -180,7 +180,7 @@ pub trait AckPolicy: Debug + Send {
     fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Delay)
     }
-    /// The application read some of the data, or `all`, while no ACK was due.
+    /// The application read data while no ACK was due. `all`: no unread data is left.
     fn on_read(&mut self, _now: Time, _all: bool, _view: &AckView) -> AckDecision {
         AckDecision::Unchanged
     }

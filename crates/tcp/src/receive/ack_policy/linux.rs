@@ -143,7 +143,8 @@ impl Linux {
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
-    /// True if ACKs are quick: some are left, and this is not pingpong mode (`tcp_in_quickack_mode`).
+    /// True in quick-ACK mode: quick ACKs are left, and the connection is not in pingpong mode
+    /// (`tcp_in_quickack_mode`).
     fn is_quick(&self) -> bool {
         self.quick > 0 && !self.pingpong
     }

@@ -63,7 +63,7 @@ fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
 
 #[test]
 fn a_syn_is_challenged_wherever_it_lies() {
-    // RFC 5961 section 4.2. Section 7: the rate of challenges is limited.
+    // RFC 5961: a SYN triggers a challenge ACK (section 4.2), and the rate of challenge ACKs is limited (section 7).
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "S 500:500");
     t.expect(200, ". 1:1 ack 1");

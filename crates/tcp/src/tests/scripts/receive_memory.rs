@@ -10,8 +10,8 @@ fn with_buffer(initial: u64, max: u64) -> Script {
     Script::established(Profile { receive_buffer, ..linux() }, PEER)
 }
 
-/// tcp_init_buffer_space: the start value is the least of ten segments, the window and its first bound. The bound is
-/// the buffer minus a segment.
+/// `tcp_init_buffer_space`: `rcvq_space.space` starts at the smallest of 10 segments, the offered window and the
+/// window's bound. The bound is the buffer minus one segment.
 #[test]
 fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     for (initial, space) in [(65_536, 10_120), (16_000, 10_120), (8000, 6988), (2500, 2024)] {
