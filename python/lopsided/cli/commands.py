@@ -57,7 +57,9 @@ COMMANDS: tuple[Command, ...] = (
         "lopsided.cli.emulate:emulate",
         "Run a command, or your shell, behind an emulated line, in real time.",
     ),
-    Command("shape", "lopsided.cli.shape:shape", "Put a queue discipline on the outgoing traffic of a network interface."),
+    Command(
+        "shape", "lopsided.cli.shape:shape", "Put a queue discipline on the outgoing traffic of a network interface."
+    ),
     Command(
         "reflect",
         "lopsided.cli.reflect:reflect",
