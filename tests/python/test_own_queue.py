@@ -191,6 +191,7 @@ class Limited(lop.QueueDiscipline):
         '"50 packets"',
         '{ kind = "python-limited", limit = 10 }',
         '{ limit = "12 packets" }',
+        '"250 ms"',
         '{ kind = "python-limited" }',
     ],
 )

@@ -61,7 +61,20 @@ pub(super) fn read_family(
     // Less specific tables may be written for another kind. Only the shorthand key, which all kinds have, is read from
     // them.
     let own = layers.down_to("kind");
-    let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };
+    // The user's own discipline may have an integer under the shorthand key. A text of the old kind, such as "250 ms",
+    // is then no value for it.
+    let since = own.get("kind").map(|(node, _)| node.place.source);
+    let foreign = |key: &str| {
+        info.key(key).is_some_and(|key| matches!(key.value_type, ValueType::Integer))
+            && layers.get(key).is_some_and(|(node, _)| {
+                (!own.has(key) || Some(node.place.source) < since) && value::count(node).is_err()
+            })
+    };
+    let source = |key: &str| match family.shorthand {
+        Some(shorthand) if shorthand == key && foreign(key) => Layers::none(layers.place),
+        Some(shorthand) if shorthand == key => layers.clone(),
+        _ => own.clone(),
+    };
     fill(&mut *part, &info, &source, line, report);
     part
 }

@@ -257,7 +257,11 @@ pub(crate) fn seconds(nanos: u64) -> String {
 
 /// A suggestion for a rate without a unit. Small numbers probably mean Mbit/s.
 fn guess_rate(number: &str) -> String {
-    match Decimal::parse(number).ok().and_then(|value| value.times_down(1)) {
+    let value = Decimal::parse(number).ok();
+    if value.is_some_and(Decimal::is_zero) {
+        return format!("a rate above 0, such as `{}`", RATE.example);
+    }
+    match value.and_then(|value| value.times_down(1)) {
         Some(0..1_000) => format!("`{number} Mbit/s` or `{number} kbit/s`"),
         Some(1_000..100_000) => format!("`{number} kbit/s`"),
         _ => format!("`{number} bit/s`"),
@@ -397,7 +401,12 @@ fn wrong_size_unit(text: &str, number: &str, unit: &str, name: &str, units: &str
         }
         "M" => format!("did you mean `{number} MB` or `{number} MiB`?"),
         "bit" | "kbit" | "Mbit" | "Gbit" => "sizes are in bytes: divide by 8".to_owned(),
-        _ => format!("use {units}"),
+        _ => match unit.strip_prefix('-') {
+            Some(end) if end.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                format!("a sweep writes a range as `{number}..{end}`")
+            }
+            _ => format!("use {units}"),
+        },
     };
     error.help(help)
 }
