@@ -266,7 +266,7 @@ def test_a_part_of_somebody_else_or_a_damaged_one_is_refused(name, content, said
 @pytest.mark.parametrize(
     ("limit", "most", "said"),
     [
-        (resource.RLIMIT_NOFILE, 12, "may open 12 files only"),
+        (resource.RLIMIT_NOFILE, 12, "may open only 12 files"),
         (resource.RLIMIT_AS, 600 << 20, "600 MiB of address space"),
     ],
 )

@@ -60,7 +60,7 @@ def test_what_is_ignored_is_no_difference_and_what_is_unknown_is_refused(adsl):
     assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
     with pytest.raises(UsageError, match="no field 'colour'"):
         packets.compare_arms(arms, ignored=["colour"])
-    with pytest.raises(UsageError, match="between two"):
+    with pytest.raises(UsageError, match="exactly two different worlds"):
         packets.compare(short, ("sim",))
 
 

@@ -67,7 +67,7 @@ def test_shards_of_another_study_are_refused(made, tmp_path, capsys):
     assert _shard(file, parts, 1, COUNT, "--seed", "9") == 1
     assert "another study" in capsys.readouterr().err
     (tmp_path / "shard-00001-of-00002.jsonl").write_text("[]\n")
-    with pytest.raises(FolderError, match="no shard"):
+    with pytest.raises(FolderError, match="not a shard"):
         shards.read(tmp_path)
     with pytest.raises(FolderError, match="has no shards"):
         shards.read(tmp_path / "..")

@@ -63,7 +63,8 @@ def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     """The value of an option. cyclopts would round an integer such as `1.5`."""
     import cyclopts
 
-    if int in (type_, *get_args(type_)):
+    # An option of several types, such as a rate that is a number or a text with a unit, takes more than integers.
+    if int in (type_, *get_args(type_)) and not {str, float} & set(get_args(type_)):
         for token in tokens:
             if not _INTEGER.fullmatch(token.value):
                 raise ValueError(f"{token.value!r} is not an integer")
