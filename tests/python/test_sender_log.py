@@ -66,7 +66,11 @@ def test_appendix_d_is_written(logs: tuple[Path, Path], tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "has no rows"), ("a\tb\n1\t2\n", ":2: a row needs 9 numbers"), ("1 2 3 4 5 6 7 8 nine\n", ":1: a row needs 9")],
+    [
+        ("", "has no rows"),
+        ("a\tb\n1\t2\n", ":2: a row needs 9 numbers"),
+        ("1 2 3 4 5 6 7 8 nine\n", ":1: a row needs 9"),
+    ],
 )
 def test_what_is_no_log_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log"
