@@ -177,7 +177,7 @@ def test_a_way_back_is_narrow_loaded_and_filtered(own: Path):
 def test_words_choose_ways_back():
     assert [line.name for line in reverse.lines("25:1 loaded plain")] == ["25:1 loaded"]
     assert len(reverse.lines("plain")) == 6
-    with pytest.raises(UsageError, match="no way back"):
+    with pytest.raises(UsageError, match="no reverse path"):
         reverse.lines("30:1")
 
 

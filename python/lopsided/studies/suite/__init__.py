@@ -1,5 +1,5 @@
-"""Standard suites by name: the scenarios that a text asks for, run and judged, with the way back that they lack.
+"""Standard suites by name: the scenarios of a text, run and judged, also with the narrow reverse path that texts lack.
 
-`cases` reads a suite's folder, `measures` has the numbers that are judged, `reverse` the lines with a narrow way back,
-`study` runs a suite.
+`cases` reads the folder of a suite, `measures` computes the judged numbers, `reverse` has the lines with a narrow
+reverse path, and `study` runs a suite.
 """

@@ -63,7 +63,7 @@ def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
 
 
 def _latency(run: Run, span: tuple[float, float]) -> float:
-    """The mean of the way there and the mean of the way back, in ms."""
+    """The mean of the forward path and the mean of the reverse path, in ms."""
     return sum(series.rtt_between(run, name, *span) for name in PINGS)
 
 

@@ -72,7 +72,7 @@ class Case:
     link: str | None = None
     beside: tuple[str, ...] = ()
     reverse: bool = True
-    """Whether the case says something with a narrow way back."""
+    """Whether the case says something with a narrow reverse path."""
     why: str = ""
 
 

@@ -1,4 +1,4 @@
-"""The way back: a case again on a line whose other direction is narrow, idle or loaded, with or without fewer ACKs.
+"""The reverse path: a case again on a line whose other direction is narrow, idle or loaded, with or without fewer ACKs.
 
 The sources of the suites leave this out, so the lines here are ours: 10:1, 25:1 and 50:1 of the bottleneck's rate, a
 FIFO of 200 ms (at least 10 full packets) before the narrow direction, and, as the load, one CUBIC upload. ACKs are
@@ -29,7 +29,7 @@ FORWARD = "as in the source"
 
 @dataclass(frozen=True)
 class Line:
-    """A way back: how much narrower than the bottleneck it is, whether an upload fills it, what is done about ACKs."""
+    """A reverse path: its ratio to the bottleneck, its load by an upload, and the remedy for ACKs."""
 
     ratio: int
     loaded: bool
@@ -46,14 +46,14 @@ LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (Fal
 
 
 def lines(chosen: str | None) -> tuple[Line, ...]:
-    """The ways back whose names contain each of the words, `"25:1 loaded"` for example; all for an empty text.
+    """The reverse paths whose names contain each of the words, `"25:1 loaded"` for example; all for an empty text.
 
     `plain` means those without thinned or filtered ACKs. Raises UsageError if there is none.
     """
     words = (chosen or "").replace(",", " ").split()
     found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
     if not found:
-        raise UsageError(f"no way back is called {chosen!r}: there are {'; '.join(line.name for line in LINES)}")
+        raise UsageError(f"no reverse path is called {chosen!r}: there are {'; '.join(line.name for line in LINES)}")
     return found
 
 
@@ -62,7 +62,7 @@ def _fits(line: Line, word: str) -> bool:
 
 
 def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
-    """The scenario, written out, with this way back at the bottleneck `link`, whose data goes `way`.
+    """The scenario, written out, with this reverse path at the bottleneck `link`, whose data goes `way`.
 
     Raises UsageError if the link has no rate, or if no flow crosses it.
     """
@@ -73,7 +73,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
     # The highest rate counts if the rate changes.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
-        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no way back is narrower")
+        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no reverse path is narrower")
     narrow = rate / line.ratio
     queue: Mapping[str, Any] = {"kind": "fifo", "limit": f"{max(_LEAST_BYTES, round(narrow * _WAIT_S / 8))} B"}
     key = f"topology.link.{link}.{back}"
@@ -93,4 +93,4 @@ def _load(scenario: Scenario, link: str, way: str) -> dict[str, Any]:
     for flow in scenario.resolved["flows"]:
         if (link, way) in scenario.paths[flow["name"]]:
             return {"name": LOAD, "from": flow["to"], "to": flow["from"], "stack": {"cc": "cubic"}}
-    raise UsageError(f"no flow of {scenario.name} crosses {link} {way}: there is no way back")
+    raise UsageError(f"no flow of {scenario.name} crosses {link} {way}: there is no reverse path")

@@ -1,4 +1,4 @@
-"""Runs a suite: every case, on the source's line or on lines with a narrow way back, and judges what was measured.
+"""Runs a suite: every case, on the source's line or on lines with a narrow reverse path, and judges what was measured.
 
     found = suite("rfc9743", cc="bbr3")
     found.checks            # a row for each number: expected, measured, verdict
@@ -68,10 +68,24 @@ def suite(
 ) -> SuiteResult:
     """Runs the cases of a suite: `suite("rfc9743", cc="bbr3", line="25:1 loaded")`.
 
-    `name` is one of `names()`, or a folder. `cc` is the control of the flows under test, one of `controllers` too,
-    `queue` the discipline before the bottleneck; default: those of the suite. `cases` are keys; a key also names the
-    cases below it. `line` runs the cases on lines with a narrow way back instead: words that its name contains, such as
-    "25:1" or "loaded plain", or "" for all of them. Raises UsageError for what there is not.
+    Parameters
+    ----------
+    name
+        One of `names()`, or a folder.
+    cc
+        The congestion control of the tested flows, also one of `controllers`. Default: that of the suite.
+    queue
+        The discipline before the bottleneck. Default: that of the suite.
+    cases
+        Keys of cases. A key also selects the cases below it.
+    line
+        Runs the cases on lines with a narrow reverse path: words of their names, such as "25:1" or "loaded plain", or
+        "" for all of them.
+
+    Raises
+    ------
+    UsageError
+        If a name, a key or a line does not exist.
     """
     spec = load(name)
     _check_measures(spec)
@@ -88,7 +102,7 @@ def suite(
         for each in _plan(spec, case, cc, discipline, transport, ways_back, line is None, controllers)
     ]
     if not planned:
-        raise UsageError(f"none of these cases of {spec.name} says anything with a narrow way back")
+        raise UsageError(f"none of these cases of {spec.name} says anything with a narrow reverse path")
     first = planned[0].scenario.seed if seed is None else seed
     wanted = [
         (number, which)
