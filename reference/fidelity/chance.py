@@ -20,7 +20,7 @@ BOUND, STANDARD_ERRORS = 0.10, 3.0
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""The least standard error as a share of the mean: a smaller spread of so few seeds would only show microseconds."""
+"""Lower bound of the standard error, as a share of the mean: a smaller spread shows only microseconds of timing."""
 
 
 @dataclass(frozen=True)

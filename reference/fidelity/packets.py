@@ -206,7 +206,7 @@ def render(records: Records) -> str:
 
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
-    """The promises that many packets are equal, by control: before any field differs, and before another packet."""
+    """Returns the promised numbers of equal packets by control: before any field differs, and before packets differ."""
     kinds = {"first": "before any field differs", "parted": "before another packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:

@@ -20,7 +20,7 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # Papers have other tables too, the package has links to the examples, and the cases of a suite share base files.
+    # Only files with a scenario of their own: not the tables of papers, links to examples, and base files of suites.
     if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 

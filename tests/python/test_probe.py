@@ -89,7 +89,7 @@ WRONG = [
 
 
 def request(**changes: object) -> bytes:
-    """A request of a download, changed."""
+    """A download request with some fields changed."""
     wish = {"role": "data", "token": "t", "flow": FLOW, "interval_s": 0.02}
     return json.dumps(wish | changes).encode() + b"\n"
 

@@ -516,7 +516,7 @@ impl DropTailPath {
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
     }
 
-    /// Drops the packets that end by `until`.
+    /// Drops the packets that a full queue or a loss ends at or before `until`.
     #[inline]
     fn let_end(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         let Some(Ends { coming, lost, .. }) = self.ends.as_deref_mut() else { return };

@@ -65,8 +65,8 @@ pub fn replay(
     Ok(fates.taken())
 }
 
-/// Replays packets through the link's queue discipline without its line. A packet is dequeued at each of the
-/// `instants`, which ascend: the recorded departures. An arrival at the same instant comes first. Returns the fate of
+/// Replays packets through the queue discipline of the link, without its line. One packet is dequeued at each of the
+/// `instants`: the recorded departures, in order of time. An arrival at the same instant comes first. Returns the fate of
 /// each packet.
 ///
 /// # Errors

@@ -110,7 +110,7 @@ pub trait Io {
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// Delay from which packets may be sent in a batch, because the loop does not keep up. Packets in time are sent one by
+/// Lateness from which the loop sends packets in batches to catch up. Packets in time are sent one by
 /// one: a receiver acknowledges only the last packet of a batch, so batches would change its ACKs.
 const BEHIND: Duration = Duration::from_micros(50);
 

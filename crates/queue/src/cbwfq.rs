@@ -233,7 +233,7 @@ impl Qdisc for Cbwfq {
         let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
         if self.shares[class].policer.is_none() {
             self.shares[class].start = finish;
-            // The finish of the packet in service is the virtual time of the whole system.
+            // The virtual time of the system is the virtual finish time of the packet in service.
             self.clock = finish;
         }
         Some(given)

@@ -46,7 +46,7 @@ pub(crate) const FAR_END: &str = "Where sensing packets turn: at the far end of 
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str = "How round trips are smoothed: as RFC 6298 says, or as the dissertation prints it, with RTTVAR in the place of SRTT.";
 
-/// The treatment of the link's own delay, which no queue causes.
+/// How the delay of the link itself is treated: the delay without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
     /// The smallest sample so far is subtracted from every sample. The rest is the queueing delay, which the text

@@ -33,7 +33,7 @@ pub enum ValueType {
     Window,
     /// One of these words. If they include `on` and `off`, `true` and `false` are accepted as well.
     Word(fn() -> Vec<&'static str>),
-    /// The kind of a family's part.
+    /// The word in `kind` that selects a part of this family, such as `fifo` among the queue disciplines.
     Kind(&'static Family),
     /// Any text.
     Text,

@@ -82,7 +82,7 @@ class Summary:
     longest_pause_ms: float
     requests: int
     holes: int
-    """Number of losses seen. `reductions` counts those that were taken for congestion and answered."""
+    """Number of losses detected. `reductions` counts the losses that were treated as congestion."""
     reductions: int
 
 

@@ -30,7 +30,7 @@ class _Layout:
     """How close the columns of a table are."""
 
     wrapped: bool
-    """Headings take several lines if that is narrower."""
+    """True if a heading may wrap over several lines, which makes its column narrower."""
     padding: int
 
 

@@ -12,7 +12,7 @@ _USED = 0.1
 
 
 def links(run: Run) -> list[dict[str, Any]]:
-    """The rows of the notable link directions; all of them where none is notable."""
+    """Returns the rows of the notable link directions, or all rows if none is notable."""
     rows = list(run.links.rows())
     return [row for row in rows if _is_notable(row)] or rows
 

@@ -349,7 +349,7 @@ impl Io for WayOut {
             }
             return Ok(());
         };
-        // The only change that a discipline makes in a packet is the CE mark.
+        // A queue discipline changes only the CE mark of a packet.
         let marked = (packet.ecn() == Ecn::Ce).then(|| wire::encode(packet));
         self.queue.verdict(number, Verdict::Accept, marked.as_deref())
     }

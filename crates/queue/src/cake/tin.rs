@@ -448,7 +448,8 @@ impl Tin {
         }
     }
 
-    /// Counts a busy flow more or less at its hosts. Returns true if the service of another flow has grown much.
+    /// Updates the numbers of busy flows of this flow's hosts. Returns true if that increased the share of another flow
+    /// much.
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];

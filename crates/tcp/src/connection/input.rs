@@ -49,8 +49,8 @@ impl Connection {
         self.tell_readiness();
     }
 
-    /// Fixes the window of an ACK that is due now, before the application reads. The read then opens only the window of
-    /// later segments.
+    /// Computes the window of an ACK that is due now, before the application reads. The read then changes only the window
+    /// of later segments.
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {

@@ -345,7 +345,7 @@ def run(
 
 
 def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
-    """Returns the paper's statements about a figure that the figure's own experiments decide."""
+    """Returns the paper's statements about a figure that can be judged from the experiments of that figure."""
     name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
     return tuple(
         claim

@@ -258,7 +258,7 @@ def verdict(found: Aqm) -> list[str]:
 
 
 def suite_verdict(sections: Sequence[Aqm]) -> list[str]:
-    """The sentences of many comparisons: the disciplines with the shortest round trips and the most goodput."""
+    """Returns the summary of many comparisons: the disciplines with the shortest round trips and the most goodput."""
     shortest, fullest = Counter[str](), Counter[str]()
     for found in sections:
         ways = _ways(found)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Means:
-    """Goodput of all in bit/s, mean RTT of all their packets, and retransmitted segments as a part of all sent.
+    """Total goodput in bit/s, mean RTT of all packets, and retransmitted segments as a share of sent segments.
 
-    What was not measured is NaN.
+    A value is NaN if it was not measured.
     """
 
     goodput_bps: float

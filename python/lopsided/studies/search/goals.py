@@ -99,7 +99,7 @@ class Metric:
 
     @property
     def stored(self) -> Column:
-        """The column of tables of trials that holds it; its name ends in the unit."""
+        """The column of this goal in the tables of trials. Its name ends in the unit."""
         ending = {"bps": "_bps", "ms": "_ms", "s": "_s", "bytes": "_bytes"}.get(self.unit, "")
         name = self.text if not ending or self.text.endswith(ending) else f"{self.text}{ending}"
         return Column(name, self.unit, self.text, "Mean over the seeds.")  # pyright: ignore[reportArgumentType]

@@ -169,7 +169,7 @@ class Search(Study):
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
     def scenario_of(self, trial: Trial | int) -> Scenario:
-        """The scenario with the settings of a trial. Raises UsageError where there is no such trial."""
+        """Returns the scenario with the settings of a trial. Raises UsageError if the trial does not exist."""
         found = trial if isinstance(trial, Trial) else next((t for t in self.tried if t.number == trial), None)
         if found is None:
             raise UsageError(f"there is no trial {trial}; there are {len(self.tried)}, numbered from 1")

@@ -47,7 +47,7 @@ class Sizing(Study):
     advice: Advice | None = None
     """Which queue discipline serves the line best, where that was asked."""
     plan: Plan | None = None
-    """How much was simulated."""
+    """The planned runs: their number and their simulated time."""
     interface: str = USUAL_INTERFACE
     """Name of the Linux interface towards the line, in `configs`."""
     target_delay_s: float | None = None
@@ -301,7 +301,7 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
-    """The buffers by each rule, with what they cost."""
+    """Returns the buffer size by each rule, with its delay and performance."""
     measured, model = found.measured, found.model
     rows: list[list[str]] = []
 

@@ -31,7 +31,7 @@ from lopsided.studies.study import digest_of
 
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
-"""Share of the work that the curve takes."""
+"""Share of the progress bar that the curve takes."""
 
 
 def size(
@@ -102,7 +102,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # Measured too, so that what it costs need not be guessed.
+        # Measure the size of the target delay too, so that its cost is no estimate.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")

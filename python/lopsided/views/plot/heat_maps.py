@@ -1,8 +1,7 @@
-"""Heat maps of a fairness matrix: one square for each round-trip time or control, a row for who is looked at.
+"""Heat maps of a fairness matrix. Each cell shows the result of the side of its row against the side of its column.
 
-A row says what its side got against the side of each column. Where equal round-trip times meet, a map shows control
-against control; where a control meets itself at unequal ones, round trip against round trip; everything against
-everything is one large map.
+Pairs at equal round-trip times make a map of controls for each round-trip time. Pairs of a control with itself at
+unequal round-trip times make a map of round-trip times for each control. With `--pairs full` there is one map of all.
 """
 
 # matplotlib leaves out the types of keyword arguments.

@@ -81,7 +81,7 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
 
 
 def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-    """What the sending host sent and got, and what was dropped on the way: times, and where in the stream, in MB."""
+    """Returns packets sent, ACKs received and packets dropped: times (s), and begin and end in the stream (MB)."""
     import polars as pl
 
     run = story.run

@@ -265,8 +265,8 @@ impl Wifi {
         self.channel = Channel::Data { until: now + longest + self.config.propagation };
     }
 
-    /// Returns the duration of RTS, CTS and the gaps around them, or zero without an announcement, and the duration of
-    /// the data.
+    /// Returns the duration of RTS, CTS and their gaps (zero if the frame is sent without RTS), and the duration of the
+    /// data.
     fn times(&self, sender: &Sender) -> (Duration, Duration) {
         let config = &self.config;
         let announced = match config.rts_threshold {

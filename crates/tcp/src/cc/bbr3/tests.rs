@@ -401,7 +401,7 @@ fn probe_rtt_in_startup_returns_to_startup() {
     rounds.step_until(State::Startup, 1e6);
 }
 
-/// Section 5.5.11: a probe that a spurious loss ended is resumed.
+/// Section 5.5.11: a bandwidth probe resumes if the loss that ended it was spurious.
 #[test]
 fn a_spurious_loss_is_undone() {
     let mut rounds = Rounds::up();

@@ -32,10 +32,10 @@ PCAP_NANOSECONDS = 0xA1B23C4D
 LINK_TYPE_ETHERNET = 1
 
 FRAME = 256
-"""Bytes of a place in the ring: its own header and the first bytes of the packet."""
+"""Bytes of a slot in the ring: its header and the first bytes of a packet."""
 MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
-"""The places of all rings together: 128 MiB of a guest's 512."""
+"""Number of slots of all rings together: 128 MiB of the 512 MiB of a guest."""
 BLOCK = 1 << 16
 DRAIN_EVERY_NS = 50_000_000
 
