@@ -68,7 +68,7 @@ pub struct Delivery {
 /// ```
 /// use lopsided_line::{Dir, Line, LineConfig, Side, Time};
 ///
-/// A buffer of 2 packets: it has no room for 10 datagrams sent at once.
+/// // A buffer of 2 packets has no room for 10 datagrams sent at once.
 /// let mut line = Line::new(LineConfig::new("10 Mbit/s", "1 Mbit/s", "20 ms").queue(Dir::Up, "2 packets"))?;
 /// for number in 0..10_u8 {
 ///     line.send(Time::ZERO, Side::Client, &[number; 1200]);
