@@ -432,9 +432,9 @@ def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch,
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["kernel"], "there are build and path"),
+        (["kernel"], "choose build or path"),
         (["probe"], "sink (on one machine)"),
-        (["plot", "r"], "there are goodput, cwnd"),
+        (["plot", "r"], "choose one of goodput, cwnd"),
         (["reproduce"], "merritt2010"),
         (["run", "s.toml", "--cc", "bbr"], "--set stack.cc="),
         (["check", "s.toml", "t.toml"], "lopsided check --help"),

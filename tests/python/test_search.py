@@ -223,7 +223,7 @@ def test_the_command_keeps_what_is_done_at_ctrl_c_and_goes_on(adsl_file, tmp_pat
                 os.kill(process.pid, signal.SIGINT)
                 break
         _, said = process.communicate()
-    assert process.returncode == 130 and "goes on" in said and "Traceback" not in said
+    assert process.returncode == 130 and "continue with the same command" in said and "Traceback" not in said, said
     assert 0 < pl.read_parquet(folder / "trials.parquet").height < 24
     assert not log.hidden(folder).exists()
     done = pl.read_parquet(folder / log.RUNS)["digest"].to_list()
