@@ -83,7 +83,7 @@ def line_of(
     if asked.preset is not None:
         usual = _preset_rates(asked.preset)
         if usual[0] is None or usual[1] is None:
-            raise UsageError(f"the rate of {asked.preset} is drawn anew all the time: no one buffer is right for it")
+            raise UsageError(f"the rate of {asked.preset} changes all the time: no single buffer size fits it")
         down, up = down or usual[0], up or usual[1]
         rtt = usual[2] if rtt is None else rtt
     if down is None or up is None or rtt is None:
