@@ -18,6 +18,14 @@ def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(key, setting_text(value)) for key, value in settings.items()]
 
 
+def dotted_key(*words: str) -> str:
+    """Returns the dotted key of these words. A word with other characters than letters, digits, `-` and `_` is quoted.
+
+    The copies that `count` makes of a flow have such names: `dotted_key("flow", "backup.1", "cc")`.
+    """
+    return ".".join(map(_key, words))
+
+
 def setting_text(value: Any) -> str:
     """Returns the value of a setting as TOML, but a string without its quotes."""
     return value if isinstance(value, str) else _toml(value)

@@ -92,6 +92,17 @@ def test_compressed_headers_take_less_of_the_uplink():
     assert row(both, "cslip")["ack_share"] is None, "what the upload's headers spare is not told apart"
 
 
+def test_remedies_apply_to_each_copy_of_a_flow_with_a_count():
+    text = LINE.replace('name = "upload"', 'name = "upload"\ncount = 2').replace(
+        'name = "download"', 'name = "download"\ncount = 2\ntransport = "quic"'
+    )
+    flows = remedied(lop.Scenario.from_text(text), "link", "few_acks+quic_10").to_tables()["flow"]
+    settings = {
+        flow["name"]: flow["transport"].get("ack_packets", flow["receiver_stack"].get("ack_policy")) for flow in flows
+    }
+    assert settings == {"download.1": 10, "download.2": 10, "upload.1": "tack", "upload.2": "tack"}
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -8,6 +8,7 @@ from typing import Any
 
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
+from lopsided.settings import dotted_key
 
 Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
@@ -29,7 +30,7 @@ class Place:
     @property
     def key(self) -> str:
         """The first part of the keys of this direction's settings."""
-        return f"topology.link.{self.link}.up"
+        return dotted_key("topology", "link", self.link, "up")
 
 
 def _filter(rule: str) -> Change:
@@ -177,12 +178,12 @@ def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Se
         root, _, rest = key.partition(".")
         if root == "stack":
             for flow in (each for each in flows if each["transport"]["kind"] == "tcp"):
-                found |= {f"flow.{flow['name']}.{end}.{rest}": value for end in _ENDS if end in flow}
+                found |= {dotted_key("flow", flow["name"], end, rest): value for end in _ENDS if end in flow}
         elif root == "transport":
             quic = [each["name"] for each in flows if each["transport"]["kind"] == "quic"]
             if not quic:
                 raise UsageError('this remedy is for QUIC, but no flow has transport = "quic"')
-            found |= {f"flow.{name}.transport.{rest}": value for name in quic}
+            found |= {dotted_key("flow", name, "transport", rest): value for name in quic}
         else:
             found[key] = value
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from lopsided import _native
 from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
-from lopsided.settings import setting_text
+from lopsided.settings import dotted_key, setting_text
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -51,7 +51,7 @@ class Discipline:
 
 
 def _key(link: str, direction: Direction) -> str:
-    return f"topology.link.{link}.{direction}.queue"
+    return dotted_key("topology", "link", link, direction, "queue")
 
 
 def queue_of(scenario: Scenario, link: str, direction: Direction) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from lopsided.data import series
 from lopsided.errors import UsageError
+from lopsided.settings import dotted_key
 from lopsided.studies.arms import Arm, check_names, check_worlds, in_worlds, kernel_in, run_each
 from lopsided.studies.compare.result import QUANTITIES, TOLERANCES, Comparison, Key, Row, Window
 from lopsided.studies.jobs import Progress, run_repeated
@@ -122,7 +123,7 @@ def arms_against(
 
     def with_control(control: str) -> Scenario:
         ends = ("sender_stack", "receiver_stack")
-        return plain.with_(**{f"flow.{name}.{end}.cc": control for name in taken for end in ends})
+        return plain.with_(**{dotted_key("flow", name, end, "cc"): control for name in taken for end in ends})
 
     other = plain if against is None else with_control(against)
     what = against or " and ".join(dict.fromkeys(flows[name] for name in taken))

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
+from lopsided.settings import dotted_key
 from lopsided.studies.aqm.disciplines import Direction
 
 Remedy = Literal["", "thinned", "filter"]
@@ -76,7 +77,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no reverse path is narrower")
     narrow = rate / line.ratio
     queue: Mapping[str, Any] = {"kind": "fifo", "limit": f"{max(_LEAST_BYTES, round(narrow * _WAIT_S / 8))} B"}
-    key = f"topology.link.{link}.{back}"
+    key = dotted_key("topology", "link", link, back)
     settings: dict[str, Any] = {f"{key}.rate": f"{narrow:.0f} bit/s", f"{key}.queue": queue}
     if line.remedy == "filter":
         settings[f"{key}.queue"] = {"kind": "ack_filter", "rule": "conservative", "queue": queue}

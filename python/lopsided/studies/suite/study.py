@@ -20,6 +20,7 @@ from lopsided.data.study_tables import SUITE_CHECKS
 from lopsided.data.suggestions import choices
 from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
+from lopsided.settings import dotted_key
 from lopsided.studies.aqm.disciplines import Direction, Discipline, disciplines
 from lopsided.studies.aqm.study import WAYS, bottleneck
 from lopsided.studies.jobs import Progress, run_jobs, seeds
@@ -215,9 +216,9 @@ def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> 
     settings: dict[str, Any] = {}
     for group in groups:
         if cc is not None:
-            settings[f"flow.{group}.cc"] = cc
+            settings[dotted_key("flow", group, "cc")] = cc
         if transport != "tcp":
-            settings[f"flow.{group}.transport"] = transport
+            settings[dotted_key("flow", group, "transport")] = transport
     return scenario.with_(**settings)
 
 
