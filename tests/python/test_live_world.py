@@ -17,6 +17,7 @@ import pytest
 
 import lopsided as lop
 from lopsided.errors import LiveError, UsageError
+from lopsided.studies.compare import compare
 from lopsided.worlds.kernel import capabilities
 from lopsided.worlds.kernel.errors import Overloaded, Unsupported
 
@@ -61,13 +62,15 @@ def scenario(**settings: str) -> lop.Scenario:
     return lop.Scenario.from_text(SHORT, "short.toml").with_(**{"stack.cc": "reno", **settings})
 
 
-def live(ours: tuple[str, ...] = (), pcap: Path | None = None, **settings: str) -> lop.Run:
+def live(
+    ours: tuple[str, ...] = (), pcap: Path | None = None, its: lop.Scenario | None = None, **settings: str
+) -> lop.Run:
     """A run in which this machine was never late for long; otherwise the test is skipped."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
         try:
-            run = scenario(**settings).run(world="live", ours=ours, pcap=pcap)
+            run = (its or scenario(**settings)).run(world="live", ours=ours, pcap=pcap)
         except LiveError as error:
             pytest.skip(f"no run on real packets here: {error}")
         except Overloaded as error:
@@ -252,3 +255,47 @@ def test_doctor_says_whether_a_run_can_be_made():
     if "could not carry the run in real time" in found.seen:
         pytest.skip(f"a busy machine: {found.seen}")
     assert found.good, found.seen
+
+
+QUIC = """\
+[scenario]
+duration = "3 s"
+[link]
+rtt = "20 ms"
+queue = "50 packets"
+down.rate = "4 Mbit/s"
+up.rate = "1 Mbit/s"
+[[flow]]
+name = "it"
+direction = "down"
+cc = "cubic"
+transport = "quic"
+"""
+
+
+@pytest.mark.parametrize("ack_packets", [2, 10])
+def test_quic_on_real_packets_has_the_goodput_and_the_ack_ratio_of_the_simulator(ack_packets: int):
+    its = lop.Scenario.from_text(QUIC, "quic.toml").with_(**{"flow.it.transport.ack_packets": ack_packets})
+    on_packets = live(("client", "server"), its=its)
+    assert on_packets.facts["ours"] == ["client", "server"]
+    measured = [_goodput_and_ack_ratio(run) for run in (its.run(), on_packets)]
+    assert measured[1] == pytest.approx(measured[0], rel=0.05), measured
+
+
+def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
+    sent = {row["direction"]: row["sent_packets"] for row in run.links.rows()}
+    return next(iter(run.flows.rows()))["goodput_bps"], sent["up"] / sent["down"]
+
+
+def test_worlds_are_compared_with_quic_at_both_ends():
+    its = lop.Scenario.from_text(QUIC, "quic.toml")
+    live(("client", "server"), its=its)
+    # One loss at another time moves the mean round trip of 3 s by 10 %.
+    tolerances = {"goodput_bps": 0.05}
+    compared = compare(its, ("sim", "live"), repeat=1, ours=("client", "server"), tolerances=tolerances)
+    assert not compared.beyond(), compared.table().to_polars()
+
+
+def test_hosts_with_own_endpoints_are_for_the_live_world():
+    with pytest.raises(UsageError, match="only the world live"):
+        compare(scenario(), ("sim", "kernel"), ours=("client",))

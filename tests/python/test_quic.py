@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import lopsided as lop
 from lopsided import ScenarioError
 from lopsided.errors import LopsidedError
 from lopsided.scenario import Scenario
@@ -120,3 +121,10 @@ def test_envelopes_overlap_by_their_areas():
     assert overlap(square, [(x + 100.0, y) for x, y in square]) == 0.0
     assert 0.2 < overlap(square, shifted) < 0.45
     assert area(hull(square)) == pytest.approx(1600.0)
+
+
+def test_a_search_chooses_the_ack_ratio_of_a_narrow_uplink():
+    pytest.importorskip("optuna")
+    narrow = scenario(**{"link.up.rate": "100 kbit/s"})
+    found = lop.search(narrow, {"flow.it.transport.ack_packets": "2|10"}, maximise="goodput.it", trials=2)
+    assert found.best.labels == {"flow.it.transport.ack_packets": "10"}

@@ -22,6 +22,7 @@ from lopsided.cli.options import (
     Flag,
     Json,
     Kernel,
+    Ours,
     Overwrite,
     OwnCode,
     Quiet,
@@ -68,6 +69,7 @@ def compare(
     overwrite: Overwrite = False,
     fail: Flag = False,
     kernel: Kernel = None,
+    ours: Ours = (),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -81,6 +83,7 @@ def compare(
         lopsided compare scenario.toml
         lopsided compare scenario.toml --repeat 5 --tolerance goodput_bps=3% --fail
         lopsided compare scenario.toml --from 60s --to 150s --plot compared.png
+        lopsided compare quic.toml --worlds sim,live --ours client --ours server
         lopsided compare scenario.toml --packets --ignore psh,window \\
           --plot parted.png
         lopsided compare runs/before runs/after
@@ -142,7 +145,7 @@ def compare(
         result = _of_folders(file, other, packets, apart, ignore, bounds, span)
         repeat = 1
     else:
-        arms = _arms(load(file, settings, own), own.controllers, against, worlds)
+        arms = _arms(load(file, settings, own), own.controllers, against, worlds, ours)
         with progress(" and ".join(arm.name for arm in arms), quiet=is_quiet) as report:
             if packets:
                 result = aligned(arms, apart, ignore, seed=seed, kernel=kernel, keep=keep, progress=report)
@@ -173,14 +176,18 @@ def _told_of_many(kept: dict[str, Packets], *, as_json: bool, quiet: bool, fail:
     return 1 if fail and any(found.first is not None for found in kept.values()) else 0
 
 
-def _arms(scenario: Scenario, controllers: Sequence[str], against: str | None, worlds: str) -> list[Arm]:
+def _arms(
+    scenario: Scenario, controllers: Sequence[str], against: str | None, worlds: str, ours: Sequence[str]
+) -> list[Arm]:
     from lopsided.studies.compare import arms_against
 
     chosen = tuple(name.strip() for name in worlds.split(","))
     if not controllers:
         if against is not None:
             raise UsageError("--against needs a --controller of your own")
-        return in_worlds(scenario, chosen)
+        return in_worlds(scenario, chosen, ours)
+    if ours:
+        raise UsageError("--ours is for a comparison of worlds, without --controller")
     if len(scenario.controllers) != 1:
         raise UsageError("give exactly one --controller to compare with another congestion control")
     return arms_against(scenario, next(iter(scenario.controllers)), against, chosen)

@@ -109,6 +109,16 @@ Kernel = Annotated[
     str | None,
     Parameter(show_default=False, help="Kernel for `--world kernel`: timetravel, uml or host; default: the best one."),
 ]
+Ours = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--ours",
+        negative=(),
+        show_default=False,
+        help="In the world live: a host that runs the simulator's TCP, or its QUIC; the other hosts run the kernel's "
+        "TCP. May be given several times.",
+    ),
+]
 World = Annotated[
     str,
     Parameter(

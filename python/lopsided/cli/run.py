@@ -12,6 +12,7 @@ from lopsided.cli.options import (
     NOTHING,
     Json,
     Kernel,
+    Ours,
     OwnCode,
     Quiet,
     Seed,
@@ -70,16 +71,7 @@ def run(
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",
     kernel: Kernel = None,
-    ours: Annotated[
-        tuple[str, ...],
-        Parameter(
-            name="--ours",
-            negative=(),
-            show_default=False,
-            help="With `--world live`: a host that runs the simulator's TCP; the other hosts run the kernel's. May be "
-            "given several times.",
-        ),
-    ] = (),
+    ours: Ours = (),
     workers: Workers = None,
     cores: Annotated[
         int, Parameter(help="Largest number of cores for one run; used if that is faster. The result is the same.")

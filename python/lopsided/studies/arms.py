@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,11 +24,19 @@ class Arm:
     name: str
     scenario: Scenario
     world: str
+    ours: frozenset[str] = frozenset()
+    """Hosts with the simulator's endpoints in the live world."""
 
 
-def in_worlds(scenario: Scenario, worlds: Sequence[str]) -> list[Arm]:
-    """Returns an arm for the scenario in each world."""
-    return [Arm(world, scenario, world) for world in worlds]
+def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = ()) -> list[Arm]:
+    """Returns an arm for the scenario in each world. The hosts `ours` have the simulator's endpoints in the live world.
+
+    Raises UsageError for such hosts without the live world.
+    """
+    hosts = frozenset(ours)
+    if hosts and "live" not in worlds:
+        raise UsageError("only the world live has hosts with the simulator's endpoints: add live to the worlds")
+    return [Arm(world, scenario, world, hosts if world == "live" else frozenset()) for world in worlds]
 
 
 def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
@@ -46,7 +54,7 @@ def check_worlds(arms: Sequence[Arm], kernel: str | None) -> None:
     """Checks all worlds before the first run, for example that the kernel world has a kernel. Raises UsageError."""
     worlds = [arm.world for arm in arms]
     for arm in arms:
-        world_of(arm.world).check(arm.scenario, RunOptions(kernel=kernel_in(arm.world, worlds, kernel)))
+        world_of(arm.world).check(arm.scenario, RunOptions(kernel=kernel_in(arm.world, worlds, kernel), ours=arm.ours))
 
 
 def run_each(arms: Sequence[Arm], run: Callable[[Arm, Progress | None], T], progress: Progress | None) -> dict[str, T]:

@@ -226,7 +226,7 @@ def compare_arms(
             folder.mkdir(parents=True, exist_ok=True)
             its = kernel_in(arm.world, [each.world for each in arms], kernel)
             found = finely_sampled(arm.scenario).run(
-                seed=seed, world=arm.world, kernel=its, progress=part, pcap=folder, pcap_at=("hosts",)
+                seed=seed, world=arm.world, kernel=its, ours=arm.ours, progress=part, pcap=folder, pcap_at=("hosts",)
             )
             return Side(arm.name, found, folder)
 

@@ -12,7 +12,7 @@ repetitions, its spread the range of the paired errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,16 @@ def compare(
     repeat: int = COMPARED_RUNS,
     seed: int | None = None,
     kernel: str | None = None,
+    ours: Iterable[str] = (),
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares the scenario in each world with the last: see `compare_arms`."""
-    arms = in_worlds(scenario, worlds)
+    """Compares the scenario in each world with the last: see `compare_arms`.
+
+    The hosts `ours` have the simulator's TCP or QUIC in the live world. Raises UsageError for them in other worlds.
+    """
+    arms = in_worlds(scenario, worlds, ours)
     return compare_arms(
         arms, repeat=repeat, seed=seed, kernel=kernel, tolerances=tolerances, window=window, progress=progress
     )
@@ -71,7 +75,7 @@ def compare_arms(
 
     def run(arm: Arm, part: Progress | None) -> list[Run]:
         its = kernel_in(arm.world, [each.world for each in arms], kernel)
-        return run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=its, progress=part)
+        return run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=its, ours=arm.ours, progress=part)
 
     found = compare_runs(run_each(arms, run, progress), tolerances=tolerances, window=window)
     return replace(found, start_jitter_s=starts.unasked_s)
