@@ -142,6 +142,7 @@ fill_in(
         "Comparison.plot": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",
         "Study.report": "lopsided.views.study:render",
+        "Study.notebook": "lopsided.views.study:notebook",
         "Study.save": "lopsided.views.study:save",
         "Search.plot": "lopsided.views.plot.search:draw",
         "Sweep.plot": "lopsided.views.plot.sweep_curves:draw",

@@ -4,12 +4,14 @@ import dataclasses
 import inspect
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 import lopsided as lop
 from lopsided.studies.aqm import run_suite
 from lopsided.studies.options import AqmOptions, FairnessOptions, SizeOptions
+from lopsided.studies.study import paragraphs
 
 LINE = """
 [scenario]
@@ -67,3 +69,11 @@ def test_a_study_has_each_option_of_its_command_with_the_same_default(study, opt
     parameters = inspect.signature(study).parameters
     wanted = {field.name: field.default for field in dataclasses.fields(options) if field.name not in left_out}
     assert {name: parameters[name].default for name in wanted} == wanted
+
+
+def test_a_notebook_shows_the_means_and_a_figure_of_a_sweep():
+    found = lop.sweep(lop.Scenario.build(tomllib.loads(LINE)), {"link.rtt": ["20 ms", "40 ms"]}, repeat=2)
+    page = found._repr_html_()
+    assert page.count("<tr>") == 1 + 2  # the head, and one row for each value
+    assert '<figure role="img" aria-label="goodput against round-trip time' in page
+    assert page.count("<p>") == 1 + len(paragraphs(found.conclusions()))  # the title, then the sentences

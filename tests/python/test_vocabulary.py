@@ -104,6 +104,7 @@ def test_every_command_that_repeats_may_be_told_how_often(command: str):
         ["reproduce", "nothing"],
         ["new", "--example", "nothing"],
         ["cite", "nothing"],
+        ["fairness", "--rtt", "40"],
         ["size", "--interface", "a b", "--down", "1M", "--up", "1M"],
     ],
 )
@@ -112,6 +113,12 @@ def test_every_wrong_use_ends_in_two_and_an_error(wrong, capsys, tmp_path, monke
     assert cli.invoke(wrong) == 2
     told = capsys.readouterr().err
     assert told.startswith("error: ") and "╭" not in told
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_a_usage_line_names_the_arguments(command, capsys):
+    assert cli.invoke([command, "--help"]) == 0
+    assert "ARGS" not in capsys.readouterr().out.splitlines()[0]
 
 
 def test_help_is_a_command_too(capsys):

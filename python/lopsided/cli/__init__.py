@@ -224,6 +224,8 @@ def _command(arguments: Sequence[str]) -> object:
     if not {"--help", "-h"}.isdisjoint(arguments):
         # The console of the library takes a reader that goes away for a failure.
         app.console = terminal.helping()
+        if arguments[0] in {command.name for command in COMMANDS}:
+            _name_arguments(app[arguments[0]])
     try:
         return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
@@ -236,6 +238,20 @@ def _command(arguments: Sequence[str]) -> object:
         if said := hint(error, arguments):
             print_note(said)
         return 2
+
+
+def _name_arguments(command: cyclopts.App) -> None:
+    """Names the arguments in the usage line. cyclopts writes `[ARGS]` for all that may be left out."""
+    arguments = command.assemble_argument_collection()
+    words = [each.name for each in arguments if each.required and each.index is None]
+    if any(not each.required and each.index is None for each in arguments):
+        words.append("[OPTIONS]")
+    for each in arguments:
+        if each.index is not None:
+            several = "..." if each.field_info.kind is each.field_info.VAR_POSITIONAL else ""
+            word = f"{each.name.lstrip('-').upper()}{several}"
+            words.append(word if each.required else f"[{word}]")
+    command.usage = " ".join(["Usage:", "lopsided", *command.name, *words])
 
 
 def _not_text(error: UnicodeError) -> str:

@@ -50,11 +50,11 @@ def fairness(
     cc
         The congestion controls, separated by commas; quic:cubic is CUBIC over QUIC.
     rtt
-        Base round-trip times, separated by commas, such as 20ms,100ms; a number without a unit is in ms.
+        Base round-trip times, separated by commas, such as 20ms,100ms.
     """
     from lopsided.studies import fairness as fair
 
-    plan = fair.plan(_names(cc), _milliseconds(rtt), options, own.load())
+    plan = fair.plan(_names(cc), [parse_time(each) * 1e3 for each in _names(rtt)], options, own.load())
     plan.check()
     with on(dask, workers):
         carry_out(
@@ -70,13 +70,3 @@ def fairness(
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
-
-def _milliseconds(text: str) -> list[float]:
-    """Parses round-trip times in ms (`20,100`) or with units (`20ms,0.1s`)."""
-    found: list[float] = []
-    for part in _names(text):
-        try:
-            found.append(float(part))
-        except ValueError:
-            found.append(parse_time(part) * 1e3)
-    return found

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from lopsided import papers
 from lopsided.cli.options import Json
-from lopsided.cli.terminal import heading, out, print_json, print_line
+from lopsided.cli.terminal import heading, print_json, print_line, print_prose
 from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.studies import inventory
@@ -69,7 +69,7 @@ def _show_names(group: Group) -> None:
     from rich.padding import Padding
 
     heading(group.name, f"{group.text}: {group.use}")
-    out().print(Padding(", ".join(entry.name for entry in group.entries), (0, 0, 0, 2)))
+    print_prose(Padding(", ".join(entry.name for entry in group.entries), (0, 0, 0, 2)))
 
 
 def _show(group: Group) -> None:
@@ -81,4 +81,4 @@ def _show(group: Group) -> None:
     grid.add_column()
     for entry in group.entries:
         grid.add_row(entry.name, entry.text)
-    out().print(grid)
+    print_prose(grid)

@@ -8,7 +8,9 @@ from cyclopts import Parameter
 
 from lopsided import _native
 from lopsided.cli.options import Flag, Quiet
+from lopsided.cli.terminal import print_note
 from lopsided.scenario import checked_seed
+from lopsided.studies.device_configs import is_in_linux
 
 
 def shape(
@@ -61,6 +63,11 @@ def shape(
         Remove the firewall rule that a killed process left behind.
     """
     checked_seed(seed)
+    if not (quiet or undo or systemd) and is_in_linux(queue) and not acks_first:
+        print_note(
+            f"Linux has {queue} too, which costs less CPU than this process: `lopsided size --queues {queue} "
+            f"--interface {interface}` prints its commands"
+        )
     values = {"up": up, "queue": queue, "framing": framing, "seed": seed}
     flags = {
         "ack-filter": ack_filter,

@@ -108,8 +108,8 @@ def print_line(text: str, style: str = "") -> None:
         sys.stdout.write(f"{clean(text)}\n")
 
 
-def print_prose(text: str) -> None:
-    """Prints a paragraph, wrapped between words."""
+def print_prose(text: RenderableType) -> None:
+    """Prints a paragraph, or a table of sentences, wrapped between words."""
     console = out()
     console.print(text, width=None if console.is_terminal else PROSE_WIDTH)
 

@@ -422,7 +422,7 @@ def serve(host: str, port: int, options: Options, limits: Limits, note: Callable
         proxy = Proxy(options, limits, note)
         note(f"listening on {host} port {await proxy.start(host, port)}")
         if not is_loopback(host):
-            note("whoever reaches this address may use it: it asks for no password")
+            note("whoever reaches this address may use it, also for servers on this machine: it asks for no password")
         await proxy.serve()
 
     asyncio.run(run())

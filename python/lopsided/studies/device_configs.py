@@ -203,6 +203,11 @@ _TC_WORDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def is_in_linux(name: str) -> bool:
+    """True if Linux has the discipline, and `size` prints the commands of `tc` for it."""
+    return name in _TC_WORDS
+
+
 def _words(name: str, settings: Settings) -> str:
     return " ".join(f"{key} {_time(settings[key])}" for key in _TC_WORDS[name] if key in settings)
 

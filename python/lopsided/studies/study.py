@@ -185,7 +185,7 @@ class Study:
         return filled_in("Study.save")(self, folder, overwrite=overwrite, report=report)
 
     def _repr_html_(self) -> str:
-        return "".join(table.to_html() for table in self.files().values() if isinstance(table, Table))
+        return filled_in("Study.notebook")(self)
 
 
 def paragraphs(sentences: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided.data import run_folder as folders
+from lopsided.data.view import View
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
 from lopsided.studies.study import Drawing, paragraphs
@@ -15,7 +16,6 @@ from lopsided.views import html, plot, svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.data.view import View
     from lopsided.studies.study import Block, Study
 
 
@@ -27,6 +27,19 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
         lead=paragraphs(found.conclusions()),
         conditions=found.conditions(),
         blocks=list(_blocks(found, figures)),
+    )
+
+
+def notebook(found: Study) -> str:
+    """What a notebook shows of a study: its sentences, the tables that a console shows, and the page's first figure."""
+    blocks = _blocks(found, {})
+    drawing = next(((block.title, drawn) for _, block, drawn in blocks if isinstance(block, Drawing)), None)
+    return html.template("notebook.html.j2").render(
+        title=found.title,
+        details=found.details,
+        lead=paragraphs(found.conclusions()),
+        tables=[block for block in found.shown() if isinstance(block, View)],
+        figures=[drawing] if drawing else [],
     )
 
 

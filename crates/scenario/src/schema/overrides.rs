@@ -2,12 +2,17 @@
 //!
 //! Flows and topology links are identified by their name or by their number from 1; `*` means all of them. A name with
 //! other characters than letters, digits, `-` and `_` needs quotes: `flow."download.1".cc`.
+//!
+//! The value `default` removes the key, so that the preset's value or the default holds.
 
 use super::check::{expand_shorthand, join, unknown_key};
 use super::{file, table_of};
 use crate::error::{Place, Report, did_you_mean, quote};
 use crate::tree::{Node, Table, Value};
 use lopsided_spec::{PartInfo, ValueType};
+
+/// The value that removes a key.
+const DEFAULT: &str = "default";
 
 /// One part of a dotted key, with its position.
 type Segment = (String, Place);
@@ -58,7 +63,12 @@ fn set_in_table(
         return;
     };
     if rest.is_empty() {
-        table.set(word, *place, node.clone());
+        // In a sweep, the preset's own value is then one of the values: `link.up.queue.limit=default,20 packets`.
+        if node.text() == Some(DEFAULT) {
+            table.retain(|key| key != word);
+        } else {
+            table.set(word, *place, node.clone());
+        }
         return;
     }
     let path = join(path, word);

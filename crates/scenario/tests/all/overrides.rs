@@ -53,6 +53,23 @@ fn a_shorthand_is_opened_and_keeps_its_value() {
 }
 
 #[test]
+fn the_value_default_removes_a_key() {
+    let text = BASE.replace("[link]", "[link]\npreset = \"docsis30-100-10\"");
+    let limit = |text: &str, overrides: &[(&str, &str)]| {
+        let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Scenario::parse(text, "test.toml", &overrides).expect("it is valid").graph.links[0].up.queue.limit()
+    };
+    let preset = limit(&text, &[]);
+    assert_ne!(preset, Some(Limit::Packets(15)));
+    let written = text.replace("up.rate", "up.queue = \"15 packets\"\nup.rate");
+    assert_eq!(limit(&written, &[]), Some(Limit::Packets(15)));
+    assert_eq!(limit(&written, &[("link.up.queue.limit", "default")]), preset);
+    assert_eq!(limit(&written, &[("link.up.queue", "default")]), preset);
+    // Where the key is absent, nothing changes.
+    assert_eq!(limit(&text, &[("link.up.queue.limit", "default")]), preset);
+}
+
+#[test]
 fn later_overrides_win() {
     let scenario = with(&[("scenario.seed", "2"), ("scenario.seed", "3")]).expect("it is valid");
     assert_eq!(scenario.seed, 3);

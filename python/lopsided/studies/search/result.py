@@ -313,9 +313,6 @@ class Search(Study):
         yield Headline("Scenario")
         yield Source("scenario.toml as it stands, every default filled in", self.scenario.to_toml())
 
-    def _repr_html_(self) -> str:
-        return best(self).html()
-
     def __repr__(self) -> str:
         return f"Search({len(self.tried)} trials, {len(self.front)} on the front, digest {self.digest})"
 

@@ -170,9 +170,6 @@ class SuiteResult(Study):
         if hidden := len(self.cases) * len(self.lines) - len(drawn):
             yield f"The figures of {hidden} more runs are left out."
 
-    def _repr_html_(self) -> str:
-        return self.checks.to_html()
-
 
 def _cases(count: int) -> str:
     return f"{units.count(count)} case{'' if count == 1 else 's'}"

@@ -54,6 +54,10 @@ class Sweep(Table, Study):
         """The metric of sentences, printed table and report."""
         self.world = world
 
+    def _repr_html_(self) -> str:
+        # A notebook shows the means and a figure, as for every study, instead of each row of the table.
+        return Study._repr_html_(self)
+
     @property
     def axes(self) -> list[str]:
         """The columns that are axes."""

@@ -70,10 +70,11 @@ def render(run: Run, *, play: bool = False) -> str:
 def notebook(run: Run) -> str:
     """What a notebook shows of a run: its line of identity, the flows, the goodput."""
     return template("notebook.html.j2").render(
-        run=run,
-        facts=_facts(run),
-        flows=_flows(run),
-        plots=_plots(run, ("goodput",)),
+        title=run.scenario.title or run.scenario.name,
+        details=" · ".join(f"{key} {value}" for key, value in _facts(run)),
+        lead=[],
+        tables=[_flows(run)],
+        figures=[(f"{plot['kind']} over time", plot["svg"]) for plot in _plots(run, ("goodput",))],
     )
 
 
