@@ -1,0 +1,68 @@
+"""Heusse, Merritt, Brown and Duda, *Two-way TCP Connections: Old Problem, New Insight*, CCR 41(2), 2011.
+
+A download and an upload share a line with a buffer at each end. Their data and ACKs swing from one buffer to the other
+like a pendulum, and the sizes of the buffers decide which flow gets more. Only the abstract was available, with one
+paragraph on the authors' earlier report in a co-author's thesis (merritt2010, section 2.6). This study judges what
+these texts state. The lines, the buffers, the hosts and the expression for the ratio are ours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import KeyResult, Paper
+from lopsided.papers.heusse2011.claims import CLAIMS, value
+from lopsided.papers.heusse2011.coverage import COVERAGE
+from lopsided.papers.heusse2011.figures import FIGURES
+from lopsided.papers.heusse2011.setup import ACKS, DOWNLINK_BUFFER, MIDDLE, REMEDIES, STEEP, SWEEP, AccessLine
+
+FOLDER = Path(__file__).parent
+
+
+def answer(m: Measurements) -> str:
+    """Returns the shares of a steep line with equal buffers and with buffers that drain equally fast."""
+
+    def shares(line: AccessLine, size: int) -> str:
+        down, up = (value(m, line, f"{way}_share", size).median * 100 for way in ("down", "up"))
+        return f"{down:.0f} % of the downlink and {up:.0f} % of the uplink"
+
+    return (
+        "Judged by the abstract and a co-author's thesis, because the paper's text was not available. On "
+        f"{MIDDLE.name} kbit/s, data fills {shares(MIDDLE, DOWNLINK_BUFFER)} with equal byte buffers, and "
+        f"{shares(MIDDLE, MIDDLE.matched)} with buffers that drain equally fast."
+    )
+
+
+def _ratio(line: AccessLine, size: int, unit: str) -> KeyResult:
+    return KeyResult(
+        f"ratio-{line.name}-{size}-{unit}",
+        f"download over upload {line.name}, {size} packets in {unit}",
+        "",
+        lambda m: value(m, line, "ratio", size, unit).median,
+    )
+
+
+PAPER = Paper(
+    key="heusse2011",
+    title="Two-way TCP Connections: Old Problem, New Insight",
+    authors="Martin Heusse, Sears A. Merritt, Timothy X. Brown and Andrzej Duda",
+    year=2011,
+    summary="How do the buffers at both ends of a line divide it between a download and an upload? "
+    "(From the abstract: the text was not available.)",
+    folder=FOLDER,
+    experiments=(SWEEP, ACKS, REMEDIES),
+    figures=FIGURES,
+    claims=CLAIMS,
+    assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
+    key_results=tuple(
+        _ratio(line, size, unit) for line in (MIDDLE, STEEP) for size in (17, 50) for unit in ("bytes", "packets")
+    ),
+    repeat=3,
+    varied=("sweep",),
+    answer=answer,
+    answer_needs=("sweep",),
+)

@@ -1,0 +1,279 @@
+"""The abstract's statements and how each is judged.
+
+The abstract has no numbers. Every threshold is ours and was fixed before the first run: "almost never" is at most 5 %
+of the time, "alternately" is at least 10 % of the time on each side, "little impact" is less than 20 %, and an
+expression is "confirmed" if it is within 25 % in three of four settings and within a factor of 2 in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from lopsided.papers.framework.claims import (
+    MORE,
+    SHARE,
+    Statements,
+    agree_within,
+    all_of,
+    at_least,
+    at_most,
+    claims_of,
+    number,
+    percent,
+    ratio,
+)
+from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.model import Measured, Verdict
+from lopsided.papers.heusse2011 import model
+from lopsided.papers.heusse2011.setup import (
+    ASYMMETRIC,
+    BUFFERS,
+    DOWNLINK_BUFFER,
+    LINES,
+    RTT_S,
+    SYMMETRIC,
+    AccessLine,
+)
+
+ALMOST_NEVER = 5.0
+ALTERNATELY = 10.0
+LITTLE = 0.2
+CLOSE, FACTOR, MOST = 1.25, 2.0, 75.0
+COMPRESSED = 100 / 3
+GOOD = 60.0
+MUCH = 1.5
+POINTS = 15.0
+
+of_paper, ours = Statements(("sweep",)), Statements(("sweep",), "ours")
+
+
+def value(m: Measurements, line: AccessLine, column: str, packets: int, unit: str = "bytes") -> Spread:
+    """Returns a column of the sweep in one setting."""
+    return m.value("sweep", column, line=line.name, unit=unit, uplink_packets=packets)
+
+
+def predicted(line: AccessLine, packets: float, unit: str) -> model.Windows:
+    """Returns the windows of the model in one setting."""
+    down, up = (
+        model.room(size, rate, RTT_S) for size, rate in ((DOWNLINK_BUFFER, line.down_bps), (packets, line.up_bps))
+    )
+    return model.windows(unit, down, up)
+
+
+def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "performance") -> float:
+    return m.value("mechanisms", column, line=line.name, mechanism=kind).median
+
+
+@of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",))
+def compression_needs_symmetry(m: Measurements) -> Verdict:
+    """A third of the download's bytes are acknowledged compressed in the symmetric setup, at most half of that else."""
+
+    def share(line: AccessLine, packets: int) -> Measured:
+        found = m.value("acks", "compressed_down", line=line.name, unit="bytes", uplink_packets=packets)
+        return percent(f"compressed on {line.name} with {packets} packets", found)
+
+    symmetric = share(SYMMETRIC, DOWNLINK_BUFFER)
+    others = [
+        share(SYMMETRIC, 25),
+        *(share(line, size) for line in ASYMMETRIC for size in (DOWNLINK_BUFFER, line.matched)),
+    ]
+    return all_of(at_least(COMPRESSED, [symmetric]), at_most(symmetric.value / 2, others)).but(
+        criterion="a third in the symmetric setup, and at most half of its share in each other setup"
+    )
+
+
+@of_paper("ACK compression has little impact on performance.", "abstract", needs=("mechanisms",))
+def compression_costs_little(m: Measurements) -> Verdict:
+    """On the symmetric line both flows together get at most 20 % more if ACKs leave first."""
+
+    def total(kind: str) -> float:
+        return sum(_mechanism(m, SYMMETRIC, kind, f"{way}_share") for way in ("down", "up")) / 2
+
+    both = [
+        percent(f"mean share of both lines with {name}", total(kind))
+        for name, kind in (("one FIFO", "fifo"), ("ACKs first", "acks_first"))
+    ]
+    return agree_within(LITTLE, both)
+
+
+@of_paper("Data and ACKs fill only one of the two buffers at a time, almost never both.", "abstract")
+def never_both(m: Measurements) -> Verdict:
+    """Both buffers of bytes hold half of their limits for at most 5 % of the time, with every size on every line."""
+    found = [
+        percent(f"both filled on {line.name} with {size} packets", value(m, line, "both_filled", size))
+        for line in LINES
+        for size in BUFFERS
+    ]
+    return at_most(ALMOST_NEVER, found)
+
+
+@of_paper("The buffer that is filled alternates between the two sides.", "abstract")
+def alternates(m: Measurements) -> Verdict:
+    """With buffers that drain equally fast, each side is filled for at least 10 % of the time."""
+    found = [
+        percent(
+            f"{way}link filled on {line.name} with {line.matched} packets",
+            value(m, line, f"{way}link_filled", line.matched),
+        )
+        for line in LINES
+        for way in ("down", "up")
+    ]
+    return at_least(ALTERNATELY, found)
+
+
+def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Sequence[int]) -> Verdict:
+    """Judges whether the measured ratios confirm the expression."""
+    measured: list[Measured] = []
+    off: list[float] = []
+    for line in lines:
+        for size in sizes:
+            expected = predicted(line, size, unit).ratio
+            if math.isnan(expected):
+                continue
+            found = value(m, line, "ratio", size, unit).median
+            off.append(max(found / expected, expected / found) if found > 0 else math.inf)
+            where = f"on {line.name} with {size} packets"
+            measured += [number(f"ratio {where}", found), number(f"expected {where}", expected)]
+    share = percent("settings within 25 % of the expression", sum(each <= CLOSE for each in off) / len(off))
+    worst = number("largest factor between ratio and expression", max(off))
+    return all_of(at_least(MOST, [share]), at_most(FACTOR, [worst])).but(*measured)
+
+
+@ours(
+    "The ratio of download to upload throughput follows from the sizes of two byte buffers (our expression).",
+    "about the abstract's expression",
+)
+def bytes_follow_the_expression(m: Measurements) -> Verdict:
+    """The expression is confirmed on three lines with every size."""
+    return _compared(m, "bytes", LINES, BUFFERS)
+
+
+@ours(
+    "The same expression with ACKs as large as segments gives the ratio for packet buffers.",
+    "about the abstract's last sentence",
+)
+def packets_follow_the_expression(m: Measurements) -> Verdict:
+    """The expression is confirmed on three lines with the sizes for which it gives both flows a window."""
+    return _compared(m, "packets", LINES, BUFFERS)
+
+
+@of_paper("The ratio of the throughputs is that of the congestion windows.", "merritt2010, section 2.6")
+def ratio_of_windows(m: Measurements) -> Verdict:
+    """The measured ratio is within 15 % of the ratio of the mean windows, with byte buffers of every size."""
+    found = [
+        number(
+            f"throughput ratio over window ratio on {line.name} with {size} packets",
+            value(m, line, "ratio", size).median / value(m, line, "cwnd_ratio", size).median,
+        )
+        for line in LINES
+        for size in BUFFERS
+    ]
+    return all_of(at_least(1 - SHARE, found), at_most(1 + SHARE, found)).but(
+        criterion="each within 15 % of the ratio of the mean windows"
+    )
+
+
+@of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
+def sizing_helps(m: Measurements) -> Verdict:
+    """On both asymmetric lines, buffers that drain equally fast give 1.5 times the performance of equal ones, and 60 %.
+
+    Performance is the smaller of the shares that data fills of the two lines.
+    """
+
+    def judged(line: AccessLine) -> Verdict:
+        matched, equal = (
+            percent(f"performance on {line.name} with {size} packets", value(m, line, "performance", size))
+            for size in (line.matched, DOWNLINK_BUFFER)
+        )
+        better = ratio(f"{line.name}: matched over equal buffers", matched, equal, above=MUCH)
+        return all_of(better, at_least(GOOD, [matched]))
+
+    return all_of(*map(judged, ASYMMETRIC))
+
+
+@of_paper("Buffers of packets amplify the effect.", "abstract")
+def packets_amplify(m: Measurements) -> Verdict:
+    """For each unequal size from half to twice the downlink's, the ratio is at least 10 % farther from 1 in packets."""
+
+    def tilt(line: AccessLine, size: int, unit: str) -> Measured:
+        found = value(m, line, "ratio", size, unit).median
+        factor = max(found, 1 / found) if found > 0 else math.inf
+        return number(f"factor from 1 in {unit} on {line.name} with {size} packets", factor)
+
+    return all_of(
+        *(
+            ratio(
+                f"{line.name}, {size} packets: packets over bytes",
+                tilt(line, size, "packets"),
+                tilt(line, size, "bytes"),
+                above=MORE,
+            )
+            for line in LINES
+            for size in (25, 35, 70, 100)
+        )
+    ).but(criterion=f"each at least {MORE} times as far from 1 with packets as with bytes")
+
+
+@of_paper("Buffers of bytes perform better than buffers of packets.", "merritt2010, section 2.6 (conjectured)")
+def bytes_perform_better(m: Measurements) -> Verdict:
+    """On each asymmetric line the mean performance over all sizes is at least 10 % higher with bytes."""
+
+    def mean(line: AccessLine, unit: str) -> Measured:
+        every = (value(m, line, "performance", size, unit) for size in BUFFERS)
+        return percent(f"mean performance in {unit} on {line.name}", Spread.mean(every))
+
+    return all_of(
+        *(
+            ratio(f"{line.name}: bytes over packets", mean(line, "bytes"), mean(line, "packets"), above=MORE)
+            for line in ASYMMETRIC
+        )
+    )
+
+
+@of_paper("Efficient mechanisms against the performance problem exist.", "abstract", needs=("mechanisms",))
+def mechanisms_exist(m: Measurements) -> Verdict:
+    """On each asymmetric line ACKs first, and fq_codel, give 1.5 times the performance of one FIFO, and 60 %."""
+    verdicts: list[Verdict] = []
+    for line in ASYMMETRIC:
+        fifo = percent(f"one FIFO on {line.name}", _mechanism(m, line, "fifo"))
+        for kind, name in (("acks_first", "ACKs first"), ("fq_codel", "fq_codel")):
+            found = percent(f"{name} on {line.name}", _mechanism(m, line, kind))
+            better = ratio(f"{name} over one FIFO on {line.name}", found, fifo, above=MUCH)
+            verdicts.append(all_of(better, at_least(GOOD, [found])))
+    return all_of(*verdicts)
+
+
+@ours("The side whose buffer drains faster stands empty.", "about the abstract's pendulum")
+def the_faster_side_is_empty(m: Measurements) -> Verdict:
+    """If one buffer takes 1.5 times as long to drain, the other is empty twice as often as it."""
+    verdicts: list[Verdict] = []
+    for line in LINES:
+        for size in BUFFERS:
+            drains = {"down": DOWNLINK_BUFFER / line.down_bps, "up": size / line.up_bps}
+            slow, fast = sorted(drains, key=lambda way: -drains[way])
+            if drains[slow] < MUCH * drains[fast]:
+                continue
+            where = f"on {line.name} with {size} packets"
+            empty = {
+                way: percent(f"{way}link's buffer empty {where}", value(m, line, f"{way}link_empty", size))
+                for way in drains
+            }
+            verdicts.append(ratio(f"faster over slower side {where}", empty[fast], empty[slow], above=2))
+    return all_of(*verdicts).but(criterion="the buffer that drains faster is empty at least twice as often, in each")
+
+
+@ours("The expression gives the shares of both lines.", "about the abstract's expression")
+def shares_follow_the_expression(m: Measurements) -> Verdict:
+    """The measured shares of both directions are within 15 points of the expected ones, with byte buffers."""
+    off: list[Measured] = []
+    for line in LINES:
+        for size in BUFFERS:
+            expected = predicted(line, size, "bytes").shares(line.down_bps, line.up_bps)
+            for way, wanted in zip(("down", "up"), expected, strict=True):
+                found = value(m, line, f"{way}_share", size).median
+                off.append(percent(f"distance {way} on {line.name} with {size} packets", abs(found - wanted)))
+    return at_most(POINTS, off).but(criterion="each share within 15 points of the expected one")
+
+
+CLAIMS = claims_of(globals())

@@ -1,0 +1,75 @@
+"""The data pendulum as arithmetic: window and throughput ratios that follow from the sizes of the two buffers.
+
+The authors' expression is in the text that was not available. This one is ours and uses three facts. Data of one flow
+and ACKs of the other share each buffer. Both flows cross both buffers, so they have the same round trip, and the ratio
+of their throughputs is that of their windows (merritt2010, section 2.6, credits this ratio to the authors). Only one
+buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
+
+    down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
+
+`W` are the windows in segments at the overflow, `B` the room of a buffer and of the line behind it, and `s` is the room
+that the ACKs of one segment take, in units of the room of a segment. `s` is 1.7 % in a buffer of bytes and 50 % in a
+buffer of packets. Left out: how the windows grow, timeouts, and losses of ACKs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+PACKET_BYTES, ACK_BYTES = 1500, 52
+"""Sizes of a full packet and of a pure ACK with timestamps."""
+
+ACKS_PER_SEGMENT = 0.5
+"""Delayed ACKs: one for two segments."""
+
+PAYLOAD = 1448 / 1500
+"""Share of a full packet that is payload."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of the download and the upload in segments when a buffer overflows; NaN if one flow has no room."""
+
+    down: float
+    up: float
+
+    @property
+    def ratio(self) -> float:
+        """Download throughput over upload throughput."""
+        return self.down / self.up
+
+    def shares(self, down_bps: float, up_bps: float) -> tuple[float, float]:
+        """Returns the shares of the downlink and of the uplink that data fills, from 0 to 1.
+
+        The line with the longer queueing delay is always busy, and its delay is the round trip of both flows.
+        """
+        ack = ACKS_PER_SEGMENT * ACK_BYTES
+        round_trip_s = 8 * max(
+            (PACKET_BYTES * self.down + ack * self.up) / down_bps, (PACKET_BYTES * self.up + ack * self.down) / up_bps
+        )
+        bits = 8 * PACKET_BYTES
+        return bits * self.down / round_trip_s / down_bps, bits * self.up / round_trip_s / up_bps
+
+
+def ack_room(unit: str) -> float:
+    """Returns the room that the ACKs of a segment take in a buffer of `bytes` or `packets`, in segments."""
+    return ACKS_PER_SEGMENT * (ACK_BYTES / PACKET_BYTES if unit == "bytes" else 1.0)
+
+
+def windows(unit: str, down_room: float, up_room: float) -> Windows:
+    """Returns the windows for buffers with this room, in full packets.
+
+    In a buffer of packets a flow gets no window if ACKs alone fill its buffer.
+    """
+    share = ack_room(unit)
+    down, up = ((one - share * other) / (1 - share**2) for one, other in ((down_room, up_room), (up_room, down_room)))
+    return Windows(down, up) if min(down, up) > 0 else Windows(math.nan, math.nan)
+
+
+def room(buffer_packets: float, rate_bps: float, rtt_s: float) -> float:
+    """Returns the room of a buffer and of the line behind it, in full packets.
+
+    Both directions have half of the round trip; the segments of a flow fill one of them and its ACKs the other.
+    """
+    return buffer_packets + rate_bps * rtt_s / (8 * PACKET_BYTES)

@@ -1,0 +1,102 @@
+"""Lines, buffers and experiments (heusse2011, abstract). Every number is an assumption: no public text gives one.
+
+Two of the lines are those of a co-author's thesis (merritt2010, table 4.3), the third is symmetric. The downlink's
+buffer holds 50 full packets, as in the thesis. The uplink's buffer varies, and both are counted in bytes or in packets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lopsided.papers.framework.model import Case, Experiment, Overrides
+from lopsided.papers.heusse2011.measure import acknowledgements, two_way
+from lopsided.views.plot import style
+
+DOWNLINK_BUFFER = 50
+"""Downlink buffer in full packets."""
+
+BUFFERS = (4, 8, 17, 25, 35, 50, 70, 100)
+"""Uplink buffers in full packets. 50, 17 and 4 drain as fast as the downlink's buffer on the three lines."""
+
+UNITS = ("bytes", "packets")
+RTT_S = 0.02
+
+MECHANISMS = ("fifo", "acks_first", "fq_codel")
+
+
+@dataclass(frozen=True)
+class AccessLine:
+    """A line with its rates in bit/s, the uplink buffer that drains as fast as the downlink's, and its looks."""
+
+    name: str
+    down_bps: float
+    up_bps: float
+    matched: int
+    duration: str
+    ink: str
+    mark: str
+
+    @property
+    def rates(self) -> Overrides:
+        """The keys of the scenario that make it this line."""
+        return {
+            "link.down.rate": f"{self.down_bps / 1e3:g} kbit/s",
+            "link.up.rate": f"{self.up_bps / 1e3:g} kbit/s",
+            "scenario.duration": self.duration,
+        }
+
+
+SYMMETRIC = AccessLine("2000/2000", 2e6, 2e6, 50, "300 s", style.OTHER[1], "D")
+MIDDLE = AccessLine("3000/1000", 3e6, 1e6, 17, "300 s", style.OTHER[0], "o")
+STEEP = AccessLine("2400/196", 2.4e6, 196e3, 4, "900 s", style.DOWN[0], "s")
+LINES = (SYMMETRIC, MIDDLE, STEEP)
+ASYMMETRIC = (MIDDLE, STEEP)
+
+
+def limit(unit: str, packets: int) -> str:
+    """Returns the limit of a buffer for this number of full packets."""
+    return f"{packets * 1500} B" if unit == "bytes" else f"{packets} packets"
+
+
+def _case(line: AccessLine, unit: str, packets: int, overrides: Overrides, **labels: str) -> Case:
+    sizes = {"link.down.queue.limit": limit(unit, DOWNLINK_BUFFER), "link.up.queue.limit": limit(unit, packets)}
+    named = {"line": line.name, "unit": unit, "uplink_packets": packets, **labels}
+    return Case("line.toml", {**line.rates, **sizes, **overrides}, named)
+
+
+def _mechanism(kind: str) -> Overrides:
+    fifo = f'{{ kind = "fifo", limit = "{limit("bytes", DOWNLINK_BUFFER)}" }}'
+    bands = f'{{ kind = "prio", bands = [{fifo}, {fifo}], classify = [{{ packet = "ack", class = 0 }}] }}'
+    queue = {"fifo": fifo, "acks_first": bands, "fq_codel": '{ kind = "fq_codel" }'}[kind]
+    return {"link.down.queue": queue, "link.up.queue": queue}
+
+
+SWEEP = Experiment(
+    key="sweep",
+    summary=f"three lines, {len(BUFFERS)} uplink buffers, counted in bytes and in packets",
+    cases=tuple(_case(line, unit, packets, {}) for line in LINES for unit in UNITS for packets in BUFFERS),
+    measure=two_way,
+)
+
+ACKS = Experiment(
+    key="acks",
+    summary="equal and matched buffers of bytes again, sampled every 10 ms, for ACK compression and the pendulum",
+    cases=tuple(
+        _case(line, "bytes", packets, {"record.interval": "10 ms", "scenario.duration": "150 s"})
+        for line, packets in ((SYMMETRIC, 50), (SYMMETRIC, 25), (MIDDLE, 50), (MIDDLE, 17), (STEEP, 50), (STEEP, 4))
+    ),
+    measure=acknowledgements,
+    keep=True,
+    usual=1,
+)
+
+REMEDIES = Experiment(
+    key="mechanisms",
+    summary="equal buffers of bytes on the three lines: one FIFO, ACKs first, and fq_codel at both ends",
+    cases=tuple(
+        Case("line.toml", {**line.rates, **_mechanism(kind)}, {"line": line.name, "mechanism": kind})
+        for line in LINES
+        for kind in MECHANISMS
+    ),
+    measure=two_way,
+)
