@@ -1,5 +1,8 @@
 """Figures of this study. None has a printed counterpart, because the paper's figures were not available."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -29,12 +32,11 @@ def _expected(line: AccessLine, unit: str, ink: str, label: str = "") -> Line:
 def _ratios(m: Measurements, unit: str) -> Iterable[Line]:
     for line in LINES:
         found = m.curve("sweep", "ratio", "uplink_packets", line=line.name, unit=unit)
-        column = f"{line.name}_{unit}"
         with np.errstate(divide="ignore"):
             y, low, high = (np.log2(each) for each in (found.median, found.low, found.high))
         bounds = np.log2(MOST_RATIO)
         y, low, high = (np.clip(each, -bounds, bounds) for each in (y, low, high))
-        yield Line(found.x, y, line.ink, low=low, high=high, mark=line.mark, end=line.name, column=column, width=1.5)
+        yield Line(found.x, y, line.ink, low=low, high=high, mark=line.mark, end=line.name, width=1.5)
         yield _expected(line, unit, line.ink)
 
 
@@ -44,13 +46,14 @@ FIGURE_RATIO = Plot(
     "uplink buffer (full packets); the downlink's holds 50",
     tuple(
         Panel(
-            "log2 of the ratio",
+            "download over upload",
             lambda m, unit=unit: _ratios(m, unit),
             f"buffers counted in {unit}"
             + ("; ratios above 16 and below 1/16 are drawn at the edge" if unit == "packets" else ""),
             2.9,
             limits=(-4.4, 4.4),
             levels=lambda _m: ((0.0, style.MUTED),),
+            finish=lambda axes, _m: axes.set_yticks([-4, -2, 0, 2, 4], ["1/16", "1/4", "1", "4", "16"]),
         )
         for unit in UNITS
     ),
@@ -58,7 +61,7 @@ FIGURE_RATIO = Plot(
     x_limits=(BUFFERS[0] * 0.93, BUFFERS[-1] * 1.04),
     ticks=BUFFERS,
     log_x=True,
-    axis="uplink_packets",
+    data=lambda m: m.table("sweep").select("line", "unit", "uplink_packets", "ratio", "ratio_low", "ratio_high"),
 )
 
 
@@ -100,7 +103,15 @@ def _swing(m: Measurements, packets: int) -> Iterable[Line]:
     for way, (time, held) in backlogs(run).items():
         inside = (time >= SHOWN_S[0]) & (time <= SHOWN_S[1])
         ink = style.DOWN[0] if way == "down" else style.UP[0]
-        yield Line(time[inside], held[inside] / 1e3, ink, look="step", width=0.9, label=f"{way}link's buffer")
+        yield Line(
+            time[inside],
+            held[inside] / 1e3,
+            ink,
+            look="step",
+            width=0.9,
+            label=f"{way}link's buffer",
+            column=f"{way}_kB_uplink_{packets}",
+        )
 
 
 FIGURE_PENDULUM = Plot(
@@ -120,6 +131,7 @@ FIGURE_PENDULUM = Plot(
     ),
     ("acks",),
     x_limits=SHOWN_S,
+    axis="time_s",
 )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 WARM_UP_S = 60.0
-FILLED = 0.5
-"""Share of its limit from which on a buffer counts as filled. Ours."""
+FILLED, FULL = 0.5, 0.9
+"""Shares of its limit from which on a buffer counts as filled, and as full. Ours."""
 
 
 def backlogs(run: Run) -> dict[str, tuple[Array, Array]]:
@@ -66,15 +66,17 @@ def _flow(run: Run, name: str) -> dict[str, float]:
 
 def _buffers(run: Run, case: Case) -> dict[str, float]:
     """Shares of the time in which one buffer, or both, are filled, and in which each is empty."""
-    filled: list[Array] = []
+    levels: list[Array] = []
     found: dict[str, float] = {}
     for way, (_, held_bytes) in backlogs(run).items():
         limit = case.overrides.get(f"link.{way}.queue.limit", "")
         size, unit = limit.split() if limit else ("nan", "B")
         held = held_bytes if unit == "B" else _packets(run, way)
-        filled.append(held >= FILLED * float(size))
-        found |= {f"{way}link_filled": float(filled[-1].mean()), f"{way}link_empty": float((held == 0).mean())}
-    return {**found, "both_filled": float(np.logical_and(*filled).mean())}
+        levels.append(held / float(size))
+        filled, empty = levels[-1] >= FILLED, held == 0
+        found |= {f"{way}link_filled": float(filled.mean()), f"{way}link_empty": float(empty.mean())}
+    both = np.minimum(*levels)
+    return {**found, "both_filled": float((both >= FILLED).mean()), "both_full": float((both >= FULL).mean())}
 
 
 def acknowledgements(run: Run, case: Case) -> Mapping[str, float]:

@@ -7,9 +7,9 @@ buffer is filled at a time (abstract), so a buffer overflows when the windows of
 
     down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
 
-`W` are the windows in segments at the overflow, `B` the room of a buffer and of the line behind it, and `s` is the room
-that the ACKs of one segment take, in units of the room of a segment. `s` is 1.7 % in a buffer of bytes and 50 % in a
-buffer of packets. Left out: how the windows grow, timeouts, and losses of ACKs.
+`W` is a window in segments at the overflow, and `B` the room of a buffer and of the line behind it. `s` is the room
+that the ACKs of one segment take, as a share of the segment's: 1.7 % in a buffer of bytes and 50 % in a buffer of
+packets. Left out: how the windows grow, timeouts, and losses of ACKs.
 """
 
 from __future__ import annotations
