@@ -87,7 +87,7 @@ def test_the_scenario_is_the_pair():
         ({"cc": ["reno", "reno"]}, "given twice"),
         ({"cc": []}, "no congestion control"),
         ({"rtt_ms": [0]}, "not one of a line on Earth"),
-        ({"rtt_ms": [20], "pairs": "intra"}, "two unequal ones"),
+        ({"rtt_ms": [20], "pairs": "intra"}, "two different round-trip times"),
         ({"pairs": "some"}, "no pairs called 'some'; there are usual, inter"),
         ({"buffer": "3x"}, "or '1 BDP'"),
         ({"duration": 10, "warmup": 10}, "leaves nothing"),

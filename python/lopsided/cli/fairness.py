@@ -69,4 +69,3 @@ def fairness(
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-

@@ -96,7 +96,7 @@ def answering() -> Generator[None]:
     except BrokenPipeError:
         stop_printing()
     except OSError:
-        # Such as a full disk. What is pending fails again when the command ends, and is reported then.
+        # Such as a full disk. Pending output fails again when the command ends, and is reported then.
         pass
 
 

@@ -1,5 +1,5 @@
-"""A figure over a common axis, said and not yet drawn: `views.plot.drawn` makes it a matplotlib figure, `views.svg` an
-element of a page, and its `data` is what both show.
+"""Describes a figure over a common x axis. `views.plot.drawn` draws it with matplotlib, `views.svg` as an element of a
+page. Its `data` are the values that both show.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line. `name` is its column in the data; what has none (an aid to the eye) is not part of them."""
+    """A line. `name` is its column in the data; a line without a name is not in the data."""
 
     x: Floats
     y: Floats
@@ -28,12 +28,12 @@ class Curve:
     alpha: float = 1.0
     dash: tuple[float, float] | None = None
     filled: bool = False
-    """Whether the room below it is tinted."""
+    """True if the area below the line is tinted."""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars of one width, each with its left edge at one of `left`."""
+    """Bars of equal width. `left` are their left edges."""
 
     left: Floats
     height: Floats
@@ -53,7 +53,7 @@ class Panel:
     curves: tuple[Curve, ...] = ()
     bars: tuple[Bars, ...] = ()
     moments: Floats | None = None
-    """Times that are marked above the panel."""
+    """Times with a mark above the panel."""
     limit: float | None = None
     """The height of a dashed line across the panel."""
     names: tuple[EndLabel, ...] = ()
@@ -61,21 +61,21 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: panels below each other over one axis."""
+    """A figure: panels one below the other over one x axis."""
 
     title: str
     subtitle: str
     x_label: str
     x_end: float
-    """The axis runs from zero to here."""
+    """The end of the x axis, which begins at 0."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
     """The small print: what was drawn and how."""
     x_name: str = "time_s"
-    """The axis's name in the data."""
+    """The x axis's name in the data."""
 
     def data(self) -> pl.DataFrame:
-        """What is drawn, as rows of panel, curve, the axis, and value in the panel's unit."""
+        """The drawn values: one row for each point, with panel, curve, x and value in the panel's unit."""
         import polars as pl
 
         frames: list[pl.DataFrame] = []

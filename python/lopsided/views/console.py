@@ -29,14 +29,14 @@ LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets
 
 
 def cores(used: Row) -> str:
-    """What became of the wish to run on several cores, in a sentence."""
+    """Says in a sentence whether the run used several cores."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
     return f"On {used['used']} cores for {units.percent(used['share'])} of the time: {used['why']}."
 
 
 def flows(run: Run) -> View:
-    """One row per flow, its goodput over the run as a sparkline; transfers and lost datagrams where there are any."""
+    """One row per flow, with its goodput over time as a sparkline; transfers and lost datagrams if there are any."""
     rows = list(run.flows.rows())
     transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
     lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
@@ -79,7 +79,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 
 
 def links(run: Run) -> View:
-    """One row per notable link direction: rate, utilization, queue, drops; marks and filtered ACKs where there are."""
+    """One row per notable link direction: rate, utilization, queue, drops; marks and filtered ACKs if there are any."""
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
     filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
@@ -115,7 +115,7 @@ def repeated_links(runs: Sequence[Run]) -> View:
 
 
 def fairness(runs: Sequence[Run]) -> View:
-    """One row per group of flows of the first run: what it got, was entitled to, and lost by company."""
+    """One row per group of flows of the first run: its goodput, its fair rate, and the harm by other groups."""
     found = runs[0].fairness()
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
@@ -148,7 +148,7 @@ def _spark(run: Run, flow: str, direction: str) -> Styled:
         return Styled("not sampled", "dim")
     window = run.scenario.duration_s / _SPARKS
     curve = series.goodput(run, flow, window)
-    # A flow's curve starts with the flow; the line of text spans the run.
+    # A flow's curve begins when the flow starts, but the sparkline covers the whole run.
     middles = window * (np.arange(_SPARKS) + 0.5)
     values = (
         np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)

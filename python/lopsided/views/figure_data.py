@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart
 
 _MOST_POINTS = 4000
-"""Points of a curve; of a longer one the extremes of each part stay."""
+"""Points of a curve at most. A longer curve is reduced to the extremes of each part."""
 
 
 def as_json(chart: Chart) -> str:
-    """The figure's panels and named curves. The text may stand in a script element."""
+    """The figure's panels and named curves, escaped for a script element."""
     panels: list[dict[str, Any]] = []
     for panel in chart.panels:
         curves = [(curve.name, curve.ink, curve.x, curve.y) for curve in panel.curves if curve.name]
-        # A bar stands for the time from its left edge on, as a step.
+        # A bar becomes a step that begins at its left edge.
         curves += [(bars.name, bars.ink, bars.left, bars.height) for bars in panel.bars]
         limit = {} if panel.limit is None else {"limit": panel.limit}
         panels.append({"label": " ".join(panel.label.split()), "curves": [_curve(*curve) for curve in curves], **limit})
@@ -34,7 +34,7 @@ def _curve(name: str, ink: str, x: Floats, y: Floats) -> dict[str, Any]:
 
 
 def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """At most this number of points, the least and the greatest of each part among them."""
+    """Reduces a curve to `_MOST_POINTS` points, with the smallest and the largest value of each part."""
     if len(x) <= _MOST_POINTS:
         return x, y
     kept: set[int] = set()
@@ -48,5 +48,5 @@ def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    """Five significant digits; null where there is no value."""
+    """Values with five significant digits; null if there is no value."""
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]

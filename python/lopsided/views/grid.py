@@ -1,7 +1,7 @@
 """A table on a console.
 
-No number is ever cut. If the columns do not fit, decoration goes first, then headings are wrapped, then columns move
-together, then the table is split into parts that all have the first columns.
+No number is ever cut. If the columns do not fit, the table first loses its decoration. Then headings wrap, then columns
+move closer together. Finally the table is split into parts, each with the first columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ANY_WIDTH = 100_000
 
 @dataclass(frozen=True)
 class _Layout:
-    """How close the columns of a table are."""
+    """The spacing of a table's columns."""
 
     wrapped: bool
     """True if a heading may wrap over several lines, which makes its column narrower."""
@@ -35,12 +35,12 @@ class _Layout:
 
 
 _LAYOUTS = (_Layout(wrapped=False, padding=1), _Layout(wrapped=True, padding=1), _Layout(wrapped=True, padding=0))
-"""From wide to narrow; the first that fits is taken."""
+"""Layouts from wide to narrow. The first that fits is used."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A view as rich prints it."""
+    """A view that rich can print."""
 
     view: View
 
@@ -51,7 +51,7 @@ class Grid:
             yield Text(self.view.caption, style="dim italic")
 
     def _parts(self, console: Console, options: ConsoleOptions, columns: list[int]) -> list[list[int]]:
-        """The columns of each table that this one is shown as."""
+        """The columns of each part into which the table is split."""
         if self._fits(console, options, columns, _LAYOUTS[0]):
             return [columns]
         columns = [column for column in columns if not self.view.headings[column].spare]
@@ -68,7 +68,7 @@ class Grid:
         return [*parts, part]
 
     def _layout(self, console: Console, options: ConsoleOptions, columns: list[int]) -> _Layout | None:
-        """The widest in which these columns fit."""
+        """The widest layout in which these columns fit."""
         return next((each for each in _LAYOUTS if self._fits(console, options, columns, each)), None)
 
     def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], layout: _Layout) -> bool:
@@ -103,12 +103,12 @@ def _cell(cell: str) -> str | Text:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a heading; a number and its percent sign are one."""
+    """The words of a heading. A number and its percent sign count as one word."""
     return re.split(r" (?!%)", text)
 
 
 def _filled(words: Sequence[str], width: int) -> str:
-    """The words in lines of that width."""
+    """Wraps the words into lines of this width."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + 1 + len(word) <= width:

@@ -1,6 +1,6 @@
-"""The colours and proportions of every figure, whoever draws it: matplotlib, or the report's own SVG.
+"""The colours and proportions of all figures, both of matplotlib and of the report's SVG.
 
-A direction has a colour: down blue, up orange. No library of drawing is loaded here.
+Each direction has a colour: down is blue, up is orange. This module imports no drawing library.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ UP = ("#e0761a", "#f0a35c", "#9a4a06", "#f2b880", "#c25a2a")
 OTHER = ("#2e9e77", "#8a5fc7", "#c0578f", "#7a8b2d", "#4c9aa8")
 
 VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", DOWN[2]: "--down-deep", UP[2]: "--up-deep"}
-"""A page may give these inks another value by a CSS variable, above all on dark paper."""
+"""CSS variables with which a page can change these colours, for example in a dark theme."""
 
 WIDTH_IN, TOP_IN, BOTTOM_IN, GAP_IN = 8.4, 0.74, 0.86, 0.34
 LEFT, WIDTH = 0.088, 0.772
-"""Of the figure's width: where panels begin, and theirs."""
+"""Left edge and width of panels, as shares of the figure's width."""
 NOTE_CHARACTERS = 130
-"""A line of the small print."""
+"""Characters in a line of the small print."""
 LABEL_IN = 0.17
-"""The height of a name at a curve's end."""
+"""Height of the name at a curve's end, in inches."""
 
 
 def colour(direction: str, index: int) -> str:
@@ -41,13 +41,13 @@ def colour(direction: str, index: int) -> str:
 
 
 def rate_unit(top_bps: float) -> tuple[float, str]:
-    """Bit/s per unit, and the unit, that suit rates up to this."""
+    """The divisor and the unit for rates up to `top_bps`."""
     units = ((1e9, "Gbit/s"), (1e6, "Mbit/s"))
     return next(((scale, unit) for scale, unit in units if top_bps >= scale), (1e3, "kbit/s"))
 
 
 def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int = 1600) -> tuple[Any, Any]:
-    """At most about `points` points that keep every bucket's lowest and highest value, so no peak is lost."""
+    """Reduces a curve to about `points` points. Each bucket keeps its lowest and highest value, so no peak is lost."""
     if len(time) <= points:
         return time, value
     buckets = np.array_split(np.arange(len(time)), points // 2)
@@ -62,7 +62,7 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
 
 
 def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
-    """Names of curves from the lowest up, where they do not overlap on a panel so high."""
+    """Moves names of curves apart, so that they do not overlap on a panel of this height. The lowest comes first."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")
     placed: list[EndLabel] = []
@@ -76,7 +76,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """What was pushed over the top goes down again, and what is under it with it."""
+    """Moves labels that were pushed above the panel's top down again, with the labels below them."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):
@@ -87,11 +87,11 @@ def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
 
 
 TITLE_CHARACTERS, SUBTITLE_CHARACTERS = 100, 150
-"""Most letters of a figure's title and subtitle: more do not fit its width, and a library takes minutes for 100,000."""
+"""Most characters of a figure's title and subtitle. More do not fit, and matplotlib takes minutes for 100,000."""
 
 
 def cut(text: str, most: int) -> str:
-    """The text in at most `most` letters; a longer one ends in an ellipsis."""
+    """Cuts the text to at most `most` characters. A cut text ends with an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

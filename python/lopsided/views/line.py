@@ -1,4 +1,4 @@
-"""A line in real time: what passed it, how long it waited, what was lost."""
+"""A line in real time: rates, waiting times, and lost packets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = ("sent_packets", "sojourn_mean_ms", "sojourn_p95_ms", "dropped_packet
 
 
 def table(emulated: Emulated) -> View:
-    """One row for each direction of each link, its rate as a sparkline."""
+    """One row for each direction of each link, with its rate over time as a sparkline."""
     columns = [emulated.links.column(name) for name in _COLUMNS]
     curve = Heading(f"rate over {units.seconds(emulated.duration_s)}", numeric=False, spare=True)
     rows: list[list[str]] = []

@@ -1,5 +1,5 @@
-"""What a run on Linux, or on real packets, says of itself, in words: which kernel it was, whether the path was what the
-scenario says, and whether the machine could carry it. The kernel's own counters stay in the manifest."""
+"""Describes a run on Linux or on real packets in words: the kernel, whether the path was as in the scenario, and
+whether the machine was fast enough. The kernel's counters are only in the manifest."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def kernel(facts: Mapping[str, Any]) -> str:
 
 
 def live(facts: Mapping[str, Any]) -> str:
-    """`live, Linux 6.1.192, client ours`: a run on real packets, and the hosts that had the simulator's TCP."""
+    """`live, Linux 6.1.192, client ours`: the world, the kernel, and the hosts with the simulator's TCP."""
     ours = f", {', '.join(facts['ours'])} ours" if facts["ours"] else ""
     return f"live, Linux {facts['kernel']}{ours}"
 
 
 def told_live(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Headings and texts of a run on real packets."""
+    """Headings and texts for a run on real packets."""
     path, load = facts["path"], facts["load"]
     late = [path[name] for name in ("late_p50_us", "late_p99_us", "late_max_us")]
     said = "none" if None in late else f"{late[0]:.0f} µs, 99 % within {late[1]:.0f} µs, at most {late[2]:.0f} µs"
@@ -33,7 +33,7 @@ def told_live(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Headings and texts."""
+    """Headings and texts for a run in the kernel world."""
     held = sum(check["holds"] for check in facts["checks"])
     return [
         ("kernel", kernel(facts)),
@@ -47,6 +47,6 @@ def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _farthest(checks: list[dict[str, Any]]) -> str:
-    """The rate that was farthest off: what counts most for all that follows."""
+    """The measured rate that differs most from the scenario's, because it affects the results most."""
     off = [abs(check["measured"] / check["expected"] - 1) for check in checks if "rate" in check["what"]]
     return f"; rates to {100 * max(off):.2f} %" if off else ""

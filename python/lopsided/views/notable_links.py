@@ -1,4 +1,4 @@
-"""Which links of a run are worth showing: those at which packets waited or were lost, or that were well used."""
+"""Selects the links of a run to show: links with a queue, with lost packets, or with a high utilisation."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
 
 
 def headline(found: Packets) -> str:
-    """Where the two runs first differ, in a sentence or two."""
+    """The first difference between the two runs, in one or two sentences."""
     names = " and ".join(side.name for side in found.sides)
     first, parted = found.first, found.parted
     if first is None or first.first is None:
@@ -52,7 +52,7 @@ def _words(fields: tuple[str, ...]) -> str:
 
 
 def many(found: Mapping[str, Packets]) -> View:
-    """For each pair of runs, after how many packets at a host they first differ, and part."""
+    """For each pair of runs, the number of packets at a host until the first difference, and until packets part."""
     rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
@@ -64,7 +64,7 @@ def many(found: Mapping[str, Packets]) -> View:
 
 
 def flows(found: Packets) -> View:
-    """For each flow at each of its hosts, when the two runs first differ and when their packets part."""
+    """For each flow at each of its hosts, the times of the first difference and of the parting of the packets."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
     numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
     return View([*_words_above("flow", "at"), *numbers], rows, keys=2)
@@ -79,7 +79,7 @@ def _after(at: Divergence | None) -> tuple[str, str]:
 
 
 def fields(one: AtHost) -> str:
-    """The first difference in each field up to where the packets part."""
+    """The first difference in each header field, before the packets part."""
     pair = one.pair(one.first)
     if pair is None or not pair["fields"]:
         return ""
@@ -89,7 +89,7 @@ def fields(one: AtHost) -> str:
 
 
 def context(found: Packets, scene: Scene) -> View:
-    """The packets before a difference, once where both runs have the same one, and from there on by run."""
+    """The packets around a difference: packets of both runs before it, then those of each run."""
     names = [side.name for side in found.sides]
     rows: list[Sequence[str]] = []
     for row in scene.context:
@@ -142,7 +142,7 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """Both ends' state before a difference: of the capture at that instant, and of the last sample."""
+    """The state of both ends before a difference: from the captures at that instant, and from the last sample."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
@@ -155,7 +155,7 @@ def states(found: Packets, scene: Scene) -> View:
 
 
 def drift(found: Packets, one: AtHost) -> View:
-    """What becomes of the flow: how many packets are found again, how many in time, and who is ahead by how much."""
+    """Describes the flow after the difference: packets in both runs, packets on time, and the lead of one run."""
     pair = one.pair(one.first)
     assert pair is not None
     rows: list[Sequence[str]] = []

@@ -1,7 +1,7 @@
 """The laboratory in one page: a scenario, its first picture, and the simulator, in one HTML file.
 
-The page is built from `web/` by `make page` and packed into wheels; here a scenario is put into it. The first picture
-is computed here, so that the page shows it before its own simulator has started.
+The page is built from `web/` by `make page` and packed into wheels; this module inserts a scenario. The first picture
+is computed here, so that the page shows it before its simulator has started.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 BUNDLE = Path(__file__).parent / "bundle"
-"""What `make page` builds."""
+"""The files that `make page` builds."""
 _COLUMNS = 480
-"""Columns of pixels in the first picture."""
+"""Pixel columns in the first picture."""
 _PACKETS = 3000
 """Packets in the first picture's animation."""
 _FULL_PACKET_BITS = 12_000
@@ -50,7 +50,7 @@ direction = "up"
 start = "60 s"
 start_jitter = "1 s"
 """
-"""What the page opens with if no scenario is named."""
+"""The default scenario of the page."""
 
 
 def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str]] = ()) -> str:
@@ -65,7 +65,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
-    """What a page or a widget is given: the scenario's text, its settings, and the first picture."""
+    """The data of a page or a widget: the scenario's text, its settings, and the first picture."""
     text, settings = (EXAMPLE, []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]
@@ -84,7 +84,7 @@ def bake(scenario: Scenario | None) -> dict[str, Any]:
 
 
 def can_run(run: Run) -> bool:
-    """Whether the page can run the run's scenario: it has neither congestion controls nor queues in Python."""
+    """True if the page can run the scenario: it uses no congestion control and no queue in Python."""
     try:
         text, settings = _source(run.scenario)
         _native.page_description(text, settings)
@@ -94,12 +94,12 @@ def can_run(run: Run) -> bool:
 
 
 def of_run(run: Run) -> str:
-    """The page with the run's scenario and seed in it."""
+    """The page with the run's scenario and seed."""
     return page(run.scenario.with_(**{"scenario.seed": run.seed}))
 
 
 def explore(run: Run) -> Any:
-    """The page as a widget of notebooks, with the run's scenario in it.
+    """The page as a notebook widget, with the run's scenario.
 
     Raises UsageError without the package anywidget.
     """
@@ -117,7 +117,7 @@ def explore(run: Run) -> Any:
 
 
 def embedded(value: object) -> str:
-    """JSON that may stand in a script element."""
+    """The value as JSON, escaped for a script element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -133,7 +133,7 @@ def bundled(name: str) -> str:
 
 
 def is_built() -> bool:
-    """Whether this installation has the page."""
+    """True if this installation has the page."""
     return (BUNDLE / "page.html").is_file()
 
 

@@ -1,4 +1,4 @@
-"""The reference of the tables in Markdown, made from the catalogue: what stands in `docs/results.md`."""
+"""Generates the reference of the tables (`docs/results.md`) from the catalogue."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The laboratory served to browsers of this machine: the page, and the reports of run folders.
+"""Serves the page and the reports of run folders to browsers on this machine.
 
-It answers GET alone, to 127.0.0.1 alone, and only under that name: a page of another site that makes a browser ask
-here gets nothing. Besides the page it hands out the `report.html` of folders that have a manifest, and as HTML the
-tables of sweeps, which are CSV files with a column `goodput_bps`; no other file.
+It only answers GET requests to 127.0.0.1 with this name as the host, so pages of other sites cannot read anything
+through the browser. In addition to the page, it serves the `report.html` of folders with a manifest, and the tables of
+sweeps as HTML, which are CSV files with a column `goodput_bps`. It serves no other file.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from lopsided.views.page import page
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000
-"""Rows of a sweep's table that are shown."""
+"""Rows of a sweep's table to show at most."""
 _MOST_SCENARIO = 200_000
-"""Octets of a scenario that the page can open."""
+"""Largest scenario that the page can open, in bytes."""
 _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; "
     "worker-src blob: data:; img-src data: blob:"
@@ -37,7 +37,7 @@ _REPORT_POLICY = (
 
 
 class Server:
-    """A server under way."""
+    """A running server."""
 
     def __init__(self, inner: ThreadingHTTPServer) -> None:
         self._inner = inner
@@ -54,7 +54,7 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
     Raises UsageError if the port is taken, and if the page has not been built.
     """
-    page()  # Whether there is one.
+    page()  # Raises if there is no page.
 
     class Handler(_Handler):
         root = folder
@@ -83,7 +83,7 @@ def runs(root: Path) -> list[dict[str, str]]:
             name = path.parent.relative_to(root).as_posix()
             made = path.stat().st_mtime
         except (OSError, ValueError):
-            continue  # Written at this moment, or somebody else's.
+            continue  # The manifest is being written, or is of another program.
         if not isinstance(cast("object", manifest), dict) or "lopsided" not in manifest:
             continue
         report = f"/runs/{quote(name)}/report.html" if (path.parent / "report.html").is_file() else ""
@@ -120,7 +120,7 @@ def sweeps(root: Path) -> list[dict[str, str]]:
 
 
 def _table(path: Path) -> str:
-    """A CSV file as a page."""
+    """Renders a CSV file as a page."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(islice(csv.reader(file), _MOST_ROWS + 1))
     view = View([Heading(name) for name in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])])

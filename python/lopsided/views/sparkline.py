@@ -8,9 +8,9 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float | None], top: float | None = None) -> str:
-    """One bar per value from 0 to `top` (the largest by default).
+    """Returns one bar per value from 0 to `top` (default: the largest value).
 
-    Zero and `None` are blank, so that silence looks silent.
+    0 and `None` are blank.
     """
     highest = top if top is not None else max((value for value in values if value is not None), default=0.0)
     if highest <= 0:

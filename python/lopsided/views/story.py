@@ -19,7 +19,7 @@ _MOST_ROWS = 15
 
 
 def summary(story: Story) -> str:
-    """The whole span in a paragraph."""
+    """Summarizes the whole time in a paragraph."""
     real = [one for one in story.episodes if not one.harmless]
     harmless = len(story.episodes) - len(real)
     lost: Counter[str] = sum((one.lost for one in real), Counter[str]())
@@ -59,7 +59,7 @@ def _aside(harmless: int) -> str:
 
 
 def limits(story: Story) -> View | None:
-    """What limited the sender, and for how long."""
+    """The limits of the sender, each with its duration."""
     held = story.limited_s
     if not held:
         return None
@@ -69,7 +69,7 @@ def limits(story: Story) -> View | None:
 
 
 def acknowledgements(story: Story) -> View | None:
-    """Why the receiver sent acknowledgements without data."""
+    """The receiver's reasons for ACKs without data."""
     acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None
@@ -83,7 +83,7 @@ def acknowledgements(story: Story) -> View | None:
 
 
 def timeline(story: Story, *, everything: bool = False) -> Group:
-    """What happened, in order: an episode is one paragraph."""
+    """The events in order. An episode is one paragraph."""
     told = moments(story, everything=everything)
     most = len(told) if everything else _MOST_ROWS
     grid = Grid.grid(padding=(0, 2, 0, 0))
@@ -97,7 +97,7 @@ def timeline(story: Story, *, everything: bool = False) -> Group:
 
 
 def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str, str]]:
-    """When what happened, and where there are several connections, to which: the port of the end that opened it."""
+    """Single events with their time and, if there are several connections, the port of the end that opened them."""
     told: list[tuple[float, str, str]] = []
     for one in story.connections:
         port = f"port {one.port}" if len(story.connections) > 1 else ""
@@ -111,7 +111,7 @@ def _worth_telling(one: Connection, everything: bool) -> list[Episode]:
 
 
 def in_words(episode: Episode) -> str:
-    """What happened in an episode."""
+    """Describes the events of an episode."""
     parts = [f"{' → '.join(episode.states)}" + (f" ({episode.cause})" if episode.cause else "")]
     if episode.lost:
         parts.append(f"lost: {_listed(episode.lost, 'segment')}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
-    """The page of a study. Figures of its own that are drawn already are in `drawn`."""
+    """The page of a study. `drawn` has those of its figures that are drawn already."""
     figures = dict(_figures(found) if drawn is None else drawn)
     return html.template("study.html.j2").render(
         found=found,
@@ -31,7 +31,7 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
 
 
 def notebook(found: Study) -> str:
-    """What a notebook shows of a study: its sentences, the tables that a console shows, and the page's first figure."""
+    """The HTML of a study in a notebook: its sentences, the tables of the console, and the page's first figure."""
     blocks = _blocks(found, {})
     drawing = next(((block.title, drawn) for _, block, drawn in blocks if isinstance(block, Drawing)), None)
     return html.template("notebook.html.j2").render(
@@ -44,7 +44,7 @@ def notebook(found: Study) -> str:
 
 
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
-    """Each block with the name of its type, and the SVG of a drawing. Drawings without content are left out."""
+    """Yields each block with the name of its type, and the SVG of a drawing. Empty drawings are left out."""
     for number, block in enumerate(found.page()):
         drawing = ""
         if isinstance(block, Drawing):

@@ -1,7 +1,7 @@
-"""A chart as an `<svg>` element of a page, in the proportions of the matplotlib figure.
+"""Draws a chart as an `<svg>` element of a page, with the proportions of the matplotlib figure.
 
-A report is made with every run, and matplotlib takes longer to load than a run takes. Inks are CSS variables, so that a
-page follows its reader's colours. Left out: what a chart does not have (other scales than linear from zero).
+Every run writes a report, and loading matplotlib takes longer than a run. Colours are CSS variables, so that a page
+follows the reader's theme. Left out: scales other than linear from 0, which no chart has.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart, Curve, Panel
 
 _IN = 72.0
-"""Units of the drawing in an inch."""
+"""Units of the drawing per inch."""
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _Y_TICKS, _X_TICKS = 5, 9
 _SUBTITLE_IN = 0.2
-"""The room that a subtitle takes."""
+"""Height of a subtitle in inches."""
 
 
 def svg(chart: Chart, salt: str) -> str:
-    """The element; `salt` makes its ids unlike those of the page's others."""
+    """Returns the element. `salt` makes its ids unique within the page."""
     panels_in = sum(panel.height_in for panel in chart.panels) + inks.GAP_IN * (len(chart.panels) - 1)
     head_in = inks.TOP_IN if chart.subtitle else inks.TOP_IN - _SUBTITLE_IN
     width, height = inks.WIDTH_IN * _IN, (head_in + panels_in + inks.BOTTOM_IN) * _IN
@@ -55,7 +55,7 @@ def svg(chart: Chart, salt: str) -> str:
 
 
 class _Frame:
-    """Where a panel stands, and from its values to places."""
+    """The position of a panel, and the mapping from values to positions."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float, x_end: float, y_end: float) -> None:
         self.left, self.top, self.right, self.bottom = left, top, right, bottom
@@ -115,7 +115,7 @@ def _grid(frame: _Frame, *, ticks_named: bool) -> Iterator[str]:
 
 
 def ticks(end: float, most: int) -> list[tuple[float, str]]:
-    """Round values from zero to `end`, no more than `most` steps, and how they are written."""
+    """Round values from 0 to `end` in at most `most` steps, with their labels."""
     size = 10.0 ** math.floor(math.log10(end / most))
     step = next(size * each for each in _STEPS if end / (size * each) <= most * (1 + 1e-9))
     digits = max(
@@ -137,7 +137,7 @@ def _curve(curve: Curve, frame: _Frame) -> Iterator[str]:
 
 
 def _pieces(x: Floats, y: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """The stretches of a curve between the places where it has no value."""
+    """The pieces of a curve between missing values."""
     known = ~(np.isnan(x) | np.isnan(y))
     edges = np.flatnonzero(np.diff(np.concatenate(([False], known, [False])).astype(np.int8)))
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
@@ -172,7 +172,7 @@ def _text(
     turned: bool = False,
     low: bool = False,
 ) -> str:
-    """A line of text whose middle (its foot, if `low`) is at `y`."""
+    """A line of text that is vertically centred at `y`, or has its baseline at `y` if `low`."""
     foot = y if low else y + 0.35 * size
     place = f'x="{x:.1f}" y="{foot:.1f}"'
     if turned:

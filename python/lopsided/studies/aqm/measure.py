@@ -1,7 +1,7 @@
-"""The numbers of one run: those of each direction, those that users feel, and the delays behind percentiles.
+"""The measurements of one run: of each direction, of what users notice, and the distributions of delays.
 
-Percentiles of round trips count each packet at the mean of its sampling interval; those of times in the queue are of
-single packets.
+Percentiles of round trips use the mean of each sampling interval, weighted by its packets. Percentiles of sojourn times
+use single packets.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAD = 4
-"""Intervals that the draft's moving averages are over."""
+"""Number of intervals in the draft's moving averages."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Delays in ms, and how many packets had each."""
+    """Delays in ms, each with its number of packets."""
 
     value_ms: Floats
     weight: Floats
@@ -42,7 +42,7 @@ class Delays:
 
     @staticmethod
     def joined(parts: Sequence[Delays]) -> Delays:
-        """All of them together."""
+        """Returns all delays in one distribution."""
         none: Floats = np.empty(0)
         return Delays(
             np.concatenate([none, *(part.value_ms for part in parts)]),
@@ -61,9 +61,9 @@ class Measured:
 
 
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
-    """The numbers of the run at the links where the disciplines stand.
+    """Returns the measurements of the run at the links with the disciplines.
 
-    With `ramps` the load is the responsiveness draft's, and its test ends where the draft ends it.
+    With `ramps` the load is that of the responsiveness draft, and the test ends by the rules of the draft.
     """
     flows = _flows(run)
     crossing = {
@@ -76,7 +76,7 @@ def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) ->
 
 
 def _flows(run: Run) -> list[Row]:
-    """The flows but the probe, with what they do."""
+    """The flows without the probe, each with its application."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
     return [row for row in rows if row["group"] != PROBE]
@@ -123,7 +123,7 @@ def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
-    """Under the whole load, or at the end of the draft's test."""
+    """The responsiveness under the whole load, or at the end of the draft's test."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
     connects, answers = _probes(run)
@@ -164,7 +164,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
-    """Octets of a flow by these times."""
+    """The bytes that a flow has delivered by each of these times."""
     curve = series.flow_column(run, name, "delivered_bytes")
     if not len(curve.time_s):
         return np.zeros(len(times))

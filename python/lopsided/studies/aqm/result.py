@@ -280,7 +280,7 @@ def _in_how_many(counts: Counter[str]) -> str:
 
 
 def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
-    """By discipline and direction the cells of the first world."""
+    """The cells of the first world, by discipline and direction."""
     return {
         each.label: {
             row["direction"]: row
@@ -298,7 +298,7 @@ def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
 
 
 def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """By discipline the goodput of both directions together."""
+    """The goodput of both directions together, by discipline."""
     return {name: sum(row["goodput_bps"] or 0.0 for row in rows.values()) for name, rows in ways.items()}
 
 
@@ -333,7 +333,7 @@ def _change(rate: float, others: float, other: str) -> str:
 
 
 def _felt(users: Mapping[str, Row]) -> Iterator[str]:
-    """Pages or transfers, and responsiveness."""
+    """Sentences on pages or transfers, and on responsiveness."""
     if len(users) < 2:
         return
     first = next(iter(users))

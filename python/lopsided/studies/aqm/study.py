@@ -1,7 +1,7 @@
 """Runs one scenario under many queue disciplines.
 
-Every discipline meets the same scenario with the same seeds, in the directions asked for. A number is that of a whole
-run; a cell is the median over the seeds. Left out: confidence intervals, for which `runs` has every seed.
+Every discipline runs the same scenario with the same seeds, in the chosen directions. A value covers a whole run; a
+cell is the median over the seeds. Left out: confidence intervals. The table `runs` has the values of every seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
 SHARES = tuple(step / 100 for step in range(1, 101))
-"""The percentiles of a distribution that are kept."""
+"""The percentiles that a result stores of each distribution."""
 
 _LARGEST_INTERVAL_S = 0.1
 
@@ -55,7 +55,7 @@ def aqm(
     Parameters
     ----------
     scenario
-        The scenario that all disciplines meet.
+        The scenario that runs under each discipline.
     queues
         Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` is the scenario's queue.
     beside
@@ -119,7 +119,7 @@ def aqm(
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:
-    """The slowest link with a rate in that direction. Raises UsageError where there is none."""
+    """The slowest link with a rate in that direction. Raises UsageError if there is none."""
     rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
     known = {name: rate for name, rate in rates.items() if rate}
     if not known:
@@ -134,7 +134,7 @@ def _check_links(scenario: Scenario, links: Iterable[str]) -> None:
 
 
 def _ends(scenario: Scenario, link: str) -> Ends:
-    """The hosts that the first flow over the link runs between."""
+    """The hosts at both ends of the first flow over the link."""
     for flow in scenario.resolved["flows"]:
         way = next((way for name, way in scenario.paths[flow["name"]] if name == link), None)
         if way is not None:
@@ -160,7 +160,7 @@ _OF_A_RUN = ("repetition", "seed", "digest")
 
 
 def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[Row]:
-    """One row for each combination of keys: medians of what the seeds say, where at least one says something."""
+    """One row for each combination of keys: medians over the seeds that have a value."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
-"""How far apart two worlds may be, as a share: the project's own bounds for its simulator."""
+"""Largest relative difference between two worlds: the project's bounds for its simulator."""
 
 QUANTITIES = (
     *("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"),
@@ -41,7 +41,7 @@ class Row:
     what: str
     quantity: str
     values: Mapping[str, tuple[float, ...]]
-    """By world, one value for each repetition."""
+    """The values of each world, one for each repetition."""
     tolerance: float | None
 
     @property
@@ -52,7 +52,7 @@ class Row:
         return next(column for column in found if column.name == self.quantity)
 
     def median(self, world: str) -> float:
-        """The middle of the repetitions; NaN where there is nothing to measure."""
+        """The median over the repetitions; NaN without a value."""
         found = [value for value in self.values[world] if not math.isnan(value)]
         return median(found) if found else math.nan
 
@@ -67,7 +67,7 @@ class Row:
         return (min(known), max(known)) if known else (math.nan, math.nan)
 
     def exceeds(self, world: str, reference: str) -> bool:
-        """Whether the error is beyond the quantity's tolerance."""
+        """True if the error exceeds the quantity's tolerance."""
         return self.tolerance is not None and abs(self.error(world, reference)) > self.tolerance
 
 
@@ -83,9 +83,9 @@ class Comparison(Study):
     worlds: tuple[str, ...]
     rows: tuple[Row, ...]
     examples: Mapping[str, Run]
-    """Each world's first repetition, for drawing."""
+    """The first repetition of each world, for the figure."""
     start_jitter_s: float | None = None
-    """By how much starts vary with the seed, if that was not asked for."""
+    """Largest variation of start times in seconds, if the comparison added one."""
 
     @property
     def reference(self) -> str:
@@ -93,11 +93,11 @@ class Comparison(Study):
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """The quantities beyond their tolerance, each with the world."""
+        """The quantities that exceed their tolerance, each with the world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
-        """One row for each quantity: its median in each world, each world's error and the spread of that."""
+        """One row for each quantity: its median in each world, each world's error, and the spread of the errors."""
         return Table.of(self._flat(row) for row in self.rows)
 
     def _flat(self, row: Row) -> dict[str, object]:
@@ -191,11 +191,11 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
 
 
 _QUIET_PACKETS = 0.5
-"""A direction at which on average fewer wait, and none is dropped, is left out."""
+"""A link direction with a shorter mean queue and without drops is left out."""
 
 
 def table(found: Comparison) -> View:
-    """One row for each quantity; the spread of the paired errors where there is more than one pair."""
+    """One row for each quantity, with the spread of the paired errors if there is more than one pair."""
     reference, others = found.reference, found.worlds[:-1]
     repeated = any(len(values) > 1 for row in found.rows for values in row.values.values())
     quiet = _quiet(found)
@@ -222,7 +222,7 @@ def table(found: Comparison) -> View:
 
 
 def _quiet(found: Comparison) -> list[str]:
-    """The link directions without drops, at which hardly a packet waits in any world."""
+    """The link directions without drops and with hardly a queue in any world."""
     by_place: dict[str, list[Row]] = {}
     for row in found.rows:
         by_place.setdefault(row.what, []).append(row)
@@ -235,7 +235,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """The last names of run folders, if those differ; else the names as they are."""
+    """The last components of the run folders' paths if they differ, else the names unchanged."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

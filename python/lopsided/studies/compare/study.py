@@ -1,12 +1,12 @@
-"""One scenario in several worlds, side by side: how far apart they are, and how sure that is.
+"""Compares one scenario in several worlds, several runs, or two congestion controls.
 
-    compare(scenario, ("sim", "kernel"))                        # a world beside another
-    compare_arms(arms_against(scenario, "Gentle", "reno"))      # a congestion control of one's own beside a known one
+    compare(scenario, ("sim", "kernel"))                        # two worlds
+    compare_arms(arms_against(scenario, "Gentle", "reno"))      # an own congestion control against a built-in one
     compare_runs({"before": [Run.load("runs/a")], "after": [Run.load("runs/b")]})
 
-Runs are paired: repetition k starts its flows at the same instants in every world, so a difference between worlds is
-not one of luck in the phase. The last world is the reference; a quantity's error is that of its median over the
-repetitions, its spread the range of the paired errors.
+Runs are paired: repetition k starts its flows at the same instants in every world, so a different phase of the flows
+cannot cause a difference between worlds. The last world is the reference. The error of a quantity is the error of its
+median over the repetitions; its spread is the range of the paired errors.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def compare_arms(
     window: Window | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Runs each arm `repeat` times and holds it against the last; flows go by their names.
+    """Runs each arm `repeat` times and compares it with the last arm. Flows are matched by name.
 
-    With a `window` (seconds from the start), everything is measured in it alone.
+    With a `window` (seconds from the start), all values are measured only in this window.
     """
     _check_quantities(tolerances)
     check_names([arm.name for arm in arms])
@@ -87,7 +87,7 @@ def compare_runs(
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
 ) -> Comparison:
-    """Holds runs that were made already against those named last; as many of each, in the order of their pairs."""
+    """Compares saved runs with those under the last name. All names have equally many runs, in the order of pairs."""
     check_names(list(runs))
     _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
@@ -108,12 +108,12 @@ def compare_runs(
 def arms_against(
     scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
 ) -> list[Arm]:
-    """A scenario with a congestion control of one's own in the simulator, and with another in its place in each world.
+    """A scenario with an own congestion control in the simulator, and with another control in each world.
 
-    It takes the flows that name it, or all where none does; `against` takes the same flows, by default what they
-    name. Raises UsageError where the other is not said, and without a flow over TCP.
+    The own control runs in the flows that name it, or in all flows if none names it. `against` runs in the same flows;
+    default: the control that they name. Raises UsageError if the other control is missing, and without a TCP flow.
     """
-    # Written out, so that each flow can be told by its name.
+    # Write out the copies, so that each flow has a name of its own.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"
@@ -141,7 +141,7 @@ def _check_quantities(tolerances: Mapping[str, float]) -> None:
 
 
 def measure(run: Run, window: Window | None = None) -> dict[Key, float]:
-    """Everything that is compared, of one run: by flow, and by link direction that has a queue."""
+    """The compared values of one run, for each flow and each link direction with a queue."""
     return _summaries(run) if window is None else _within(run, window)
 
 

@@ -1,8 +1,8 @@
 """Runs congestion controls against each other at one bottleneck.
 
-Every pair of sides is run in both orders of arrival with several seeds, and every side alone at the same queue, which
-harm is measured against. The runs of a pair become two cells: the share of the one against the other, and the other
-way round. Left out: more than two sides at once, and traffic other than bulk transfers.
+Every pair of sides runs in both orders of arrival with several seeds. Each side also runs alone at the same queue, as
+the reference for harm. The runs of a pair become two cells: the first side against the second, and the second against
+the first. Left out: more than two sides at once, and traffic other than bulk transfers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEDIANS = (
 """The columns of a cell that are medians over its runs."""
 
 INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
-"""Those of which a cell has the mean and half the width of its 95 % interval too, and how the two are called."""
+"""The columns for which a cell also has the mean and half the width of its 95 % interval, and the names of the two."""
 
 
 def matrix(
@@ -89,7 +89,7 @@ def matrix(
     Raises
     ------
     UsageError
-        For sides, rates or times that cannot be.
+        For invalid sides, rates or times.
     """
     options = FairnessOptions(
         link=link,
@@ -173,7 +173,7 @@ def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[
 def _times_of_convergence(
     run: Run, study: Plan, sides: Sequence[Sequence[str]], got: Sequence[Means]
 ) -> dict[str, float | None]:
-    """From the newcomer's start: until its share stays near the fair half, and near what it ends up with."""
+    """The times in seconds from the newcomer's start until its share stays near half, and near its final share."""
     since = series.both_active(run)[0]
     rtt_s = max((each.rtt_ms for each in got if not math.isnan(each.rtt_ms)), default=0.0) / 1e3
     time, share = shares(run, sides, since, share_window_s(rtt_s, run.scenario.interval_s or 0.0))
@@ -188,9 +188,10 @@ def _times_of_convergence(
 
 
 def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
-    """What a side gets alone at the age at which it is measured in company, when it comes first and when second.
+    """The rows of a side alone, measured at the same age as in company: once as the first side, once as the second.
 
-    A side that comes second is younger by the lead; alone, it may as well be measured earlier by that.
+    The second side starts later by the lead, so it is younger when it is measured. Alone it is measured earlier by the
+    same time.
     """
     (flows,) = _flows_of_sides(run)
     rows: list[Row] = []
@@ -203,7 +204,7 @@ def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, com
 
 
 def _flows_of_sides(run: Run) -> list[list[str]]:
-    """The flows of each side: their groups are side1 and, in company, side2."""
+    """The flows of each side. The groups are `side1` and, in company, `side2`."""
     groups: dict[str, list[str]] = {}
     for name, group in zip(run.flows.values("name"), run.flows.values("group"), strict=True):
         groups.setdefault(group, []).append(name)
@@ -253,14 +254,14 @@ def _cell(rows: list[Row]) -> Row:
         cell[column] = median(values) if values else None
         if column == "share":
             cell |= {"share_least": min(values, default=None), "share_most": max(values, default=None)}
-            # The ratio of the medians: the median of the ratio would be above 1 for both sides.
+            # Use the ratio of the medians. The median of the ratios could be above 1 for both sides.
             share = cell["share"]
             cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
         if column in INTERVALS:
             cell |= _interval(rows, column)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
-        # One that is not seen to converge counts as taking longer than any other.
+        # A run that did not converge counts as longer than any other run.
         times = sorted(math.inf if row[column] is None else row[column] for row in joined)
         middle = median(times) if times else math.inf
         cell[column] = middle if math.isfinite(middle) else None
@@ -270,9 +271,10 @@ def _cell(rows: list[Row]) -> Row:
 
 
 def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
-    """The mean over both orders of arrival, each counting alike, and half of its 95 % interval: None of one run each.
+    """The mean over both orders of arrival with equal weights, and half the width of its 95 % interval.
 
-    A side that met itself has two rows of a run, which are one observation: their mean.
+    The interval is None if each order has one run. A side that met itself has two rows for each run; their mean is one
+    observation.
     """
     itself = (rows[0]["cc"], rows[0]["rtt_ms"]) == (rows[0]["against_cc"], rows[0]["against_rtt_ms"])
     strata: dict[bool, list[float | None]] = {}
@@ -286,14 +288,14 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
         for row in rows:
             strata.setdefault(row["first"], []).append(row[column])
     interval = metrics.stratified_interval(list(strata.values()))
-    # A side that meets itself has half by definition, which is no estimate.
+    # The mean share of a side that meets itself is 50 % by definition, so it has no interval.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}
 
 
 def _exponent(cell: Row, other: Row) -> float | None:
-    """How much the RTT matters between two sides of one control: from their mean RTTs, queueing counted."""
+    """The RTT exponent of two sides with the same control, from their mean RTTs with queueing; None if undefined."""
     rates, rtts = ([side[column] for side in (cell, other)] for column in ("goodput_bps", "rtt_mean_ms"))
     if cell["cc"] != other["cc"] or cell["rtt_ms"] == other["rtt_ms"] or not all(rates) or not all(rtts):
         return None

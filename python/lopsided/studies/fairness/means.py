@@ -1,4 +1,4 @@
-"""What a set of flows got over a stretch of a run, and how their shares moved."""
+"""Goodput, RTT and retransmissions of a set of flows over a part of a run, and their shares over time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Mean
 
 
 def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
-    """The harm that company does to rate, delay and loss, 0 to 1; None where a measurement is missing."""
+    """The harm of company to rate, delay and loss, from 0 to 1; None if a measurement is missing."""
     rate = alone.goodput_bps
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
@@ -51,25 +51,25 @@ def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
 
 
 def known(value: float) -> float | None:
-    """The value as tables have it: None for what was not measured."""
+    """Returns the value for a table: None instead of NaN."""
     return None if math.isnan(value) else value
 
 
 def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: float) -> tuple[Floats, Floats]:
-    """Times from `start_s` on, and each side's share of what all received in the window that ends there."""
+    """Times from `start_s` on, and each side's share of all bytes that were received in the window before each time."""
     columns: list[Floats] = []
     time: Floats = np.empty(0)
     for flows in sides:
         curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
         time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
-        # A flow has no rows before it begins; there, it has delivered nothing.
+        # A flow has no rows before it begins, and has delivered 0 bytes then.
         delivered = [np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value)]
         columns.append(np.sum(delivered, axis=0) if delivered else np.zeros_like(time))
     return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """Over how long shares are averaged: long enough for the teeth of a sawtooth, which all are some seconds long."""
+    """The time in seconds over which shares are averaged: longer than one tooth of a sawtooth, which lasts seconds."""
     return max(5.0, 10 * rtt_s, 2 * interval_s)
 
 
@@ -94,7 +94,7 @@ def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> 
 
 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
-    """The payload of a usual packet of these flows, in octets."""
+    """The mean payload of the data packets of these flows, in bytes."""
     rows = [row for row in run.flows.rows() if row["name"] in flows]
     packets = sum(row["data_segments_out"] or 0 for row in rows)
     return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

@@ -1,9 +1,9 @@
-"""The fairness of any run: what each group of its flows got, was entitled to, and lost by the others' company.
+"""The fairness of any run: the goodput, the fair rate and the harm of each group of its flows.
 
-Flows of one `group` (those that a `count` made, or that the scenario puts together) are one side. A flow is entitled to
-what max-min fairness gives it on the links its data crosses; acknowledgements are left out of that. Harm needs each
-group alone: the same scenario without the others, same seed, same world. Left out: flows whose application pauses or
-ends are measured as they are, as if they had always wanted more.
+Flows with the same `group` (the copies that a `count` makes, or flows that the scenario puts together) are one side.
+The fair rate of a flow is its max-min fair share on the links that its data crosses, without ACKs. Harm compares with a
+run of the group alone: the same scenario without the other groups, with the same seed, in the same world. Limit: a flow
+whose application pauses or ends is treated as if it always had data to send.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """How fairness is to be measured; the keys of a scenario's `[fairness]`."""
+    """Settings of the measurement: the keys of a scenario's `[fairness]`."""
 
     warmup_s: float | None = None
     within: float = 0.2
@@ -40,7 +40,7 @@ class Asked:
 
 
 def asked_of(scenario: Scenario, **changes: Any) -> Asked:
-    """What the scenario asks for, or the defaults, with what is not None changed."""
+    """Returns the scenario's settings or the defaults, with the changes that are not None."""
     said = scenario.resolved["fairness"]
     asked = Asked(**said) if said else Asked()
     return replace(asked, **{name: value for name, value in changes.items() if value is not None})
@@ -56,9 +56,9 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness of a run; what is not given is as the scenario's `[fairness]` says, or its default.
+    """Measures the fairness of a run. The scenario's `[fairness]`, or its default, sets each argument that is None.
 
-    Raises UsageError for a run without samples, and a warm-up that leaves nothing.
+    Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
     """
     asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:
@@ -101,7 +101,7 @@ def of_run(
 
 
 def fair_rates(scenario: Scenario) -> Any:
-    """What max-min fairness gives each flow of a scenario, in bit/s on the wire; infinite where no link has a rate."""
+    """The max-min fair rate of each flow in bit/s on the wire; infinite if no link on its path has a rate."""
     places = [
         (link["name"], direction, link[direction]["rate_bps"])
         for link in scenario.resolved["links"]
@@ -146,7 +146,7 @@ def _add_harm(
     workers: int | None,
     progress: Callable[[float], object] | None,
 ) -> None:
-    """Runs each group alone and adds what it got then, and the harm of company."""
+    """Runs each group alone, and adds its values alone and the harm of company."""
     if len(groups) == 1:
         return  # The group is alone already: no other group can harm it.
     in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]

@@ -1,8 +1,8 @@
 """Two sides at one bottleneck: which pairs are run, and the scenario of each.
 
-A side is a congestion control at a round-trip time: so many flows from a host of its own, whose delay lies on its own
-link. Both sides meet in the queue of one line. Each pair is run twice, each side coming first once, because who comes
-second has to take its share from who is there; a side meets itself once.
+A side is a congestion control at a round-trip time: a number of flows from one host, with the delay on the host's link.
+Both sides share the queue of one line. Each pair runs twice, with each side first once, because the second side has to
+take its share from the first. A side meets itself once.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _MOST_BDP = 10_000
 _LEAST_PACKETS = 100
 _QUIC = "quic:"
 JITTER_S = 1.0
-"""Starts vary by up to so much with the seed."""
+"""The largest delay of a flow's start in seconds, drawn from the seed."""
 
 
 @dataclass(frozen=True, order=True)
 class Contender:
     """A congestion control at a base round-trip time.
 
-    Before the control's name, `quic:` makes its flows QUIC flows; without it they are TCP connections.
+    The prefix `quic:` selects QUIC flows. Without it, flows are TCP connections.
     """
 
     cc: str
@@ -47,7 +47,7 @@ class Contender:
 
     @property
     def flow(self) -> dict[str, str]:
-        """The settings of its flows in a scenario: control and transport."""
+        """The settings of the side's flows in a scenario: control and transport."""
         return {
             "cc": self.cc.removeprefix(_QUIC),
             "transport": "quic" if self.cc.startswith(_QUIC) else "tcp",
@@ -59,27 +59,27 @@ class Contender:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The line at which sides meet, and what all runs of a study share."""
+    """The line that both sides share, and the settings that all runs of a study have in common."""
 
     down_bps: int
     up_bps: int
     direction: Direction
     buffer: str
-    """Of each direction: `50 packets`, `64 kB`, or a number of BDP of that direction at the mean RTT."""
+    """Queue limit of each direction: `50 packets`, `64 kB`, or a multiple of the direction's BDP at the mean RTT."""
     flows: int
-    """How many on each side."""
+    """Flows on each side."""
     stack: str
     socket_buffer: str | None
-    """Of all ends; None: four times what the line and its queue can hold, so that it never decides."""
+    """Socket buffer of all hosts. None: four times the capacity of line and queue, so that it never limits a flow."""
     lead_s: float
-    """The side that comes first is alone for so long."""
+    """Time in seconds for which the first side is alone."""
     both_s: float
     warmup_s: float
-    """Left out of the means, after both have begun."""
+    """Time in seconds after both sides have begun that the means leave out."""
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
-        """The line that is asked for. Raises UsageError for another direction than down and up."""
+        """Returns the line of the options. Raises UsageError if the direction is neither down nor up."""
         if asked.direction not in ("down", "up"):
             raise UsageError(f"no direction called {asked.direction!r}: data goes down or up")
         both_s = units.parse_time(asked.duration)
@@ -98,7 +98,7 @@ class Bottleneck:
 
     @property
     def rate_bps(self) -> int:
-        """The rate that data meets."""
+        """The rate of the data's direction in bit/s."""
         return self.down_bps if self.direction == "down" else self.up_bps
 
     @property
@@ -108,13 +108,13 @@ class Bottleneck:
 
     @property
     def window_s(self) -> tuple[float, float]:
-        """Means are of the time between these."""
+        """Start and end of the time that means are taken over, in seconds."""
         return self.lead_s + JITTER_S + self.warmup_s, self.duration_s
 
     def check(self) -> None:
-        """Refuses what would measure nothing."""
+        """Raises UsageError if nothing would be measured."""
         if self.flows < 1:
-            raise UsageError(f"{self.flows} flows on each side: there must be one at least")
+            raise UsageError(f"{self.flows} flows on each side: there must be at least one")
         if self.both_s <= 0 or self.lead_s < 0 or not 0 <= self.warmup_s < self.both_s:
             raise UsageError(
                 f"a warm-up of {self.warmup_s:g} s leaves nothing of the {self.both_s:g} s in which both are active"
@@ -131,16 +131,16 @@ class Bottleneck:
     def scenario(
         self, *sides: Contender, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
     ) -> Scenario:
-        """The scenario of these sides, the first of them coming first; one alone begins at once.
+        """The scenario of these sides, in their order of arrival. A single side begins at once.
 
-        `queue_rtt_ms` is the RTT of BDP, by default the mean of the sides': the RTT of the rule of thumb B =
-        RTT C. Raises UsageError where what was asked for makes none.
+        `queue_rtt_ms` is the RTT in the BDP of the queue, as in the rule of thumb B = RTT C; default: the mean RTT of
+        the sides. Raises UsageError if the options make no valid scenario.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
             return Scenario.build(self._tables(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
-            # Without the line of the error: the caller has not seen this text, only the options that are wrong in it.
+            # Leave out the line of the error: the user has only seen the options, not the text of the scenario.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
     def _tables(self, sides: Sequence[Contender], mean_ms: float) -> Tables:
@@ -172,9 +172,9 @@ class Bottleneck:
         }
 
     def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
-        """What a direction's queue holds; BDP become bytes, and room for two full packets at least.
+        """The queue limit of a direction. A multiple of the BDP becomes bytes, at least two full packets.
 
-        Raises UsageError for what is no buffer.
+        Raises UsageError if the text is no buffer size.
         """
         products = _BDP.fullmatch(self.buffer)
         if products is None:
@@ -188,7 +188,7 @@ class Bottleneck:
         return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
 
     def _ample_bytes(self, rtt_ms: float, mean_rtt_ms: float) -> int:
-        """Four times what a flow could ever have under way: Linux counts a packet's bookkeeping in its buffers too."""
+        """Four times a flow's largest flight in bytes, because Linux counts each packet's overhead in its buffers."""
         queue = self.queue_limit(self.rate_bps, mean_rtt_ms)
         pipe = metrics.bandwidth_delay_product_bytes(self.rate_bps, rtt_ms / 1e3)
         return max(1 << 20, int(4 * (pipe + queue.count * (FULL_PACKET if queue.unit == "packets" else 1))))
@@ -197,9 +197,9 @@ class Bottleneck:
 def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
     """The pairs of a study, each once, in the order of the lists.
 
-    `inter`: every control against every one, itself too, at equal RTTs. `intra`: every control against itself at
-    each two unequal RTTs. `usual`: both of these. `full`: everything against everything. Raises UsageError for a
-    kind that there is not, and where there are none.
+    `inter`: every control against every control, also itself, at equal RTTs. `intra`: every control against itself at
+    each two unequal RTTs. `usual`: both. `full`: every side against every side. Raises UsageError for an unknown kind,
+    and if there are no pairs.
     """
     if kind not in get_args(Kind):
         raise UsageError(f"no pairs called {kind!r}; there are {', '.join(get_args(Kind))}")
@@ -211,7 +211,7 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
     found = list(itertools.islice((pair for pair in every if _wanted(*pair, kind)), MOST_RUNS + 1))
     check_count(len(found))
     if not found:
-        raise UsageError("round-trip times of one kind only: intra needs two unequal ones at least")
+        raise UsageError("--pairs intra needs at least two different round-trip times")
     return found
 
 
@@ -234,14 +234,14 @@ def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
 
 @dataclass(frozen=True)
 class Meeting:
-    """One order in which a pair meets: who comes first, who second."""
+    """One order of arrival of a pair."""
 
     first: Contender
     second: Contender
 
 
 def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Meeting]:
-    """The orders in which a pair meets: one where they are alike, or come together."""
+    """The orders of arrival of a pair: one order if the sides are equal or start together, else two."""
     first, second = pair
     yield Meeting(first, second)
     if first != second and lead_s > 0:
@@ -249,5 +249,5 @@ def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Me
 
 
 def _half(milliseconds: float) -> str:
-    """Half of a time as scenarios have it, exact to the nanosecond."""
+    """Half of a time in the form of a scenario, exact to 1 ns."""
     return f"{round(milliseconds * 5e5)} ns"

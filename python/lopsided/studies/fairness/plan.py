@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeatMapGrid:
-    """A square of sides against each other: heading, sides from the top down, and their labels."""
+    """A heat map of sides against each other: heading, sides from top to bottom, and their labels."""
 
     heading: str
     sides: tuple[Contender, ...]
@@ -38,7 +38,7 @@ class Plan:
     hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Contender, float], ...] = field(init=False)
-    """Each side, and the RTT of the queue's BDP, which is that of a pair."""
+    """Each side, and the RTT in the BDP of its queue: the mean RTT of a pair."""
 
     def __post_init__(self) -> None:
         bottleneck = Bottleneck.of(self.options)

@@ -15,20 +15,20 @@ from lopsided.studies.fairness.plan import HeatMapGrid, Plan
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
-"""The columns that name a cell: the side that it speaks of, and the side that this one met."""
+"""The columns that name a cell: the side that the cell describes, and the side that it met."""
 _MOST_ROWS, _MOST_PAIRS, _MOST_COLUMNS = 400, 30, 14
 _CELLS = (
-    "Medians over both orders of arrival and all seeds; beside them means (both orders count alike) and half the width "
-    "of their 95 % intervals. A time of convergence is that of the row joining the other; where there is none, it was "
-    "not reached in most runs."
+    "Medians over both orders of arrival and all seeds, then means (both orders have equal weight) and half the width "
+    "of their 95 % intervals. The time of convergence is measured when the side of the row joins the other side; it is "
+    "missing if most runs did not converge."
 )
 _MEANING = (
-    "A pair meets at one queue, once with each side coming first. **Share** is a side's part of what both got. "
+    "A pair shares one queue, once with each side first. **Share** is a side's part of the goodput of both. "
     "**Harm** compares a side with itself alone at the same queue: (alone - in company) / alone for goodput, (in "
-    "company - alone) / in company for delay and loss (Ware et al. 2019). Harm is framed if it exceeds the harm to "
-    "the side's own kind. **Fair after** is the time until shares of both stay near half, **settled after** until "
-    "they stay near those of the end. **RTT exponent** is the a of goodput ∝ 1 / RTT\N{MODIFIER LETTER SMALL A}, "
-    "queueing counted."
+    "company - alone) / in company for delay and loss (Ware et al. 2019). Harm has a frame if it exceeds the "
+    "harm to a side with the same control. **Fair after** is the time until both shares stay near half, **settled "
+    "after** the time until they stay near the final shares. **RTT exponent** is the a of goodput ∝ 1 / "
+    "RTT\N{MODIFIER LETTER SMALL A}, queueing counted."
 )
 _EVEN = (0.4, 0.6)
 """A share between these is near half."""
@@ -65,7 +65,7 @@ class Matrix(Study):
     world: str
 
     def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
-        """One metric by (side, side that it met). Raises UsageError for a metric that there is not."""
+        """One metric for each (side, side that it met). Raises UsageError for an unknown metric."""
         if metric not in self.cells.columns:
             raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
         return {
@@ -155,7 +155,7 @@ def verdict(matrix: Matrix) -> list[str]:
 
 
 def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
-    """The pair of two controls that shares worst, and the one that shares best."""
+    """The least fair and the fairest pair of two controls."""
     if not cells:
         return
     worst = max(cells, key=lambda row: row["share"])
@@ -181,7 +181,7 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
-    """Controls that do not share with themselves at one round trip, by Jain's index of a run."""
+    """The controls whose flows do not share evenly with each other at one RTT, by Jain's index of a run."""
     uneven = [
         row
         for row in cells
@@ -240,7 +240,7 @@ def _style(share: float | None) -> str:
 
 
 def _pairs(matrix: Matrix) -> View:
-    """A row for each pair, the least fair ones where there are many."""
+    """A row for each pair; only the least fair pairs if there are many."""
     cells = {
         (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row
         for row in matrix.cells.rows()

@@ -1,4 +1,4 @@
-"""The settings that maximise or minimise metrics, under constraints: `search` is the whole of it for most."""
+"""Searches for the settings that maximise or minimise metrics, under constraints: call `search`."""
 
 from __future__ import annotations
 

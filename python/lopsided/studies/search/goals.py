@@ -1,9 +1,9 @@
-"""What is asked of a run: metrics of its flows and links, which of them to raise or lower, and within which limits.
+"""The metrics of a search: which to maximise or minimise, and which limits to keep.
 
-A metric is a name, and after a dot whose it is: `goodput.download` of a flow, `goodput.down` of all that go down,
-`goodput` of all. The names are those by which a sweep is drawn, or a numeric column of `flows`; or one of `links`, with
-the link and its direction: `sojourn_p95_ms.link.up`. Of several flows rates and counts are summed, the rest is their
-mean.
+A metric has a name, then a dot and its flows: `goodput.download` for the flow `download`, `goodput.down` for all
+downloads, `goodput` for all flows. The name is a metric of `sweep` or a numeric column of the table `flows`. A column
+of `links` needs the link and its direction: `sojourn_p95_ms.link.up`. For several flows, rates and counts are summed;
+other columns are averaged.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _SIGNS = re.compile(r"\s*([^<>=\s][^<>=]*?)\s*(<=|>=|<|>)\s*([^<>=].*?)\s*")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a run gives: of which table's column, and whose."""
+    """A number of a run: a column of a table, for some flows or one link."""
 
     text: str
     table: Literal["flows", "links", "run"]
     column: str
     whose: str = ""
-    """Of a flow, a group or a direction, or of the link and its direction; all where none is named."""
+    """A flow, a group or a direction, or a link and its direction. Empty for all flows."""
     unit: str = "number"
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Metric:
-        """The metric that people wrote, refused where the scenario has none such."""
+        """Parses a metric. Raises UsageError if the scenario does not have it."""
         name, _, whose = (part.strip() for part in text.strip().partition("."))
         flows, links = run_tables()["flows"], run_tables()["links"]
         if name in _OF_RUNS:
@@ -74,7 +74,7 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
-        """Its value in a run; None where there is none, as the completion of what never completes."""
+        """The value in a run; None if there is none, such as the completion time of an incomplete transfer."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":
@@ -105,19 +105,19 @@ class Metric:
         return Column(name, self.unit, self.text, "Mean over the seeds.")  # pyright: ignore[reportArgumentType]
 
     def shown(self, value: float | None) -> str:
-        """A value of it, as people write it."""
+        """Returns a value as text with its unit."""
         return self.stored.text(value)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A metric that shall be as large or as small as can be."""
+    """A metric to maximise or to minimise."""
 
     metric: Metric
     maximise: bool
 
     def better(self, one: float, other: float) -> bool:
-        """Whether one value is better than another."""
+        """True if `one` is better than `other`."""
         return one > other if self.maximise else one < other
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Limit:
-    """A metric that must stay within a bound, as a mean over the seeds."""
+    """A bound for the mean of a metric over the seeds."""
 
     metric: Metric
     sign: str
@@ -135,7 +135,7 @@ class Limit:
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Limit:
-        """The constraint that people wrote, as `loss.upload < 2 %`. Raises UsageError for what is none."""
+        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError if the text is no constraint."""
         found = _SIGNS.fullmatch(text)
         if not found:
             raise UsageError(
@@ -145,14 +145,14 @@ class Limit:
         return cls(metric, found[2], _bound(metric, found[3], text), " ".join(text.split()))
 
     def excess(self, value: float) -> float:
-        """By how much of the bound a value is beyond it; at most 0 where it is kept."""
+        """The excess over the bound, as a share of the bound; at most 0 if the value keeps the bound."""
         beyond = value - self.bound if "<" in self.sign else self.bound - value
         beyond /= abs(self.bound) or 1.0
-        # On the bound itself only `<=` and `>=` are kept.
+        # A value equal to the bound keeps only `<=` and `>=`.
         return math.ulp(1.0) if beyond == 0 and "=" not in self.sign else beyond
 
     def kept(self, value: float) -> bool:
-        """Whether a value is within it."""
+        """True if the value keeps the bound."""
         return self.excess(value) <= 0
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class Limit:
 
 
 def goals_of(scenario: Scenario, maximise: Sequence[str], minimise: Sequence[str]) -> tuple[Goal, ...]:
-    """What is to be raised and what to be lowered, in this order."""
+    """The metrics to maximise, then those to minimise. Raises UsageError for an invalid metric, or without one."""
     found = [
         Goal(Metric.of(text, scenario), up) for texts, up in ((maximise, True), (minimise, False)) for text in texts
     ]
@@ -182,7 +182,7 @@ def _is_link(whose: str, scenario: Scenario) -> bool:
 
 
 def _check_flow(text: str, whose: str, scenario: Scenario) -> None:
-    """Refuses what is no flow, no group of flows and no direction in which one goes."""
+    """Raises UsageError if the text names no flow, no group of flows and no direction of a flow."""
     flows = scenario.resolved["flows"]
     ways = [way for way in ("down", "up") if any(flow["direction"] == way for flow in flows)]
     known = [*dict.fromkeys([*(flow["name"] for flow in flows), *(flow["group"] for flow in flows), *ways])]

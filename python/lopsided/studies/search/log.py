@@ -1,8 +1,8 @@
-"""What a search leaves behind while it is under way, so that it goes on after an interruption or a kill.
+"""Stores the finished runs of a search, so that the search can continue after an interruption or a kill.
 
-Finished runs are kept in a hidden folder beside the place, in `runs.parquet`, written anew in one step after a batch.
-The place itself is written when the search ends or is interrupted; until then what was there stays. A search is known
-by its fingerprint: the same scenario, keys, goals and limits; more trials are the same search.
+A hidden folder next to the result folder holds the finished runs in `runs.parquet`, which is replaced atomically after
+each batch. The result folder is written when the search ends or is interrupted. A fingerprint identifies the search:
+its scenario, keys, goals and limits. The number of trials is not a part of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RUNS = "runs.parquet"
 
 @dataclass(frozen=True)
 class Kept:
-    """What is known of the place: how many runs were finished, and whether what is there may be replaced."""
+    """The state of the result folder: the number of finished runs, and whether its content may be replaced."""
 
     runs: int
     replace: bool
@@ -37,9 +37,9 @@ class Kept:
 
 @contextmanager
 def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
-    """Within the block finished runs are kept beside `place`.
+    """Stores finished runs next to `place` while the block runs.
 
-    Raises FolderError where the place holds anything but this search, or another one with `overwrite`.
+    Raises FolderError if `place` holds anything else than this search, or with `overwrite` than a search.
     """
     mark = searcher.fingerprint()
     there = _mark_of(place) == mark
@@ -60,27 +60,27 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
         try:
             yield Kept(len(searcher.done), overwrite or there)
         finally:
-            # Without a result in its place, what was finished waits here.
+            # Without a result folder, the finished runs stay here.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # Those that hold something by now stay.
+                # A folder that is not empty stays.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()
 
 
 def hidden(place: Path) -> Path:
-    """Where finished runs wait until there is a result."""
+    """The folder of the finished runs until there is a result."""
     return place.parent / f".{place.name}.lopsided-search"
 
 
 def write_runs(folder: Path, searcher: Searcher) -> None:
-    """Writes the finished runs into a folder that is being made."""
+    """Writes the finished runs into a folder that is being written."""
     _frame(searcher, searcher.done).write_parquet(folder / RUNS)
 
 
 def _mark_of(folder: Path) -> str | None:
-    """The fingerprint of the search in the folder; None where there is none."""
+    """The fingerprint of the search in the folder; None if there is none."""
     try:
         manifest = json.loads((folder / folders.MANIFEST).read_text(encoding="utf-8"))
         return str(manifest["fingerprint"]) if manifest["kind"] == "search" else None

@@ -1,9 +1,9 @@
-"""What may be asked of a search, for Python and the console."""
+"""The options of a search, for Python and the command line."""
 
 from __future__ import annotations
 
 TRIALS = 100
-"""Settings that are tried."""
+"""Default number of trials."""
 BATCH = 8
-"""Trials that are proposed before any of them is run: more keep more workers busy, fewer learn more from each."""
+"""Trials in a batch: a larger batch uses more workers, a smaller batch learns more from each trial."""
 MOST_TRIALS = 100_000

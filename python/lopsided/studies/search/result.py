@@ -47,19 +47,19 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Done:
-    """What a finished run gave: its digest, and a value for each metric of the search."""
+    """A finished run: its digest, and a value for each metric of the search."""
 
     digest: str
     values: tuple[float | None, ...]
 
 
 Key = tuple[Settings, int]
-"""Settings and the seed."""
+"""Settings and seed."""
 
 
 @dataclass
 class Trial:
-    """Settings that were tried, and what came out."""
+    """One combination of settings, with its runs."""
 
     number: int
     labels: Mapping[str, str]
@@ -68,14 +68,14 @@ class Trial:
     checks: list[Done] = field(default_factory=list[Done])
     """Runs with other seeds than the search's."""
     refused: str = ""
-    """Why the scenario does not take the settings."""
+    """The reason why the scenario rejects the settings."""
 
     def interval(self, metric: int, *, checked: bool = False) -> Interval:
         """The mean of a metric over the seeds, with its 95 % interval."""
         return mean_interval(run.values[metric] for run in (self.checks if checked else self.runs))
 
     def mean(self, metric: int) -> float | None:
-        """The mean of a metric over the seeds; None where a run has no value."""
+        """The mean of a metric over the seeds; None if a run has no value."""
         values = [run.values[metric] for run in self.runs]
         if not values or any(value is None for value in values):
             return None
@@ -110,23 +110,23 @@ class Search(Study):
         self.goals = tuple(goals)
         self.limits = tuple(limits)
         self.asked = asked
-        """Trials that were asked for."""
+        """Requested number of trials."""
         self.repeat = repeat
         self.start_jitter_s = start_jitter_s
-        """By how much starts vary with the seed, if that was not asked for."""
+        """Largest variation of start times in seconds, if the search added one."""
         self.whole = whole
-        """Whether every combination was tried."""
+        """True if every combination was tried."""
         self.baseline, *self.tried = trials
-        """The scenario as it stands, and the trials in their order."""
+        """The unchanged scenario, and the trials in their order."""
 
     @property
     def metrics(self) -> list[Metric]:
-        """What was measured: the goals', then the limits' that are none."""
+        """The metrics of the goals, then those of limits that are no goals."""
         return metrics_of(self.goals, self.limits)
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The trials that keep all limits and that none betters in every goal, the best by the first goal first."""
+        """The Pareto front of the trials that keep all limits, sorted by the first goal."""
         fit = [trial for trial in self.tried if self.keeps(trial)]
         found = [one for one in fit if not any(self._betters(other, one) for other in fit)]
         first = self.goals[0]
@@ -134,7 +134,7 @@ class Search(Study):
 
     @property
     def best(self) -> Trial | None:
-        """The best trial; of several goals that which is best by the first. None where no trial keeps the limits."""
+        """The best trial by the first goal; None if no trial keeps the limits."""
         return self.front[0] if self.front else None
 
     @property
@@ -144,7 +144,7 @@ class Search(Study):
         return min(known, key=lambda trial: sum(max(0.0, each) for each in self.excesses(trial)), default=None)
 
     def keeps(self, trial: Trial) -> bool:
-        """Whether a trial has a value for every metric and keeps every limit."""
+        """True if a trial has a value for every metric and keeps every limit."""
         return bool(trial.runs) and None not in self.means(trial) and all(each <= 0 for each in self.excesses(trial))
 
     def means(self, trial: Trial) -> list[float | None]:
@@ -152,19 +152,19 @@ class Search(Study):
         return [trial.mean(number) for number in range(len(self.metrics))]
 
     def value(self, trial: Trial, goal: int) -> float:
-        """The mean of a goal's metric; NaN where there is none."""
+        """The mean of a goal's metric; NaN if there is none."""
         mean = trial.mean(goal)
         return math.nan if mean is None else mean
 
     def excesses(self, trial: Trial) -> list[float]:
-        """By how much a trial is beyond each limit."""
+        """The excess of a trial over each limit, as a share of the limit."""
         means = dict(zip((metric.text for metric in self.metrics), self.means(trial), strict=True))
         return [limit.excess(or_else(means[limit.metric.text], math.inf)) for limit in self.limits]
 
     def _betters(self, one: Trial, other: Trial) -> bool:
         pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
         if all(a == b for _, a, b in pairs):
-            # Of what comes out the same the first is kept.
+            # Keep the first of trials with equal results.
             return one.number < other.number
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
@@ -220,7 +220,7 @@ class Search(Study):
         )
 
     def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """For each key its column, and what stands there for each of its values."""
+        """The column of each key, and its entry for each value of the key."""
         found: dict[str, tuple[str, dict[str, float | int | str]]] = {}
         for key in self.space.keys:
             labels = list(dict.fromkeys(trial.labels[key.key] for trial in self.tried if key.key in trial.labels))
@@ -347,7 +347,7 @@ def settings(trial: Trial) -> str:
 
 
 def best(found: Search) -> View:
-    """The scenario as it stands and the front; of one goal the best trials."""
+    """The unchanged scenario and the front; for a single goal, the best trials."""
     trials = found.front[:_MOST]
     more = f"and {len(found.front) - _MOST} more on the front" if len(found.front) > _MOST else ""
     if len(found.goals) == 1:
@@ -358,7 +358,7 @@ def best(found: Search) -> View:
 
 
 def ranked(found: Search) -> list[Trial]:
-    """The trials that keep the limits, by the first goal, the best first."""
+    """The trials that keep the limits, sorted by the first goal."""
     sign = -1 if found.goals[0].maximise else 1
     return sorted((t for t in found.tried if found.keeps(t)), key=lambda t: (sign * found.value(t, 0), t.number))
 
@@ -467,7 +467,7 @@ def _keeps_checked(found: Search, trial: Trial) -> bool:
 
 
 def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column:
-    """The column of a key that was searched over."""
+    """The column of a searched key."""
     types = {type(value) for value in values}
     kind: Kind = "text" if str in types or not types else "float" if float in types else "integer"
     return Column(name, "text" if kind == "text" else "label", key, "A key that was searched over.", kind)

@@ -1,15 +1,15 @@
-"""What is searched: scenario keys, and the values that each may take.
+"""The search space: scenario keys, and the values of each.
 
-A key is given values as an axis of a sweep is, and two ways more:
+The values are written as for an axis of a sweep, or in two further forms:
 
-    link.up.queue.kind=fifo|codel|fq_codel    one of these; commas do as well
-    link.up.queue.limit=5..100 packets        all between, whole numbers where the key takes no others
-    link.up.queue.limit=5..100:5 packets      those of a grid
-    link.up.rate=100..10000:log kbit/s        all between, as many in each decade
+    link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas work too
+    link.up.queue.limit=5..100 packets        any value in between; integers if the key takes only integers
+    link.up.queue.limit=5..100:5 packets      a value of the grid
+    link.up.rate=100..10000:log kbit/s        any value in between, with equal weight for each decade
 
-A key that a choice does not have, such as the target of a `fifo`, is left out with it.
+A key that a chosen kind does not have, such as the target of a `fifo`, is left out for this kind.
 
-Left out: keys that depend on each other in any other way; what the scenario refuses is told and costs no run.
+Left out: other dependencies between keys. Settings that the scenario rejects are reported and cost no run.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(?::\s*(log|{_NUMBER}))?\s*([^0-9\s].*?)?\s*")
 _DIGITS = 4
-"""Significant digits of a value between: more say nothing, and nobody types them."""
+"""Significant digits of a value from a range."""
 _MOST_CHOICES = 1000
 _NOT_HERE = re.compile(r"`[^`]+` belongs to ")
-"""How a scenario says that a key is none of the chosen kind."""
+"""The message of a scenario for a key that the chosen kind does not have."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A key that takes one of several values, each with the settings that it makes."""
+    """A key with a list of values, each with its settings."""
 
     key: str
     arms: tuple[sweeps.Arm, ...]
 
     @property
     def labels(self) -> list[str]:
-        """What the values are called."""
+        """The labels of the values."""
         return [arm.label for arm in self.arms]
 
     @property
     def size(self) -> int | None:
-        """How many values there are."""
+        """The number of values."""
         return len(self.arms)
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Values beyond which there may be others: none."""
+        """Empty, because a list has no ends beyond which there are more values."""
         return ()
 
     @property
     def told(self) -> str:
-        """What it may be, for people."""
+        """The values as text."""
         return " | ".join(self.labels)
 
     def suggest(self, trial: Any) -> str:
@@ -67,7 +67,7 @@ class Choice:
         return trial.suggest_categorical(self.key, self.labels)
 
     def settings(self, label: str) -> Mapping[str, str]:
-        """What the value sets."""
+        """The settings of a value."""
         return next(arm.settings for arm in self.arms if arm.label == label)
 
     def of_finite(self) -> list[str]:
@@ -75,13 +75,13 @@ class Choice:
         return self.labels
 
     def parameter(self, label: str) -> Any:
-        """What the trial calls the value."""
+        """The value as the trial's parameter."""
         return label
 
 
 @dataclass(frozen=True)
 class Range:
-    """A key that takes numbers from `first` to `last`: whole ones, those of a grid, or any."""
+    """A key with numbers from `first` to `last`: integers, a grid, or any number."""
 
     key: str
     first: float
@@ -93,19 +93,19 @@ class Range:
 
     @property
     def size(self) -> int | None:
-        """How many values there are; None where they lie close to each other."""
+        """The number of values; None for a continuous range."""
         if self.step is not None:
             return math.floor((self.last - self.first) / self.step + 1e-9) + 1
         return round(self.last - self.first) + 1 if self.whole else None
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Values beyond which there may be others."""
+        """The two ends of the range, beyond which better values may exist."""
         return self.of(self.first), self.of(self.last)
 
     @property
     def told(self) -> str:
-        """What it may be, for people."""
+        """The range as text."""
         by = f", in steps of {self.of(self.step)}" if self.step else ", as many in each decade" if self.log else ""
         return f"{self.of(self.first)} to {self.of(self.last)}{by}"
 
@@ -118,23 +118,23 @@ class Range:
         return self.of(trial.suggest_float(self.key, self.first, self.last, log=self.log))
 
     def settings(self, label: str) -> Mapping[str, str]:
-        """What the value sets."""
+        """The settings of a value."""
         return {self.key: label}
 
     def of_finite(self) -> list[str]:
-        """Every value, where they can be counted."""
+        """Every value, if the values are countable."""
         step = self.step or 1.0
         return [self.of(self.first + number * step) for number in range(self.size or 0)]
 
     def parameter(self, label: str) -> Any:
-        """What the trial calls the value."""
+        """The value as the trial's parameter."""
         value = float(label.removesuffix(self.unit).strip())
         if self.step is not None:
             return round((value - self.first) / self.step)
         return round(value) if self.whole else value
 
     def of(self, value: float) -> str:
-        """A value as people write it, with its unit."""
+        """A value as text with its unit."""
         if not (self.whole or self.step is not None) and value:
             value = round(value, _DIGITS - 1 - math.floor(math.log10(abs(value))))
             value = min(max(value, self.first), self.last)
@@ -144,13 +144,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Space:
-    """The keys that are searched, choices first: what else there is to choose may depend on them."""
+    """The searched keys. Choices come first, because other keys may depend on them."""
 
     keys: tuple[Choice | Range, ...]
 
     @classmethod
     def of(cls, over: Mapping[str, str | Iterable[Any]], scenario: Scenario) -> Space:
-        """The space that people wrote, refused with the reason where the scenario cannot take a value at all."""
+        """Parses a search space. Raises an error with the reason if the scenario accepts a value in no combination."""
         if not over:
             raise UsageError("nothing to search over: name a key and its values, as link.up.queue.limit=5..100 packets")
         read = [_read(key, values) for key, values in over.items()]
@@ -162,14 +162,14 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """How many combinations there are at most; None where they cannot be counted."""
+        """The largest number of combinations; None with a continuous range."""
         sizes = [key.size for key in self.keys]
         return math.prod(size for size in sizes if size is not None) if None not in sizes else None
 
     def chosen(self, trial: Any, scenario: Scenario) -> tuple[dict[str, str], dict[str, str]]:
-        """The labels that a trial takes, and the settings that they make.
+        """The labels of a trial, and their settings. Keys that the chosen kinds do not have are left out.
 
-        Raises ScenarioError where they do not go together; keys that a choice does not have are left out.
+        Raises ScenarioError if the scenario rejects the combination.
         """
         labels: dict[str, str] = {}
         settings: dict[str, str] = {}
@@ -183,7 +183,7 @@ class Space:
 
 
 def _applies(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """Whether the last of the settings is a key that what was chosen before it has."""
+    """True if the last of the settings names a key that exists under the choices made before it."""
     try:
         scenario.with_(**settings)
     except ScenarioError as error:
@@ -228,7 +228,7 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """The parts between marks that stand outside of brackets and quotes."""
+    """Splits a text at the marks that are outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for sign in text:
         if quote:
@@ -245,9 +245,9 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Settings of the choices, each value at least once beside what it can stand beside.
+    """Combinations of the choices that contain each value at least once.
 
-    A value that stands in no combination is refused with the scenario's own reason.
+    Raises the scenario's error for a value that is valid in no combination.
     """
     met: list[dict[str, str]] = [{}]
     for choice in choices:
@@ -257,7 +257,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # Where a choice is none of what was chosen before it, that goes without.
+        # If the choices made so far do not have this key, continue without it.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met
@@ -272,7 +272,7 @@ def _stands(scenario: Scenario, settings: Mapping[str, str]) -> bool:
 
 
 def _fitted(key: Range, scenario: Scenario, met: Sequence[dict[str, str]]) -> Range:
-    """The range with whole numbers where its key takes no others; both its ends are tried beside every choice."""
+    """The range, limited to integers if its key takes no other numbers. Both ends are checked with every choice."""
     places = [each for each in met if _applies(scenario, {**each, key.key: key.of(key.first)})] or list(met[:1])
     for value in (key.first, key.last):
         if not any(_stands(scenario, {**each, key.key: key.of(value)}) for each in places):

@@ -1,15 +1,14 @@
-"""A search: trials that Optuna asks for, run on all cores, and the best of them.
+"""A search: runs the trials that Optuna proposes on all cores, and returns the best.
 
-Optuna's Tree-structured Parzen Estimator proposes settings (of several goals by their fronts), a batch at a time, so
-that the answer is the same whatever the workers. A space that can be counted and is no larger than the trials asked for
-is tried as a whole. A trial is the mean over `repeat` seeds, the same for all; a setting that was tried is not tried
-again. What came out best is run once more with seeds that the search has not seen: the best of many is always a
-little lucky.
+Optuna's Tree-structured Parzen Estimator proposes settings (by Pareto fronts for several goals). It proposes a batch at
+a time, so that the answer does not depend on the number of workers. If the space has no more combinations than trials,
+all combinations run. A trial is the mean over `repeat` seeds, the same for all trials. No combination runs twice.
+The best trials run again with other seeds, because the best of many trials is partly luck.
 
-Every finished run is handed to a log. The same search with that log goes the same way, and runs only what is missing:
-so an interrupted search goes on, and so does one that is given more trials.
+A log receives every finished run. The same search with this log makes the same proposals and runs only what is missing,
+so an interrupted search can continue, and a finished search can get more trials.
 
-Left out: pruning of runs that look bad half-way, and settings that depend on one another but for kinds
+Left out: pruning of unpromising runs, and dependencies between settings other than those of kinds
 (`lopsided.studies.search.space`).
 """
 
@@ -38,15 +37,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
-"""So many of the best are run again with other seeds."""
+"""Number of best trials that run again with other seeds."""
 _LEAST_CHECKS = 3
 _ASKS = 50
-"""A proposal that was tried already is taken back; after so many in a row all is tried that there is."""
+"""After this number of consecutive proposals that were tried before, the space counts as exhausted."""
 
 
 @dataclass
 class Searcher:
-    """A search under way: `run` it, and `result` says at any time what was found so far."""
+    """A search in progress: `run` runs it, `result` returns the result so far at any time."""
 
     scenario: Scenario
     space: Space
@@ -60,7 +59,7 @@ class Searcher:
     workers: int | None = None
     start_jitter_s: float | None = None
     log: Callable[[Mapping[Key, Done]], object] | None = None
-    """Is given all finished runs after each batch, and when the search is interrupted."""
+    """Called with all finished runs after each batch, and when the search is interrupted."""
 
     def __post_init__(self) -> None:
         if self.trials < 1 or self.batch < 1:
@@ -69,7 +68,7 @@ class Searcher:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials are asked for; at most {MOST_TRIALS:,} are made")
-        # The seeds of the search, and those that check what it finds.
+        # The seeds of the search, then the seeds of the check.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]
         self._tried: dict[Settings, Trial] = {}
@@ -78,11 +77,11 @@ class Searcher:
 
     @property
     def metrics(self) -> list[Metric]:
-        """What is measured in each run."""
+        """The metrics that are measured in each run."""
         return metrics_of(self.goals, self.limits)
 
     def fingerprint(self) -> str:
-        """Whether two searches are the same, whatever the number of their trials."""
+        """Identifies the search. It does not depend on the number of trials."""
         said = [
             self.scenario.to_toml(),
             self.scenario.seed,
@@ -94,7 +93,7 @@ class Searcher:
         return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
 
     def result(self) -> Search:
-        """What was found so far."""
+        """The result so far."""
         known = [trial for trial in self._found if trial.runs or trial.refused or trial.number == 0]
         return Search(
             self.scenario,
@@ -109,7 +108,7 @@ class Searcher:
         )
 
     def run(self, progress: Progress | None = None) -> Search:
-        """Makes all trials and gives what was found."""
+        """Runs all trials and returns the result."""
         try:
             self._search(progress)
         finally:
@@ -130,14 +129,14 @@ class Searcher:
             progress(1.0)
 
     def _without_values(self) -> None:
-        """Refuses to go on where nothing can be compared."""
+        """Raises an error if no trial has a value, because nothing can be compared then."""
         runs = [trial for trial in self._found if trial.runs]
         for number, metric in enumerate(self.metrics):
             if len(runs) > self.batch // 2 and all(trial.mean(number) is None for trial in runs):
                 raise UsageError(f"{metric.text} has no value in any of {len(runs)} trials: choose another metric")
 
     def _batches(self) -> Iterable[list[Trial]]:
-        """Trials that are proposed together; they are told to Optuna when they come back."""
+        """Yields batches of trials, and reports each batch to Optuna after its runs."""
         if (size := self.space.size) is not None and size <= self.trials:
             yield from _in_batches(self._all(), self.batch)
             self._whole = True
@@ -160,7 +159,7 @@ class Searcher:
                 return
 
     def _proposed(self, study: Any, asked: list[tuple[Any, Trial | None]]) -> Trial | None:
-        """The next trial with settings of which nothing is known; None where Optuna has no such."""
+        """The next trial with new settings; None if Optuna proposes none."""
         for _ in range(_ASKS):
             proposal = study.ask()
             labels, settings, refused = self._chosen(proposal)
@@ -222,7 +221,7 @@ class Searcher:
         *,
         checks: bool = False,
     ) -> None:
-        """Runs what is missing of the trials' runs, and puts all of them in their places."""
+        """Runs the missing runs of the trials, and adds all runs to their trials."""
         wanted = [(trial, seed) for trial in trials for seed in of_seeds]
         missing = [(trial, seed) for trial, seed in wanted if (_key(trial.settings), seed) not in self.done]
         jobs = [Job(self.scenario.with_(**trial.settings), seed) for trial, seed in missing]
@@ -250,14 +249,14 @@ def search(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Search:
-    """Asks Optuna for the settings that maximise and minimise metrics, and runs `trials` of them, each with `repeat`
+    """Searches for the settings that maximise and minimise metrics: runs `trials` proposals, each with `repeat`
     seeds.
 
     `over` maps keys to values: `{"link.up.queue.limit": "5..100 packets", "link.up.queue.kind": "fifo|codel"}`.
     Metrics are such as `goodput.download`, `rtt.down` or `sojourn_p95_ms.link.up`; constraints are such as
     `loss.upload < 2 %`, kept by the mean over the seeds. The same seed gives the same search, on any number of workers.
 
-    Raises UsageError where Optuna is not installed (`pip install 'lopsided[search]'`), or for what makes no sense.
+    Raises UsageError if Optuna is not installed (`pip install 'lopsided[search]'`), or if an argument is invalid.
     """
     if seed is not None:
         scenario = scenario.with_(**{"scenario.seed": seed})
@@ -275,8 +274,8 @@ def prepared(
     subject_to: str | Sequence[str],
     **rest: Any,
 ) -> Searcher:
-    """A search that can be begun: all that was written makes sense."""
-    # What was found is checked with further seeds even where a trial has one.
+    """Returns a search that is ready to run. Raises UsageError if an argument is invalid."""
+    # The check uses several seeds even if a trial has one.
     starts = varied([scenario], _LEAST_CHECKS)
     (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))
@@ -308,7 +307,7 @@ def _in_batches(trials: Iterable[Trial], size: int) -> Iterable[list[Trial]]:
 
 
 def _optuna() -> Any:
-    """The library, of whose types nothing is known here."""
+    """Imports Optuna. It has no complete types."""
     try:
         found = importlib.import_module("optuna")
     except ImportError:

@@ -1,4 +1,4 @@
-"""The runs of all buffers, and the numbers taken from them: the sweep's and those of Merritt's model."""
+"""The runs of all buffer sizes, and their results: the sweep's and those of Merritt's model."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCE = 0.05
-"""A buffer counts as good while its performance is within this share of the best."""
+"""A buffer is good if its performance is within this share of the best."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer by inequality 6.6. `packets` is the crossing of figure 6.2, rounded down; None where there is none.
+    """The buffer by inequality 6.6. `packets` is the crossing in figure 6.2, rounded down; None without a crossing.
 
-    The windows are those of the buffer tried that lies nearest the crossing.
+    The windows are from the tested buffer that is closest to the crossing.
     """
 
     packets: int | None
@@ -43,7 +43,7 @@ class Model:
 class Measured:
     """The buffer by the sweep.
 
-    `knee_packets` is the largest buffer before performance falls; `falls` says whether it ever did.
+    `knee_packets` is the largest buffer before performance falls. `falls` is true if performance falls at all.
     """
 
     best_packets: int
@@ -56,7 +56,7 @@ class Measured:
 
 @dataclass
 class Curve:
-    """The runs of all buffers: rows of what was measured, by kind `field` and `sweep`."""
+    """The runs of all buffers: the measured rows of the kinds `field` and `sweep`."""
 
     line: Line
     plan: Plan
@@ -65,7 +65,7 @@ class Curve:
     progress: Progress | None
 
     def whole(self, sizes: Sequence[int]) -> list[Row]:
-        """The field procedure and the sweep, each in runs of its own, for every buffer and seed."""
+        """Runs the field procedure and the sweep separately, for every buffer and seed."""
         field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
         swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
         due = [
@@ -83,9 +83,9 @@ class Curve:
         return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
 
     def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[Row]:
-        """A coarse grid, then a finer one about the knee, then seeds until those next to the knee agree.
+        """Runs a coarse grid, then a finer grid around the knee, then more seeds until the runs near the knee agree.
 
-        Sizes that the user has chosen are all tried, and no others.
+        If the user chose sizes, exactly these are run.
         """
         plan = self.plan
         first = list(sizes) if chosen else _spaced(sizes, plan.coarse)
@@ -132,7 +132,7 @@ def _spaced(sizes: Sequence[int], count: int) -> list[int]:
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether more seeds would hardly move the knee: its performance and its neighbours' are known well enough."""
+    """True if more seeds would hardly move the knee: performance at the knee and next to it is precise enough."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)
@@ -146,7 +146,7 @@ def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _field_row(run: Run) -> Row:
-    """The field procedure's three numbers (MER-M23), and the estimate they give."""
+    """The three numbers of the field procedure (MER-M23), and the estimate from them."""
     flows = {row["name"]: row for row in run.flows.rows()}
     start, stop = series.both_active(run)
     rtt_ms = series.rtt_between(run, "download", 0.0, start)

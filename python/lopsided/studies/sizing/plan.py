@@ -1,9 +1,9 @@
-"""How much is simulated to size a line: the whole procedure where it is soon done, else shorter runs on fewer buffers.
+"""Plans the runs to size a line: the whole procedure if it is quick, else shorter runs with fewer buffers.
 
-The work is counted in packets, which cost about the same on every line. Where the whole procedure is too long, a coarse
-grid of buffers is tried first and then a finer one about the knee; the field procedure's numbers are read from the same
-runs; and seeds are added until those next to the knee agree. Runs of a fast line are then shorter than a cycle of its
-congestion window, so that the answer is an estimate, and is called one.
+The work is counted in packets, because a packet costs about the same on every line. If the whole procedure would take
+too long, a coarse grid of buffers runs first, then a finer grid around the knee. The same runs give the numbers of the
+field procedure, and seeds are added until the runs near the knee agree. On a fast line such a run is shorter than one
+cycle of the congestion window, so the answer is called an estimate.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ ALONE_S, BOTH_S = 30.0, 120.0
 """A run of the whole procedure: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
-"""Seconds of work on two cores."""
+"""Packets to simulate at most: a few seconds on two cores."""
 _ADVICE_SHARE = 0.4
 """Share of the budget for the comparison of disciplines."""
 _COARSE, _FINE = 6, 4
 _SHORTEST_S = 3.0
 _ALONE_SHARE = 0.3
 _PACKET_S = 0.8e-6
-"""About what a packet costs a core."""
+"""Approximate CPU time of one packet in seconds."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,20 @@ class Plan:
     """The runs for a line."""
 
     whole: bool
-    """Whether it is the whole procedure, every buffer with every seed."""
+    """True for the whole procedure: every buffer with every seed."""
     alone_s: float
     both_s: float
     repeat: int
     coarse: int
-    """Buffers tried first, and then about the knee."""
+    """Number of buffers in the coarse grid, and again around the knee."""
     fine: int
     advice_s: float
     advice_repeat: int
     packets: float
-    """About how many packets are simulated, if no seed is spared."""
+    """Approximate number of simulated packets, if all seeds run."""
 
     def seconds(self, cores: int) -> float:
-        """About how long that takes."""
+        """Approximate duration of the runs in seconds."""
         return self.packets * _PACKET_S / max(1, cores)
 
     @property
@@ -61,9 +61,9 @@ class Plan:
 
 
 def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, candidates: int, advice: int) -> Plan:
-    """What to run on a line that carries so many packets each second.
+    """The plan for a line that carries `packets_per_second`.
 
-    `sizes` buffers with `repeat` seeds, and `candidates` disciplines with `advice` seeds, are asked for.
+    The user wants `sizes` buffers with `repeat` seeds, and `candidates` disciplines with `advice` seeds.
     """
     of_size = FIELD_ALONE_S + FIELD_BOTH_S + ALONE_S + BOTH_S
     of_curve = sizes * repeat * of_size * packets_per_second
@@ -72,7 +72,7 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
         return Plan(True, ALONE_S, BOTH_S, repeat, sizes, 0, BOTH_S, advice, of_curve + of_advice)
     coarse, fine = min(_COARSE, sizes), _FINE if sizes > _COARSE else 0
     budget = BUDGET_PACKETS * (1 - _ADVICE_SHARE if candidates else 1)
-    # A run shows something of both flows once each has had some dozens of round trips.
+    # Both flows need some dozens of round trips before a run shows their behaviour.
     shortest = _SHORTEST_S + 60 * rtt_s
     seeds, length = _split(budget, packets_per_second * (coarse + fine), min(repeat, 3), shortest, ALONE_S + BOTH_S)
     left = BUDGET_PACKETS * _ADVICE_SHARE
@@ -92,7 +92,7 @@ def _split(packets: float, per_second: float, most: int, shortest: float, longes
 
 
 def about(knee: int, tried: list[int], count: int, rounded: list[int]) -> list[int]:
-    """Up to `count` buffers more, of those in `rounded`, nearest the knee and on both sides of it."""
+    """At most `count` further buffers from `rounded`: the closest to the knee, on both sides."""
     place = tried.index(knee)
     low = tried[place - 1] if place else knee
     high = tried[place + 1] if place + 1 < len(tried) else knee

@@ -35,9 +35,9 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """With the largest windows of the whole procedure, as in the thesis; often the first slow start's overshoot."""
+    """With the largest windows of the whole procedure, as in the thesis: often the first slow start's overshoot."""
     model_both: Model
-    """With the download's largest window while both flows are active, which leaves that overshoot out."""
+    """With the download's largest window while both flows are active, without this overshoot."""
     measured: Measured
     curve: Table
     runs: Table
@@ -45,7 +45,7 @@ class Sizing(Study):
     both_s: float
     digest: str
     advice: Advice | None = None
-    """Which queue discipline serves the line best, where that was asked."""
+    """The queue discipline that serves the line best; None if disciplines were not compared."""
     plan: Plan | None = None
     """The planned runs: their number and their simulated time."""
     interface: str = USUAL_INTERFACE
@@ -55,13 +55,12 @@ class Sizing(Study):
 
     @property
     def target_packets(self) -> int | None:
-        """The largest buffer that empties within the target delay; one packet where not even that one does."""
+        """The largest buffer that empties within the target delay, at least one packet."""
         return None if self.target_delay_s is None else self.line.packets_within(self.target_delay_s)
 
     @property
     def packets(self) -> int:
-        """The uplink buffer that is advised: the largest that keeps performance, and the target delay where one is
-        given."""
+        """The recommended uplink buffer: the largest that keeps performance, and the target delay if there is one."""
         return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
 
     @property
@@ -83,7 +82,7 @@ class Sizing(Study):
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
-        """Median performance at a buffer size, interpolated between those tried; None outside of them."""
+        """Median performance at a buffer size, interpolated between tested sizes; None outside their range."""
         tried = self.curve.numbers("buffer_packets")
         if packets is None or not tried[0] <= packets <= tried[-1]:
             return None
@@ -91,7 +90,7 @@ class Sizing(Study):
 
     @property
     def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
-        """The commands that set what is recommended, discipline or uplink buffer, on Linux, Cisco IOS and OpenWrt."""
+        """The commands for the recommended discipline or uplink buffer, for Linux, Cisco IOS and OpenWrt."""
         if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
             return device_configs.configs(self._shaped[1], self.packets, self.interface)
         chosen = self.advice.recommended
@@ -107,7 +106,7 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """The rates to shape to, down and up: below the line's, in bytes of Ethernet frames."""
+        """The shaped rates, down and up: below the line's rates, counted in Ethernet frames."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 
@@ -260,7 +259,7 @@ def _model_says(sizing: Sizing) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """Waits of calls and pages that a person notices, now and with the queue that is advised."""
+    """The waits of calls and pages that a person notices: now, and with the recommended queue."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]

@@ -1,13 +1,13 @@
 """Finds the uplink buffer for a line, by Merritt's model and by a measured sweep.
 
-The model is inequality 6.6 of merritt2010, fed by the thesis's own field procedure (section 6.4) carried out in the
-simulator: a download alone for 30 s gives the RTT, then an upload beside it for 30 s, and the largest congestion
-windows of both. Each configured buffer gives one estimate; the largest buffer that keeps the two flows out of phase is
-where the estimates cross the diagonal (figure 6.2). The measurement is a sweep over the same buffers:
-min-normalised goodput (equation 1.2) while both flows are active. Left out: more than one flow in each direction, and
-traffic other than bulk transfers.
+The model is inequality 6.6 of merritt2010. Its inputs come from the thesis's field procedure (section 6.4) in the
+simulator: a download alone for 30 s gives the RTT; an upload then runs for 30 s in parallel; the largest congestion
+windows of both are measured. Each configured buffer gives one estimate. The largest buffer that keeps the two flows out
+of phase is the point at which the estimates cross the diagonal (figure 6.2). The measurement is a sweep over the same
+buffers: min-normalised goodput (equation 1.2) while both flows are active. Left out: more than one flow in each
+direction, and traffic other than bulk transfers.
 
-In addition to the buffer, `disciplines` finds which queue discipline would serve the line better.
+In addition to the buffer, `disciplines` finds the queue discipline that serves the line best.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def size(
     Raises
     ------
     UsageError
-        For a line, a delay or sizes that cannot be.
+        For an invalid line, delay or size.
     """
     asked = SizeOptions(
         preset=preset,
@@ -102,7 +102,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # Measure the size of the target delay too, so that its cost is no estimate.
+        # Measure the buffer of the target delay too, so that its cost is not interpolated.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")

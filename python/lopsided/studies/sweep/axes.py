@@ -1,4 +1,4 @@
-"""The axes of a sweep: the values of settings, and how a column of the table is named for each."""
+"""The axes of a sweep: values of settings, and the names of their columns."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _WITH_UNIT = re.compile(
 def axis_setting(column: str) -> tuple[str, str]:
     """The setting and the unit of an axis's column; the unit is `""` if there is none.
 
-    The name of the column has an underscore for each character of the unit that is no letter.
+    In the column's name, an underscore replaces each character of the unit that is no letter.
     """
     found = _WITH_UNIT.fullmatch(column)
     if not found:

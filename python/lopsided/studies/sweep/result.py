@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _MOST_ARMS = 100
 _MOST_AXES = 2
-"""More have no one figure."""
+"""A sweep with more axes has no figure."""
 
 
 class Sweep(Table, Study):

@@ -104,8 +104,8 @@ def sweep(
 
 
 def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]) -> None:
-    """Refuses an axis whose values change nothing, whatever the other axes' values are. `scenarios` are in the order
-    of the product of the axes."""
+    """Raises UsageError for an axis whose values change nothing, for all values of the other axes. `scenarios` are in
+    the order of the product of the axes."""
     counts = [len(arms) for arms in axes.values()]
     for place, (name, arms) in enumerate(axes.items()):
         if len(arms) < 2:

@@ -61,7 +61,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
-    """Where the metric of each flow, or of the run, is lowest and highest."""
+    """Sentences on the settings with the lowest and the highest metric of each flow, or of the run."""
     of_run = metric in OF_RUN
     means = [
         row for row in _means(rows, axes if of_run else [*axes, "name"], [column.name]) if row[column.name] is not None
@@ -93,7 +93,7 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
 
 
 def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
-    """How well all flows perform together, and the share of each flow."""
+    """Sentences on the performance of all flows together, and on the share of each flow."""
     means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
     once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
@@ -135,7 +135,7 @@ def _of_flow(arms: list[Row], name: str, goodput: str, axes: list[str], *, named
 
 
 def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
-    """The rows with the largest and the smallest value, the first of equals."""
+    """The rows with the largest and the smallest value; the first row of equal ones."""
     return max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
 
 

@@ -28,9 +28,9 @@ _FLOW_COLUMNS = (
     *("name", "direction", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "transfers", "completion_s", "lost_packets"),
     *("retransmits", "timeouts", "undos", "cc", "profile", "start_s", "cwnd_mean_bytes", "cwnd_max_bytes"),
 )
-"""What matters comes first: a phone shows the first few."""
+"""The columns of flows, most important first, because a phone shows only the first few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
-"""Left out where no flow has any."""
+"""Columns that are left out if no flow has a value."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -68,7 +68,7 @@ def render(run: Run, *, play: bool = False) -> str:
 
 
 def notebook(run: Run) -> str:
-    """What a notebook shows of a run: its line of identity, the flows, the goodput."""
+    """The HTML of a run in a notebook: world, seed and digest, the table of flows, and the figure of goodput."""
     return template("notebook.html.j2").render(
         title=run.scenario.title or run.scenario.name,
         details=" · ".join(f"{key} {value}" for key, value in _facts(run)),
@@ -116,7 +116,7 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
             chart = plot.chart(run, kind)
         except UsageError:
             continue  # Nothing of this kind to draw: no samples, or no drops.
-        # The page says above what run this is.
+        # The page already names the run above.
         bare = replace(chart, subtitle="", notes=chart.notes[:1])
         drawn.append(
             {"kind": kind, "svg": svg.svg(bare, salt=f"{kind}-{run.digest}"), "data": figure_data.as_json(bare)}
@@ -126,16 +126,17 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """A page of this folder."""
+    """Loads a template of this folder."""
     import jinja2
 
     return environment(jinja2.PackageLoader("lopsided.views.html", package_path=".")).get_template(name)
 
 
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """How pages are made of templates, with the filter `commands` for sentences.
+    """Returns an environment for templates, with the filter `commands` for sentences.
 
-    Text in backticks is code, text in double asterisks is bold, and a number stays on one line with its unit.
+    The filter shows text in backticks as code and text in double asterisks as bold, and keeps a number and its unit
+    on one line.
     """
     import jinja2
     from markupsafe import Markup, escape

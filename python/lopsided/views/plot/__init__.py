@@ -1,4 +1,4 @@
-"""Figures of a run. Every one says its units, window and smoothing and carries the digest of the run it shows.
+"""Figures of a run. Each names its units, window and smoothing, and the digest of its run.
 
 run.plot("goodput")            a matplotlib Figure
 plot(run, "cwnd", flows=["download"])
@@ -31,7 +31,7 @@ KINDS: dict[str, Callable[..., Chart]] = {
 
 
 def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> Figure:
-    """Draws `kind` of the run, for a journal's `column` if one is named."""
+    """Draws a figure of the run, for a journal's `column` if one is given."""
     from lopsided.views.plot import drawn, style
 
     said = chart(run, kind, **options)
@@ -42,7 +42,7 @@ def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> F
 
 
 def chart(run: Run, kind: str, **options: Any) -> Chart:
-    """What a figure of this kind shows of the run. Raises UsageError for a kind or a setting that there is not."""
+    """Returns the chart of this kind. Raises UsageError for an unknown kind or setting."""
     make = KINDS.get(kind)
     if make is None:
         raise UsageError(f"no plot called {kind!r}; there are {', '.join(KINDS)}")

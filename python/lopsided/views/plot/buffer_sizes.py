@@ -1,4 +1,4 @@
-"""The figure of `lopsided size`: what each flow gets of its link against the buffer, and the buffer that is advised.
+"""The figure of `lopsided size`: each flow's share of its link against the buffer, and the recommended buffer.
 
 After merritt2010 figure 5.1.
 """

@@ -1,4 +1,4 @@
-"""The same flows in several worlds, drawn over each other."""
+"""Draws the same flows in several worlds in one panel."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 _OTHERS = (style.INK, style.RED, *style.OTHER)
-"""Colours of the worlds behind the first, which has that of the flow."""
+"""Colours of all worlds but the first. The first world has the colour of the flow."""
 _MOST_FLOWS = 6
 
 

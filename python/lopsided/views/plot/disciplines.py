@@ -1,4 +1,4 @@
-"""Queue disciplines beside each other: distributions of delay, and delay against throughput."""
+"""Compares queue disciplines: distributions of delay, and delay against throughput."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
     from lopsided.studies.aqm import Aqm
 
-# Black or white stands between hues that are near each other.
+# Similar hues are separated by black or white.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -88,7 +88,7 @@ def _ellipses(found: Aqm) -> Figure:
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
     for panel in axes:
-        # One range, so that both directions can be held against each other.
+        # Use one range for both directions, so that they can be compared.
         panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
         _delay_axis(panel, better_right=True)
         panel.set_xlabel("mean time in the queue (ms, logarithmic; shorter is to the right)", fontsize=8.5)
@@ -98,9 +98,9 @@ def _ellipses(found: Aqm) -> Figure:
 
 
 _ROOM = 1.4
-"""By this factor the axis reaches beyond the delays, for the names of the queues."""
+"""Factor by which the axis extends beyond the delays, to make room for the names of the queues."""
 _LEAST_POINTS = 3
-"""Two points have no ellipse: it would be a line."""
+"""Least number of points for an ellipse: with two points it would be a line."""
 
 
 def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool, below: bool) -> None:
@@ -131,7 +131,7 @@ def _top(runs: Table, way: str) -> float:
 
 
 _WIDE = 1e3
-"""Delays over more than this range have fewer labels, which would touch."""
+"""If the delays span more than this factor, the axis has fewer labels, so that they do not touch."""
 
 
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A chart as a matplotlib figure."""
+"""Draws a chart as a matplotlib figure."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def figure(chart: Chart) -> style.LabFigure:
-    """Draws it."""
+    """Draws the chart."""
     heights = tuple(panel.height_in for panel in chart.panels)
     sheet = style.sheet(chart.title, chart.subtitle, heights, chart.x_label)
     for axes, panel in zip(sheet.panels, chart.panels, strict=True):

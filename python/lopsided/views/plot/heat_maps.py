@@ -47,10 +47,10 @@ class Map:
     colours: Colormap
     lowest: float
     highest: float | None
-    """None: the largest value that there is."""
+    """The end of the colour scale; None for the largest value."""
     text: Callable[[float], str]
     empty: str = ""
-    """What a cell without a value means."""
+    """The meaning of a cell without a value."""
 
 
 def _percent(value: float) -> str:
@@ -97,10 +97,10 @@ MAPS: dict[str, Map] = {
         "not within the run",
     ),
 }
-"""What can be drawn, by the metric's column."""
+"""The heat maps that can be drawn, by the metric's column."""
 
 _OWN_KIND_MARGIN = 0.05
-"""By how much harm must exceed that of another of the same kind to be framed: less is noise between seeds."""
+"""A cell has a frame if its harm exceeds the harm to the same control by this much; less is noise between seeds."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
@@ -108,7 +108,7 @@ _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
 def draw(matrix: Matrix, metric: str = "share") -> Figure:
-    """All squares of one metric. Raises UsageError for a metric that there is not, or is not known of any."""
+    """Draws all squares of one metric. Raises UsageError if the metric does not exist or has no value."""
     if metric not in MAPS:
         raise UsageError(f"no map of {metric!r}; there are {', '.join(MAPS)}")
     shown, values = MAPS[metric], matrix.values(metric)
@@ -121,7 +121,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
         height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
-        # As wide as the squares, but not narrower than the words above and below them.
+        # The figure is as wide as its squares, but at least as wide as the text above and below them.
         width = max(_LEAST_WIDTH_IN, *(row.width for row in rows))
         figure = style.LabFigure(figsize=(width, height), dpi=110)
         figure.text(0.012, 1 - 0.24 / height, matrix.figures[metric], fontsize=13, fontweight="bold", va="center")
@@ -173,7 +173,7 @@ class _Row:
 
 
 def _fit(panels: list[HeatMapGrid]) -> _Row:
-    """As many squares in a line as leave cells large enough for their numbers."""
+    """Fits as many squares into a line as possible, if the cells stay large enough for their numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
@@ -190,7 +190,7 @@ def _fit(panels: list[HeatMapGrid]) -> _Row:
 
     across = next(filter(fits, range(min(len(panels), 6), 0, -1)), 1)
     cell = cell_in(across)
-    # Names of columns lie flat where they fit above a cell, else they stand.
+    # Names of columns are horizontal if they fit above a cell, else vertical.
     standing = _CHARACTER_IN * longest > cell
     head_in = 0.34 + (0.06 + _CHARACTER_IN * longest if standing else 0.16)
     return _Row(panels, across, cell, label_in, head_in, max(_GAP_IN, heading_in - cell * largest))
@@ -230,7 +230,7 @@ def _draw_panel(
         va="bottom",
     )
     for place in range(1, count):
-        # Where a map holds several controls, a line parts them.
+        # A line separates the controls of a map.
         if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
             axes.axhline(place, color=style.MUTED, linewidth=0.9)
             axes.axvline(place, color=style.MUTED, linewidth=0.9)
@@ -252,7 +252,7 @@ def _draw_panel(
 
 
 def _ink(face: ColorType) -> str:
-    """Dark or light, whichever can be read on this colour."""
+    """Dark or light ink, whichever is readable on this colour."""
     red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 

@@ -21,9 +21,9 @@ _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
-"""A panel's top lies this far above the limit only if a curve does."""
+"""Factor between the limit and the panel's top, if no curve exceeds the limit by more."""
 _MOST_SAMPLES = 700
-"""More samples of a queue than this fill a panel with one colour."""
+"""With more samples than this, the line of a queue would fill the panel with one colour."""
 _CLOUD = 40
 """Above _MANY flows of one direction, up to _CLOUD of them are drawn faint, and the mean of all on top."""
 
@@ -36,7 +36,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
     for direction, group in groups.items():
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
-        # A link far above what its flows reach would only flatten them.
+        # The limit of a link that is much faster than its flows would flatten their curves.
         limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
         scale, unit = inks.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
@@ -126,7 +126,7 @@ def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
-    """Packets dropped per window at every queue that dropped any. Raises UsageError where none did."""
+    """Packets dropped per window, for each queue with drops. Raises UsageError if no queue dropped packets."""
     window = _window(run, window_s)
     chosen = [
         key
@@ -177,14 +177,14 @@ def _curves(group: Sequence[Series]) -> tuple[Curve, ...]:
 
 
 def _mean(rows: Sequence[Floats]) -> Floats:
-    """The mean at each time over the curves that have a value there."""
+    """The mean over the curves that have a value, for each time."""
     values = np.array(rows)
     present = np.sum(~np.isnan(values), axis=0)
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
 
 
 def _names(group: Sequence[Series], limit: tuple[float, str] | None = None) -> tuple[inks.EndLabel, ...]:
-    """What stands at the right ends of curves."""
+    """The names at the right ends of curves."""
     labels = [(*limit, inks.MUTED)] if limit else []
     for members in _grouped(group).values():
         if len(members) > _MANY:
@@ -237,7 +237,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Without the times when there is no connection, whose window is told as zero."""
+    """Removes the times without a connection, in which the window is reported as 0."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 
@@ -246,12 +246,12 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str, groups: Sized, quantity: str) -> str:
-    """A panel's direction; the quantity where no flow of the run has one, as between hosts of one network."""
+    """The heading of a panel: its direction, or the quantity if no flow has a direction, as within one network."""
     return direction or ("other" if len(groups) > 1 else quantity)
 
 
 def _window(run: Run, asked_s: float | None) -> float:
-    """The window that was asked for, which must leave something to draw."""
+    """Returns the requested window. Raises UsageError if it leaves nothing to draw."""
     if asked_s is None:
         return _default_window(run)
     if not 0 < asked_s <= run.scenario.duration_s / 2:

@@ -1,4 +1,4 @@
-"""Two runs around the place where their packets part: time and sequence numbers, as tcptrace draws them."""
+"""Draws two runs around the point where their packets part: time-sequence diagrams as of tcptrace."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""What each remedy for the way of the ACKs does to goodput, both ways, as bars."""
+"""Draws the goodput in both directions with each remedy for the ACK path, as bars."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _BAR_IN = 0.24
 _ROOM = 1.25
-"""The axis beyond the longest bar, for its number."""
+"""Length of the axis relative to the longest bar, to make room for its number."""
 
 
 def draw(found: AckPath) -> Figure:
@@ -42,7 +42,7 @@ def draw(found: AckPath) -> Figure:
             name = panel.text(
                 tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK
             )
-            # A long name reaches beyond a short bar: the number follows both.
+            # A long name may extend beyond a short bar. Place the number after both.
             reach = float(panel.transData.inverted().transform((name.get_window_extent().x1, 0))[0])
             number = f" {units.rate(rate)}"
             panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)

@@ -1,4 +1,4 @@
-"""Figures of a search: the goals against each other, what was found when, the first goal against each key."""
+"""Figures of a search: the goals against each other, the best value by trial, the first goal against each key."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -57,7 +57,7 @@ def _front(found: Search) -> Figure:
 
 
 def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
-    """Every trial in the plane of two goals, the front as a line."""
+    """Draws every trial in the plane of two goals, and the front as a line."""
     scale_x, label_x = _scale(found, x)
     scale_y, label_y = _scale(found, y)
 
@@ -160,7 +160,7 @@ def _valued(found: Search, trial: Trial) -> bool:
 
 
 def _scale(found: Search, goal: int) -> tuple[float, str]:
-    """What to divide a goal's values by, and the axis's name."""
+    """The divisor for a goal's values, and the label of the axis."""
     metric: Metric = found.goals[goal].metric
     values = [found.value(trial, goal) for trial in (found.baseline, *found.tried) if _valued(found, trial)]
     if metric.unit == "bps":
@@ -177,7 +177,7 @@ def _arrow(found: Search, goal: int, label: str) -> str:
 
 
 def _spread(front: list[Trial]) -> list[Trial]:
-    """Trials of the front to name: all, or some of them from end to end."""
+    """The trials of the front that get a label: all, or an even selection."""
     if len(front) <= _MOST_NAMED:
         return front
     places = np.unique(np.linspace(0, len(front) - 1, _MOST_NAMED).round().astype(int))

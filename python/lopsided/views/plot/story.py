@@ -1,4 +1,4 @@
-"""The story of a flow as a picture: time and sequence numbers, the window, the queues, and the events on them."""
+"""Draws the story of a flow: a time-sequence diagram, the window, the queues, and the events."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _MOST_QUEUES = 2
 _MOST_BARS = 6000
-"""Above so many data segments, they are drawn as one line."""
+"""With more data segments than this, the segments are drawn as one line."""
 _SHADES = {"disorder": style.GRID, "cwr": style.UP[3], "recovery": style.DOWN[3], "loss": style.RED}
 _DOTTED = (0, (1, 2))
 
 
 def figure(story: Story) -> LabFigure:
-    """Sequence numbers where packets were recorded and the flow is one connection; window; the fullest queues."""
+    """Draws sequence numbers (of recorded packets, if the flow is one connection), window, and the fullest queues."""
     queues = _queues(story)
     packets = _packets(story)
     heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
@@ -120,7 +120,7 @@ def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Flo
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
-    """Times, and where each packet's octets begin and end; numbers that wrap are followed from one to the next."""
+    """Times, and begin and end of each packet's bytes in the stream. Sequence numbers that wrap are unwrapped."""
     number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
     steps = np.diff(number, prepend=0)
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -156,7 +156,7 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """The queues that the flow's data crosses and in which packets waited, the fullest first."""
+    """The queues on the path of the flow's data in which packets waited, the fullest first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]
@@ -201,7 +201,7 @@ def _worst(states: Collection[str]) -> str:
 
 
 def _name_shades(panel: Axes, story: Story) -> None:
-    """A legend of the states that the picture shows."""
+    """Adds a legend of the states in the picture."""
     shown = {_worst(episode.states) for episode in story.episodes}
     patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
     if patches:

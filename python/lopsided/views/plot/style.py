@@ -1,6 +1,6 @@
-"""One look for every figure: direction has a colour, axes have units, and the small print says what was drawn.
+"""The style of all figures: each direction has a colour, axes have units, and the small print describes the data.
 
-Figures are made without pyplot, so nothing global is touched and a notebook's own settings stay as they are.
+Figures are made without pyplot, so they do not change global state or a notebook's settings.
 """
 
 # matplotlib leaves out the types of keyword arguments.
@@ -88,7 +88,7 @@ LOOK: dict[Any, Any] = {  # matplotlib wants the names of its own settings as ke
     "legend.frameon": False,
     "figure.facecolor": PAPER,
     "svg.fonttype": "none",
-    # Titles are the user's words: a dollar in them is no formula.
+    # Titles are the user's text. A dollar sign in them starts no formula.
     "text.parse_math": False,
 }
 
@@ -102,8 +102,8 @@ class LabFigure(Figure):
 
 @dataclass(frozen=True)
 class Column:
-    """A journal's column: figures of this width, with smaller letters, and without title and small print, which a
-    caption says."""
+    """A journal's column: figures have this width, smaller letters, and no title and small print, because a caption
+    has their content."""
 
     width_in: float
     font_size: float = 8.0
@@ -115,12 +115,12 @@ COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
 _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.08, 0.42, 0.52, 0.98
 _BARE_COLUMN_IN = 0.12
-"""The right margin where nothing is written at the ends of lines."""
+"""Right margin in inches if curves have no names at their ends."""
 
 
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
-    """Within the block figures are drawn for a journal's column, `single` or `double`; None: as they are on a page.
+    """Within the block, figures are drawn for a journal's column, `single` or `double`, or for a page if None.
 
     Raises UsageError for another column.
     """
@@ -144,7 +144,7 @@ class Sheet:
 def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True) -> Sheet:
     """A titled figure with one panel for each height (inches); margins are fixed, so all figures line up.
 
-    In a journal's column a figure without `end_labels` takes the room that they would have.
+    In a journal's column, a figure without `end_labels` uses their space.
     """
     if (column := _column.get()) is not None:
         return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN)
@@ -168,14 +168,14 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
-    """Writes both at the top of a figure of this height."""
+    """Writes title and subtitle at the top of a figure of this height."""
     title, subtitle = cut(title, TITLE_CHARACTERS), cut(subtitle, SUBTITLE_CHARACTERS)
     figure.text(0.012, 1 - 0.24 / height_in, title, fontsize=13, fontweight="bold", va="center")
     figure.text(0.012, 1 - 0.49 / height_in, subtitle, fontsize=9, color=MUTED, va="center")
 
 
 def legend_size() -> float:
-    """Points of the letters in a legend."""
+    """Font size of a legend in points."""
     return 7.5 if (column := _column.get()) is None else column.font_size - 1.5
 
 
@@ -212,8 +212,8 @@ def small_panels(
     label: float = 0.0,
     side: float = 0.45,
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
-    """A titled figure of many small panels side by side, each with a name and axes of its own; `label` is the room
-    for the label of an x axis below each panel, `side` the room to its left (inches)."""
+    """A titled figure of many small panels side by side, each with its own name and axes. `label` is the space for the
+    label of the x axis below each panel, `side` the space to its left, both in inches."""
     side_in, gap_in, title_in = side, 0.36 + label, 0.18
     rows = -(-len(names) // columns)
     with mpl.rc_context(LOOK):
@@ -234,7 +234,7 @@ def small_panels(
 
 
 def small_print(figure: Figure, *notes: str) -> None:
-    """What was drawn and how, at the foot of the figure; in a journal the caption says it."""
+    """Writes the small print at the foot of the figure. A journal's column has none, because a caption has it."""
     if _column.get() is not None:
         return
     with mpl.rc_context(LOOK):
@@ -243,14 +243,14 @@ def small_print(figure: Figure, *notes: str) -> None:
 
 
 def figure_of(panel: Axes) -> Figure:
-    """The figure that a panel is part of; none here has figures inside."""
+    """The figure of a panel. Figures here have no subfigures."""
     figure = panel.figure
     assert isinstance(figure, Figure)
     return figure
 
 
 def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
-    """Names the curves at their right ends, `(y, text, colour)`, moved apart where they would overlap."""
+    """Writes the names `(y, text, colour)` of curves at their right ends, moved apart so that they do not overlap."""
     low, high = panel.get_ylim()
     height_in = panel.get_position().height * figure_of(panel).get_figheight()
     with mpl.rc_context(LOOK):
@@ -277,7 +277,7 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the figure in one step, with a mark by which we know it again."""
+    """Writes the figure atomically, with a mark that identifies it as a figure of lopsided."""
     with output.whole_file(path) as temporary:
         write(figure, temporary)
 
@@ -287,7 +287,7 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Within the block the picture files of studies are drawn for a journal's column; their pages stay as they are."""
+    """Within the block, the figure files of studies are drawn for a journal's column. Their pages do not change."""
     before = _files.set(name)
     try:
         yield
@@ -296,7 +296,7 @@ def files_for_column(name: str | None) -> Generator[None]:
 
 
 def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure]], folder: Path) -> None:
-    """Writes figures into a folder, each as .png and .pdf; `draw` draws them for a column, if one was asked for."""
+    """Writes figures into a folder, each as .png and .pdf. `draw` draws them again for a column, if there is one."""
     if (name := _files.get()) is not None:
         with for_column(name):
             drawn = draw()
@@ -306,10 +306,10 @@ def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Writes the figure as `.png`, `.svg` or `.pdf`; the same figure gives the same octets."""
+    """Writes the figure as `.png`, `.svg` or `.pdf`; the same figure gives the same bytes."""
     keys = {".png": "Software", ".svg": "Description", ".pdf": "Creator"}
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
-    # Type 42 keeps letters as letters, which journals ask for; Type 3 is matplotlib's default.
+    # Journals require text as fonts of type 42; matplotlib's default is type 3.
     with mpl.rc_context({**LOOK, "svg.hashsalt": "lopsided", "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(path, dpi=150, metadata={keys.get(path.suffix, "Creator"): output.MARK, **dates})
 
@@ -320,7 +320,7 @@ def svg(figure: Figure, salt: str) -> str:
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """Writes the figure with a white ground to the file and returns what `svg` does; it is drawn once for both."""
+    """Writes the figure with a white background to the file, and returns the same as `svg`. It is drawn once."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
@@ -338,7 +338,7 @@ def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
 
 def _for_page(text: str) -> str:
     text = text[text.index("<svg") :]
-    # Matplotlib leaves out a fill that is black, as in legends, which a dark page would not show.
+    # Matplotlib omits the fill attribute for black, as in legends. Black would be invisible on a dark page.
     text = _NO_INK.sub(rf"\1; fill: {INK}", text)
     for ink, variable in VARIABLES.items():
         text = text.replace(ink, f"var({variable}, {ink})")

@@ -1,4 +1,4 @@
-"""Figures of a sweep: one axis as curves with their spread, two as a heat map."""
+"""Figures of a sweep: curves with their spread, or a heat map of two axes."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -38,7 +38,7 @@ _AXES: dict[str, tuple[str, float]] = {
     "jain": ("Jain's index", 1.0),
     "performance": ("performance", 1.0),
 }
-"""What stands at the axis of a metric, and the scale of its values there."""
+"""The axis label of each metric, and the factor for its values."""
 
 
 def draw(
@@ -52,10 +52,10 @@ def draw(
 ) -> Figure:
     """The sweep's figure: a metric of each flow, or of the run, against one or two axes.
 
-    By default goodput, and performance where one axis is swept. Two axes are lines: along the axis with numbers, one
-    for each value of the other; a `heat_map` has a cell for each combination. With `cdf` the distribution of the metric
-    over seeds, a panel for each flow and a curve for each combination. `column` is a journal's, `single` or `double`.
-    Raises UsageError for more than two axes.
+    The default is goodput, with performance if there is one axis. Two axes become lines along the axis with numbers,
+    one line for each value of the other axis. With `heat_map` each combination is a cell. With `cdf` each combination
+    is a curve of the metric's distribution over seeds, with a panel for each flow. `column` is a journal's column,
+    `single` or `double`. Raises UsageError for more than two axes.
     """
     if column is not None:
         with style.for_column(column):
@@ -75,7 +75,7 @@ def draw(
 
 
 def _named(metric: str) -> tuple[str, str, float]:
-    """Its column, what stands at its axis, and the scale of its values there."""
+    """Returns the column of the metric, its axis label, and the factor for its values."""
     return METRIC_COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
 
 
@@ -84,7 +84,7 @@ _MOST_LINES = 10
 
 
 def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: str) -> Figure:
-    """A metric along one axis, a line for each value of the other; a panel for each flow, or one for the run."""
+    """Draws a metric along one axis: a line for each value of the other, a panel for each flow or for the run."""
     frame = table.to_polars()
     x, other = (second, first) if frame[second].dtype.is_numeric() else (first, second)
     column, label, scale = _of_metric(frame, metric)
@@ -119,12 +119,12 @@ def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: st
 
 
 _INKS = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:], style.MUTED)
-"""Neighbours are of another hue."""
+"""Colours of the lines. Neighbours have different hues."""
 _MARKERS = "osD^v"
 
 
 def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
-    """The metric's column, what stands at its axis, and the scale of its values there."""
+    """Returns the column of the metric in the frame, its axis label, and the factor for its values."""
     if metric != "goodput":
         return _named(metric)
     column = goodput_column(Table(frame))
@@ -133,7 +133,7 @@ def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
 
 
 def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
-    """A metric's means against an axis, with their 95 % intervals."""
+    """Draws the means of a metric against an axis, with their 95 % intervals."""
     frame = table.to_polars()
     column, label, scale = _named(metric)
     frame = frame.with_columns(pl.col(column) * scale)
@@ -159,7 +159,7 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
 
 
 def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
-    """The share of the seeds that have at most so much of the metric: a panel for each flow, or one for the run."""
+    """Draws the distribution of the metric over the seeds: a panel for each flow, or one for the run."""
     frame = table.to_polars()
     column, label, scale = _of_metric(frame, metric)
     of_run = metric in OF_RUN
@@ -176,7 +176,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
-            # Few seeds are points and no curve.
+            # With few seeds draw points instead of a curve.
             panel.plot(values, share, ".", color=_INKS[index], markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)
@@ -196,7 +196,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
-    """What the curves of a metric show: for each combination and flow the mean, its 95 % interval and how many runs."""
+    """The values of the curves: mean, 95 % interval and number of runs for each combination and flow."""
     measured, of = measured_by(table, metric)
     frame, column = measured.to_polars(), of.name
     rows: list[dict[str, object]] = []
@@ -207,7 +207,7 @@ def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
         found = mean_interval(values[column].to_list())
         known = {"mean": found.mean, "low_95": found.low, "high_95": found.high, "runs": found.of}
         if values["digest"].n_unique() == 1:
-            # One and the same run over and over has no interval.
+            # Identical runs have no interval.
             known |= {"low_95": None, "high_95": None}
         rows.append({**dict(zip(keys, key, strict=True)), "column": column, **known})
     return pl.DataFrame(rows).fill_nan(None)
@@ -266,7 +266,7 @@ def _band(
     marker: str = "o",
     shift: float = 0.0,
 ) -> float:
-    """A mean with its 95 % interval as a band; returns the mean at the right end."""
+    """Draws a mean with its 95 % interval as a band. Returns the mean at the right end."""
     arms = rows.group_by(axis, maintain_order=True).agg(pl.col(column))
     if arms[axis].dtype.is_numeric():
         arms = arms.sort(axis)
@@ -278,10 +278,10 @@ def _band(
     if arms[axis].dtype.is_numeric():
         x = arms[axis].to_numpy()
         panel.fill_between(x, least, greatest, color=ink, alpha=0.15, linewidth=0)
-        # The last point is whole too where it lies on the frame.
+        # Do not clip the last point at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # Between words there is nothing to draw a line through.
+        # Values that are words have no line between them.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
@@ -331,7 +331,7 @@ def _map(
             red, green, blue, _ = image.cmap(image.norm(value))
             ink = style.PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else style.INK
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
-    # What the colours are of stands here too: in a journal's column there is no title.
+    # Name the metric here too, because a figure for a journal's column has no title.
     bar = sheet.figure.colorbar(image, ax=panel, fraction=0.04)
     bar.set_label(title, fontsize=style.legend_size() + 1)
     bar.ax.tick_params(labelsize=style.legend_size())

@@ -1,5 +1,5 @@
-"""A direction of a connection in a capture: time and sequence numbers as tcptrace draws them, data out and windows,
-waiting times, goodput, and ACK spacing."""
+"""Draws one direction of a connection in a capture: a time-sequence diagram as of tcptrace, outstanding data and
+windows, waiting times, goodput, and ACK spacing."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -26,7 +26,7 @@ _MOST_BARS = 4000
 
 
 def figure(found: Capture, row: Row) -> LabFigure:
-    """One direction in five panels."""
+    """Draws one direction in five panels."""
     points = found.points.to_polars().filter(pl.col("direction") == row["direction"])
     bins = found.timeline.to_polars().filter(pl.col("direction") == row["direction"])
     heights = (3.4, 1.6, 1.6, 1.4, 1.4)
