@@ -399,7 +399,9 @@ impl TransportSettings for QuicConfig {
 /// The reason why a congestion control cannot run over QUIC, or `None` if it can.
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
-        "dctcp" | "prague" => Some("quinn tells a control that packets were marked, and not how many"),
+        "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {
+            Some("quinn tells a control that packets were marked, and not how many")
+        }
         "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, and not by a control's rate"),
         "ledbat" => Some("it measures one-way delays, which QUIC's acknowledgements do not carry"),
         _ => None,

@@ -10,6 +10,7 @@
 mod bbr;
 mod bbr3;
 mod bic;
+mod classic_queue;
 mod compound;
 mod controller;
 mod cubic;

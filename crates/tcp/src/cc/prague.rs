@@ -13,11 +13,12 @@
 //!   them, the flow sends ECT(0) and behaves as Reno (RFC 9331 section 4.1 restricts ECT(1) to such senders).
 //!
 //! Deviation: a mark is checked against the virtual round trip only when a real one ends, because the connection
-//! reports marks once per real round trip. Left out: windows below two segments, detection of a classic queue that
-//! marks ECT(1) (an option in section 2.4.6), ECT(1) on ACKs and retransmissions, tolerance of reordering (the
-//! connection has RACK), some implementations' use of CUBIC after a loss, and segmentation-offload bursts of less than
-//! 250 us.
+//! reports marks once per real round trip. Left out: windows below two segments, ECT(1) on ACKs and retransmissions,
+//! tolerance of reordering (the connection has RACK), some implementations' use of CUBIC after a loss, and
+//! segmentation-offload bursts of less than 250 us. Detection of a classic queue (an option in section 2.4.6) is off by
+//! default, as in Linux's module; [`Prague::with_fallback`] switches it on.
 
+use super::classic_queue::{ClassicQueue, References};
 use super::round::Round;
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::{CaState, Feedback};
@@ -38,6 +39,9 @@ const LARGEST: f64 = (1 << 30) as f64;
 
 #[derive(Debug)]
 pub struct Prague {
+    name: &'static str,
+    /// Detection of a classic queue, if it is on.
+    classic: Option<ClassicQueue>,
     /// The window in bytes, with a fraction for small steps.
     cwnd: f64,
     ssthresh: Option<f64>,
@@ -64,6 +68,8 @@ pub struct Prague {
 impl Prague {
     pub fn new(setup: &Setup) -> Prague {
         Prague {
+            name: "prague",
+            classic: None,
             cwnd: setup.initial_window.get() as f64,
             ssthresh: None,
             mss: 1.0,
@@ -78,6 +84,13 @@ impl Prague {
             reduced: None,
             before: None,
         }
+    }
+
+    /// Reduces the window as Reno if the queue seems to be a classic one.
+    pub(super) fn with_fallback(mut self, name: &'static str, references: References) -> Prague {
+        self.name = name;
+        self.classic = Some(ClassicQueue::new(references));
+        self
     }
 
     /// Reads segment size and RTT.
@@ -104,6 +117,9 @@ impl Prague {
         let window = octets.max(LEAST_SEGMENTS * self.mss);
         self.set_window(window);
         self.ssthresh = Some(self.cwnd);
+        if let Some(classic) = &mut self.classic {
+            classic.on_reduction((self.cwnd / self.mss) as u32);
+        }
     }
 
     /// Counts marks and updates alpha once per virtual round trip.
@@ -119,6 +135,10 @@ impl Prague {
         if now.saturating_since(self.updated) >= self.virtual_rtt() && self.acked > 0 {
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = self.alpha.map(|alpha| alpha + GAIN * (share - alpha));
+            // Before the first mark nothing shows that the path has an AQM.
+            if let (Some(classic), Some(_)) = (&mut self.classic, self.alpha) {
+                classic.on_round();
+            }
             (self.acked, self.marked) = (0, 0);
             self.updated = now;
         }
@@ -148,7 +168,8 @@ impl Prague {
         if !self.accurate {
             return self.reduce_to(self.cwnd / 2.0);
         }
-        let alpha = *self.alpha.get_or_insert(1.0);
+        let least = self.classic.as_ref().map_or(0.0, ClassicQueue::least_alpha);
+        let alpha = self.alpha.get_or_insert(1.0).max(least);
         let virtual_rtt = self.virtual_rtt();
         if self.reduced.is_some_and(|(at, _)| now.saturating_since(at) < virtual_rtt) {
             return;
@@ -168,7 +189,7 @@ impl Prague {
 
 impl Controller for Prague {
     fn name(&self) -> &'static str {
-        "prague"
+        self.name
     }
 
     fn on_feedback_agreed(&mut self, feedback: Feedback) {
@@ -183,6 +204,9 @@ impl Controller for Prague {
 
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.see(path);
+        if let (Some(classic), Some(rtt)) = (&mut self.classic, ack.newest_rtt) {
+            classic.on_rtt(rtt);
+        }
         self.measure(now, ack, path);
         // Growth continues after a mark, but not during the repair of a loss.
         let repairing = ack.in_recovery && ack.ca_state != CaState::Cwr;

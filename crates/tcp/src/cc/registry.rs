@@ -82,6 +82,19 @@ const TABLE: &[(&str, &str, Build)] = &[
     ("prague", "TCP Prague, for queues that mark early and often (RFC 9330)", |setup| {
         Box::new(prague::Prague::new(setup))
     }),
+    (
+        "prague-fallback",
+        "TCP Prague that behaves as Reno at classic ECN queues, which it detects by their delay (Briscoe and Ahmed 2019)",
+        |setup| Box::new(prague::Prague::new(setup).with_fallback("prague-fallback", classic_queue::References::PAPER)),
+    ),
+    (
+        "prague-fallback-5.15",
+        "prague-fallback with the reference values of L4STeam's Linux 5.15, which detects a classic queue everywhere",
+        |setup| {
+            let references = classic_queue::References::LINUX_5_15;
+            Box::new(prague::Prague::new(setup).with_fallback("prague-fallback-5.15", references))
+        },
+    ),
 ];
 
 /// The names that [`build`] accepts.

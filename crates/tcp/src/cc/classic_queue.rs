@@ -1,0 +1,161 @@
+//! Detection of a classic ECN queue for TCP Prague (Briscoe and Ahmed, "TCP Prague Fall-back on Detection of a Classic
+//! ECN AQM", arXiv 1911.00710; RFC 9331, section 4.3).
+//!
+//! A queue of an L4S AQM is short and steady, a queue of a classic AQM is longer and varies. So a score rises with the
+//! logarithms of the RTT's deviation and of the queueing delay, relative to reference values:
+//!
+//! ```text
+//! score += 1/2 log2(deviation / 750 us) + 1/2 log2(max(queueing delay / 2 ms, 1))      once per virtual round trip
+//! ```
+//!
+//! Up to 8 the flow behaves as at an L4S queue, from 9 on as at a classic queue. The score lies between 0 and 17, so a
+//! change of the queue takes many round trips to be detected.
+//!
+//! Left out: the correction for application-limited flows, which the paper describes and Linux's module leaves out too.
+
+use lopsided_core::Duration;
+
+/// The score above which a queue counts as partly classic.
+const STICKY: f64 = 8.0;
+/// The largest score: 8 above the score from which a queue counts as classic.
+const LARGEST: f64 = STICKY + 1.0 + 8.0;
+/// The least alpha at a classic queue. A mark then reduces the window by half of this share.
+const CLASSIC_ALPHA: f64 = 0.625;
+/// Binary logarithm of the weight of the averages before the first reduction.
+const FIRST_SHIFT: u32 = 18;
+
+/// Reference values, as binary logarithms of microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct References {
+    /// Deviation of the RTT.
+    deviation: f64,
+    /// Queueing delay.
+    depth: f64,
+}
+
+impl References {
+    /// 750 us and 2 ms, as in the paper.
+    pub const PAPER: References = References { deviation: 9.551, depth: 10.966 };
+    /// The values of L4STeam's Linux 5.15: 16 times too small, because alpha had got four more bits. They are 1.5 us
+    /// and 1.6 us, so that every queue counts as classic (L4STeam/linux, issue 38).
+    pub const LINUX_5_15: References =
+        References { deviation: References::PAPER.deviation / 16.0, depth: References::PAPER.depth / 16.0 };
+}
+
+/// The averages and the score of a flow.
+#[derive(Debug)]
+pub(super) struct ClassicQueue {
+    references: References,
+    /// Averages of the RTT and of its deviation in microseconds; `None` before the first sample.
+    average: Option<(f64, f64)>,
+    /// The smallest RTT in microseconds.
+    least: f64,
+    /// Binary logarithm of the weight of the RTT's average.
+    shift: u32,
+    score: f64,
+}
+
+impl ClassicQueue {
+    pub fn new(references: References) -> ClassicQueue {
+        ClassicQueue { references, average: None, least: f64::INFINITY, shift: FIRST_SHIFT, score: 0.0 }
+    }
+
+    /// Adds an RTT sample to the averages.
+    pub fn on_rtt(&mut self, rtt: Duration) {
+        let rtt = rtt.as_nanos() as f64 / 1e3;
+        self.least = self.least.min(rtt);
+        let Some((mean, deviation)) = &mut self.average else {
+            self.average = Some((rtt, 1.0));
+            return;
+        };
+        let error = rtt - *mean;
+        let weight = 1.0 / f64::from(1u32 << self.shift);
+        *mean += error * weight;
+        *deviation += (error.abs() - *deviation) * weight / 2.0;
+    }
+
+    /// Sets the weight of the averages for a window of `segments`: about `2 segments^1.5` samples.
+    pub fn on_reduction(&mut self, segments: u32) {
+        let log = segments.max(1).ilog2();
+        self.shift = (log + log / 2 + 1).min(FIRST_SHIFT);
+    }
+
+    /// Updates the score. To be called once per virtual round trip after the first mark.
+    pub fn on_round(&mut self) {
+        let Some((mean, deviation)) = self.average else { return };
+        let depth = mean - self.least;
+        let of_depth = if depth > 0.0 { (log2(depth) - self.references.depth).max(0.0) } else { 0.0 };
+        let score = self.score + (log2(deviation) - self.references.deviation + of_depth) / 2.0;
+        self.score = score.clamp(0.0, LARGEST);
+    }
+
+    /// The least alpha to use for a reduction: 0 at an L4S queue.
+    pub fn least_alpha(&self) -> f64 {
+        CLASSIC_ALPHA * (self.score - STICKY).clamp(0.0, 1.0)
+    }
+}
+
+/// The binary logarithm of `value`, at least 0, with an error below 0.01. Only arithmetic of IEEE 754, so that all
+/// platforms agree; the library's function may differ in the last bit.
+fn log2(value: f64) -> f64 {
+    let value = value.max(1.0);
+    let exponent = (value as u64).ilog2();
+    let rest = value / (1u64 << exponent) as f64 - 1.0;
+    f64::from(exponent) + rest * (1.3465 - 0.3465 * rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `rounds` round trips of 20 samples. The queueing delay alternates around `depth` by `deviation`.
+    fn after(references: References, rounds: u32, depth_us: u64, deviation_us: u64) -> ClassicQueue {
+        let mut queue = ClassicQueue::new(references);
+        queue.on_reduction(20);
+        queue.on_rtt(Duration::from_micros(20_000));
+        for _ in 0..rounds {
+            for sample in 0..20 {
+                let swing = if sample % 2 == 0 { deviation_us } else { 0 };
+                queue.on_rtt(Duration::from_micros(20_000 + depth_us - deviation_us / 2 + swing));
+            }
+            queue.on_round();
+        }
+        queue
+    }
+
+    #[test]
+    fn a_short_steady_queue_is_none_of_a_classic_aqm() {
+        assert_eq!(after(References::PAPER, 500, 1_000, 400).least_alpha(), 0.0);
+    }
+
+    #[test]
+    fn a_deep_varying_queue_is_one_after_some_round_trips() {
+        assert_eq!(after(References::PAPER, 3, 15_000, 8_000).least_alpha(), 0.0);
+        assert_eq!(after(References::PAPER, 200, 15_000, 8_000).least_alpha(), CLASSIC_ALPHA);
+    }
+
+    #[test]
+    fn the_references_of_linux_5_15_take_every_queue_for_classic() {
+        assert_eq!(after(References::LINUX_5_15, 200, 1_000, 400).least_alpha(), CLASSIC_ALPHA);
+    }
+
+    #[test]
+    fn the_score_returns_when_the_queue_becomes_short() {
+        let mut queue = after(References::PAPER, 200, 15_000, 8_000);
+        for _ in 0..500 {
+            for _ in 0..20 {
+                queue.on_rtt(Duration::from_micros(20_500));
+            }
+            queue.on_round();
+        }
+        assert_eq!(queue.least_alpha(), 0.0);
+    }
+
+    #[test]
+    fn the_logarithm_is_close() {
+        for value in [1.0, 1.5, 2.0, 3.0, 749.0, 2_000.0, 1e6] {
+            assert!((log2(value) - f64::log2(value)).abs() < 0.01, "{value}");
+        }
+        assert_eq!(log2(0.5), 0.0);
+    }
+}
