@@ -199,6 +199,28 @@ fn killed_at_any_time_it_leaves_nothing() {
 }
 
 #[test]
+fn a_server_without_a_port_and_a_command_beyond_its_limit_end_and_leave_nothing() {
+    if !can_be() {
+        return;
+    }
+    let done = outcome(&["-q", "--server", "exit 3"], &["echo", "started"]);
+    assert_eq!((done.status.code(), text(&done.stdout).as_str()), (Some(1), ""));
+    assert!(text(&done.stderr).contains("exit code 3 before it opened a port"), "{}", text(&done.stderr));
+    let (asleep, late) = (nap(5), nap(6));
+    let done = outcome(&["-q", "--limit", "200ms"], &["sleep", &late]);
+    assert_eq!(done.status.code(), Some(124), "{}", text(&done.stderr));
+    assert!(gone(&late));
+    for wait_ms in [0, 20, 200] {
+        let server = format!("sleep {asleep} & sleep {asleep}");
+        let mut running = emulate(&["-q", "--server", &server], &["true"]).spawn().expect("the binary was built");
+        thread::sleep(Duration::from_millis(wait_ms));
+        running.kill().expect("it ran");
+        running.wait().expect("its end");
+        assert!(gone(&asleep), "a kill after {wait_ms} ms left a process");
+    }
+}
+
+#[test]
 fn privileges_are_dropped_once_it_is_set_up() {
     if !can_be() {
         return;

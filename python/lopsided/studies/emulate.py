@@ -43,6 +43,11 @@ class LineOptions:
     """Host of the scenario that stands for the command; default: client."""
     outside: str | None = None
     """Host of the scenario that stands for the outside network; default: server."""
+    server: str | None = None
+    """Shell command that runs at the far end, at $LOPSIDED_GATEWAY, instead of the network. It has a namespace without
+    a network; TCP connections then run from the command to it. The command starts when it has opened a port."""
+    limit: str | None = None
+    """Time after which everything ends with exit code 124, such as 60s."""
     mtu: int = 1500
     """Largest packet that the line carries, in bytes."""
 

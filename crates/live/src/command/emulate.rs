@@ -5,6 +5,7 @@ use crate::emulate::{EmulateError, Emulated, Emulation, LineError, LineOptions, 
 use lexopt::prelude::*;
 use lopsided_core::{Dir, Duration, Observer};
 use lopsided_scenario::Scenario;
+use lopsided_scenario::units::parse_span;
 use lopsided_sim::{NodeKind, node_labels};
 use lopsided_trace::{Capture, Tap};
 use std::ffi::OsString;
@@ -32,7 +33,10 @@ The line:
   --loss-down, --loss-up SHARE   packets lost at random, such as '1 %'
   --trace-down, --trace-up FILE  opportunities to send, in the format of Mahimahi
   --set KEY=VALUE      any other setting of a scenario, such as link.down.jitter='5 ms'
+  --server SHELL       a server at the far end instead of the network, as a shell command; the
+                       COMMAND starts when the server has opened a port
   --inside, --outside HOST       which hosts of FILE the command and the world are [client, server]
+  --limit TIME         end everything after this time, such as 60s, with exit code 124
   --mtu SIZE           the largest packet that the line takes [1500]
   --seed NUMBER        of what is drawn at random [1]
 
@@ -106,6 +110,14 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
                     return Err(format!("--set {setting:?}: write --set key=value").into());
                 };
                 line.settings.push((key.trim().to_owned(), value.trim().to_owned()));
+            }
+            Long("server") => {
+                emulation.server = ["/bin/sh".into(), "-c".into(), parser.value()?].into();
+            }
+            Long("limit") => {
+                let text = parser.value()?.string()?;
+                let limit = parse_span(&text).map_err(|error| format!("--limit {text:?}: {error}"))?;
+                emulation.limit = Some(limit);
             }
             Long("inside") => line.inside = Some(parser.value()?.string()?),
             Long("outside") => line.outside = Some(parser.value()?.string()?),

@@ -28,7 +28,8 @@ pub(super) struct Devices {
     pub outer_first: bool,
     /// Buffer for the bytes of a packet that is being written.
     pub octets: Vec<u8>,
-    pub gateway: Gateway,
+    /// The way to the network. `None` if a server is at the far end.
+    pub gateway: Option<Gateway>,
     /// Channel to the command's init process: carries its exit code in one direction and signals in the other.
     pub init: Channel,
     pub signals: SignalFd,
@@ -157,22 +158,20 @@ impl Devices {
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);
-        if edge != self.outer.edge {
-            return true;
-        }
+        let Some(gateway) = self.gateway.as_ref().filter(|_| edge == self.outer.edge) else { return true };
         match packet.transport() {
             // The first packet of a connection needs a listening socket in the outer namespace.
             Transport::Tcp(header) if header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK) => {
                 let ends =
                     (SocketAddr::new(packet.src(), header.src_port), SocketAddr::new(packet.dst(), header.dst_port));
-                self.gateway.syn(ends, self.octets.clone());
+                gateway.syn(ends, self.octets.clone());
                 false
             }
             Transport::Udp(header) => {
                 let destination = SocketAddr::new(packet.dst(), header.dst_port);
-                let is_known = self.gateway.knows(destination);
+                let is_known = gateway.knows(destination);
                 if !is_known {
-                    self.gateway.datagram(destination, self.octets.clone());
+                    gateway.datagram(destination, self.octets.clone());
                 }
                 is_known
             }

@@ -14,14 +14,23 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// First byte of the message that carries the command's exit code.
 pub(super) const EXITED: u8 = b'x';
 
+/// The step that fails if a server does not start, as [`SetUpError`] names it.
+pub(super) const START_SERVER: &str = "start the server at the far end";
+
 /// Exit codes of shells: program not found, and program not executable.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
+
+/// A server that opened no port within this time has failed.
+const OPENS_WITHIN: Duration = Duration::from_secs(10);
+/// Interval between looks for an open port, in milliseconds.
+const LOOKS_EVERY: u8 = 10;
 
 pub(super) fn run(parent: &Channel, inside: &Inside) -> i32 {
     if let Err(error) = prepare(parent, inside) {
@@ -39,7 +48,7 @@ pub(super) fn run(parent: &Channel, inside: &Inside) -> i32 {
 
 fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
     step("make a mount namespace", unshare(CloneFlags::CLONE_NEWNS))?;
-    let tun = inner_room(inside.mtu)?;
+    let tun = inner_room(inside.mtu, inside.addresses)?;
     let none: Option<&str> = None;
     step("keep mounts to itself", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
     // Containers that hide parts of /proc forbid another mount. The command then sees the processes outside.
@@ -66,10 +75,21 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         Side::Child => finish(|| become_command(inside)),
         Side::Parent(pid) => pid,
     };
+    let mut opens_until = inside.serves.then(|| Instant::now() + OPENS_WITHIN);
     loop {
+        if let Some(until) = opens_until {
+            if has_open_port() {
+                parent.send(&[DONE], None)?;
+                opens_until = None;
+            } else if Instant::now() > until {
+                let cause = format!("it opened no port within {} s", OPENS_WITHIN.as_secs());
+                tell(parent, &SetUpError { step: START_SERVER.to_owned(), cause });
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
         let mut waits =
             [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(parent.as_fd(), PollFlags::POLLIN)];
-        poll(&mut waits, PollTimeout::NONE)?;
+        poll(&mut waits, opens_until.map_or(PollTimeout::NONE, |_| LOOKS_EVERY.into()))?;
         let told = waits[1].any().unwrap_or(true);
         while signals.read_signal()?.is_some() {}
         if let Some(code) = reap(command)? {
@@ -86,6 +106,20 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
             }
         }
     }
+}
+
+/// True if a TCP socket of this namespace listens, or a UDP socket has a port and no peer (proc_net_tcp.txt of Linux).
+fn has_open_port() -> bool {
+    const LISTENING: &str = "0A";
+    let any = |table: &str, is_open: fn(&[&str]) -> bool| {
+        let text = std::fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
+        // Fields: number, local address, remote address, state.
+        text.lines().skip(1).any(|line| is_open(&line.split_whitespace().take(4).collect::<Vec<_>>()))
+    };
+    ["tcp", "tcp6"].into_iter().any(|table| any(table, |fields| fields.get(3) == Some(&LISTENING)))
+        || ["udp", "udp6"]
+            .into_iter()
+            .any(|table| any(table, |fields| fields.get(2).is_some_and(|to| to.ends_with(":0000"))))
 }
 
 /// Reaps ended children. Returns the command's exit code if the command is among them.
@@ -107,13 +141,17 @@ fn reap(command: Pid) -> io::Result<Option<u8>> {
 
 fn become_command(inside: &Inside) -> i32 {
     let input = io::stdin();
-    if input.is_terminal() && setpgid(Pid::from_raw(0), Pid::from_raw(0)).is_ok() {
+    if !inside.serves && input.is_terminal() && setpgid(Pid::from_raw(0), Pid::from_raw(0)).is_ok() {
         let _ = own_terminal(input.as_fd());
     }
     // The command must not inherit the blocked signals of its parent.
     let _ = forget_signals();
     let Some((program, arguments)) = inside.command.split_first() else { return NOT_FOUND };
-    let error = Command::new(program).args(arguments).env("LOPSIDED_GATEWAY", super::room::GATEWAY.to_string()).exec();
+    let mut command = Command::new(program);
+    if inside.serves {
+        command.stdin(Stdio::null());
+    }
+    let error = command.args(arguments).env("LOPSIDED_GATEWAY", super::room::GATEWAY.to_string()).exec();
     eprintln!("error: cannot run {}: {error}", Path::new(program).display());
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
 }

@@ -30,7 +30,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::waitpid;
 use room::{GATEWAY, GATEWAY_V6, INSIDE, INSIDE_V6, Inside};
-use rooms::Rooms;
+use rooms::{Far, Room, Rooms};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -39,14 +39,22 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// Duration of the scenario. An emulation ends when its command ends, long before this year is over.
+/// Duration of the scenario without a limit. The command ends long before this year is over.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Exit code of a command that was ended by [`Emulation::limit`].
+const TIMED_OUT: u8 = 124;
 
 /// The command to run behind a link, and how to run it.
 #[derive(Debug, Default)]
 pub struct Emulation {
     /// The program and its arguments. Empty for the user's shell.
     pub command: Vec<OsString>,
+    /// Arguments of a server that runs at the far end of the link, in a namespace without a network. Empty for the real
+    /// network at the far end. The command starts when the server listens on a TCP port or has opened a UDP port.
+    pub server: Vec<OsString>,
+    /// Time after which everything ends, with exit code 124 as from `timeout`. `None` waits for the command.
+    pub limit: Option<Duration>,
     /// Seed of all random choices of the link.
     pub seed: u64,
     /// Largest IP packet that the link carries, in bytes.
@@ -61,7 +69,7 @@ pub struct Emulation {
 /// The result of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// Exit code of the command, or 128 plus the number of the signal that killed it.
+    /// Exit code of the command, 128 plus the number of the signal that killed it, or 124 if it exceeded the limit.
     pub exit_code: u8,
     /// Measurements of the scenario.
     pub result: RunResult,
@@ -123,20 +131,30 @@ pub fn emulate(
     let mut scenario = scenario.clone();
     // The command and the network are the traffic. The scenario's own flows must not run.
     scenario.flows.clear();
-    scenario.duration = FOREVER;
+    scenario.duration = emulation.limit.unwrap_or(FOREVER);
     let outside = vec![
         Outside { host: ends.inside, addresses: vec![INSIDE.into(), INSIDE_V6.into()], takes_the_rest: false },
         Outside { host: ends.outside, addresses: vec![GATEWAY.into(), GATEWAY_V6.into()], takes_the_rest: true },
     ];
     let options = RunOptions { outside, observers, ..RunOptions::default() };
     let prepared = Run::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
-    let resolver = resolver();
+    // A link to a server has no name server.
+    let resolver = if emulation.server.is_empty() { resolver() } else { None };
     let inside = Inside {
         command: command(emulation),
+        addresses: (INSIDE, INSIDE_V6),
+        serves: false,
         mtu: emulation.mtu,
         resolv_conf: resolver.filter(|resolver| resolver.ip().is_loopback()).and_then(|_| own_resolv_conf().ok()),
     };
-    let rooms = Rooms::make(&inside).map_err(EmulateError::SetUp)?;
+    let server = (!emulation.server.is_empty()).then(|| Inside {
+        command: emulation.server.clone(),
+        addresses: (GATEWAY, GATEWAY_V6),
+        serves: true,
+        mtu: emulation.mtu,
+        resolv_conf: None,
+    });
+    let rooms = Rooms::make(&inside, server.as_ref()).map_err(EmulateError::SetUp)?;
     let (mut before, mut ending) = (SigSet::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
         ending.add(signal);
@@ -166,8 +184,11 @@ fn drive(
     signals: &SigSet,
     resolver: Option<SocketAddr>,
 ) -> Result<Emulated, EmulateError> {
-    rooms.start()?;
-    let Rooms { inner, outer, keeper, init, pid } = rooms;
+    if let Err(error) = rooms.start() {
+        rooms.end();
+        return Err(EmulateError::SetUp(error));
+    }
+    let Rooms { near: Room { tun: inner, keeper, init, pid }, far } = rooms;
     let signals =
         SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
     // Each connection needs descriptors, so raise the limit as far as the machine allows.
@@ -180,7 +201,13 @@ fn drive(
         drop_privileges()?;
     }
     // After `drop_privileges`, so that the gateway's threads have no privileges either.
-    let gateway = Gateway::start(keeper, outer.again()?, resolver, descriptors)?;
+    let (outer, gateway, server) = match far {
+        Far::Network(outer) => {
+            let gateway = Gateway::start(keeper, outer.again()?, resolver, descriptors)?;
+            (outer, Some(gateway), None)
+        }
+        Far::Server(server) => (server.tun.again()?, None, Some((keeper, server))),
+    };
     let mut devices = Devices {
         clock: Clock::start(),
         inner: End::new(ends.inside, inner),
@@ -210,15 +237,20 @@ fn drive(
         }
     });
     drop(meter);
-    let (exit_code, refused, starved) = (devices.exit_code, devices.refused, devices.gateway.starved());
+    let starved = devices.gateway.as_ref().map_or(0, Gateway::starved);
+    let (exit_code, refused) = (devices.exit_code, devices.refused);
     // The processes in the namespaces end when they find the other ends of their channels closed.
     drop(devices);
+    if let Some((keeper, server)) = server {
+        drop(keeper);
+        server.end();
+    }
     let _ = waitpid(pid, None);
     if let Some(error) = failed {
         return Err(EmulateError::Device(error));
     }
     let result = result.map_err(EmulateError::Run)?;
-    Ok(Emulated { exit_code: exit_code.unwrap_or(1), result, pumped, refused, starved })
+    Ok(Emulated { exit_code: exit_code.unwrap_or(TIMED_OUT), result, pumped, refused, starved })
 }
 
 /// The command to run: the given one, or the user's shell.

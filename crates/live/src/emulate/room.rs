@@ -21,6 +21,9 @@ pub(super) const DEVICE: &str = "line0";
 #[derive(Clone, Debug)]
 pub(crate) struct Inside {
     pub command: Vec<OsString>,
+    pub addresses: (Ipv4Addr, Ipv6Addr),
+    /// The command is a server: init reports when a port is open. Its standard input is empty.
+    pub serves: bool,
     pub mtu: u32,
     /// A file to mount over /etc/resolv.conf and to delete afterwards.
     pub resolv_conf: Option<PathBuf>,
@@ -60,12 +63,12 @@ pub(super) fn tell(channel: &Channel, error: &SetUpError) {
     let _ = channel.send(&message, None);
 }
 
-pub(super) fn inner_room(mtu: u32) -> Result<Tun, SetUpError> {
+pub(super) fn inner_room(mtu: u32, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Result<Tun, SetUpError> {
     let tun = room(mtu)?;
     let netlink = step("open netlink", Netlink::open())?;
-    step("give an address", netlink.add_address(DEVICE, INSIDE.into()))?;
+    step("give an address", netlink.add_address(DEVICE, v4.into()))?;
     step("lead out", netlink.add_route(DEVICE, IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Behind))?;
-    if netlink.add_address(DEVICE, INSIDE_V6.into()).is_ok() {
+    if netlink.add_address(DEVICE, v6.into()).is_ok() {
         let _ = netlink.add_route(DEVICE, IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Behind);
     }
     // Permit ping without root for the command.

@@ -5,6 +5,9 @@
 //! [gateway](super::gateway) requests. Nothing outside the two namespaces changes. They belong to a user namespace, so
 //! no privilege is needed to make them. If user namespaces are forbidden, root makes them without one.
 //!
+//! If a server represents the network, it runs in a namespace like the inner one, with the gateway's address. It then
+//! has a keeper and an init of its own, and no gateway exists: TCP connections run from the command to the server.
+//!
 //! ```text
 //! this process   pump, gateway, meter: no privilege, the machine's own network
 //!   keeper       in the outer namespace: opens sockets
@@ -15,6 +18,7 @@
 //! Each process exits when its parent exits, for whatever reason, and init takes down everything that the command
 //! started. After the last process the kernel removes the namespaces and devices. Nothing is left to clean up.
 
+use super::inside::EXITED;
 use super::room::{DEVICE, DONE, FAILED, INSIDE, INSIDE_V6, Inside, SetUpError, room, set, step, tell};
 use super::{inside, keeper};
 use crate::linux::{Channel, Netlink, Reach, Side, Tun, finish, fork};
@@ -29,8 +33,24 @@ use std::os::fd::{AsFd, OwnedFd};
 /// Both namespaces as the pump uses them.
 #[derive(Debug)]
 pub(crate) struct Rooms {
-    pub inner: Tun,
-    pub outer: Tun,
+    /// The namespace of the command.
+    pub near: Room,
+    pub far: Far,
+}
+
+/// The namespace at the far end.
+#[derive(Debug)]
+pub(crate) enum Far {
+    /// The outer namespace, by its device.
+    Network(Tun),
+    /// The namespace of a server.
+    Server(Room),
+}
+
+/// The namespace of a command.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub tun: Tun,
     pub keeper: Channel,
     /// Channel to init: reports the end of the command, and carries signals to it.
     pub init: Channel,
@@ -42,14 +62,58 @@ pub(crate) struct Rooms {
 const NAME_USERS: u8 = b'u';
 
 impl Rooms {
-    /// Makes both namespaces. The command waits for [`Rooms::start`].
-    pub fn make(inside: &Inside) -> Result<Rooms, SetUpError> {
+    /// Makes both namespaces. The command waits for [`Rooms::start`]. Without a server, an outer namespace represents
+    /// the network.
+    pub fn make(inside: &Inside, server: Option<&Inside>) -> Result<Rooms, SetUpError> {
+        let (near, outer) = Room::make(inside, server.is_none(), || ())?;
+        if let Some(outer) = outer {
+            return Ok(Rooms { near, far: Far::Network(outer) });
+        }
+        let mut near = Some(near);
+        // The server's processes must not hold the channels of the other namespace open.
+        let far = server.map(|server| Room::make(server, false, || drop(near.take()))).transpose();
+        match (far, near) {
+            (Ok(Some((far, _))), Some(near)) => Ok(Rooms { near, far: Far::Server(far) }),
+            (Err(error), Some(near)) => {
+                near.end();
+                Err(error)
+            }
+            _ => unreachable!("without an outer namespace there is a server, and this process keeps its own channels"),
+        }
+    }
+
+    /// Starts the server, if there is one, waits for its port, and starts the command.
+    pub fn start(&self) -> Result<(), SetUpError> {
+        if let Far::Server(server) = &self.far {
+            step(inside::START_SERVER, server.init.send(&[DONE], None))?;
+            if let [EXITED, code] = answer(&server.init)?.0[..] {
+                let cause = format!("it ended with exit code {code} before it opened a port");
+                return Err(SetUpError { step: inside::START_SERVER.to_owned(), cause });
+            }
+        }
+        step("start the command", self.near.init.send(&[DONE], None))
+    }
+
+    /// Ends everything in the namespaces.
+    pub fn end(self) {
+        if let Far::Server(server) = self.far {
+            server.end();
+        }
+        self.near.end();
+    }
+}
+
+impl Room {
+    /// Makes a namespace for a command, and the outer namespace if `leads_out`. `forget` closes, in the new process, the
+    /// descriptors that it must not inherit.
+    fn make(inside: &Inside, leads_out: bool, forget: impl FnOnce()) -> Result<(Room, Option<Tun>), SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
         let pid = match step("start a process", fork())? {
             Side::Child => {
                 drop((keeper, init));
-                finish(|| keep(keeper_end, init_end, inside));
+                forget();
+                finish(|| keep(keeper_end, init_end, inside, leads_out));
             }
             Side::Parent(pid) => pid,
         };
@@ -60,11 +124,11 @@ impl Rooms {
                 name_users(pid)?;
             }
             step("go on", keeper.send(&[DONE], None))?;
-            let outer = device(answer(&keeper)?)?;
+            let outer = leads_out.then(|| device(answer(&keeper)?)).transpose()?;
             Ok((outer, device(answer(&init)?)?))
         })();
         match rooms {
-            Ok((outer, inner)) => Ok(Rooms { inner, outer, keeper, init, pid }),
+            Ok((outer, tun)) => Ok((Room { tun, keeper, init, pid }, outer)),
             Err(error) => {
                 drop((keeper, init));
                 let _ = nix::sys::wait::waitpid(pid, None);
@@ -73,9 +137,12 @@ impl Rooms {
         }
     }
 
-    /// Starts the command.
-    pub fn start(&self) -> io::Result<()> {
-        self.init.send(&[DONE], None)
+    /// Ends the command and all that it started.
+    pub fn end(self) {
+        let Room { tun, keeper, init, pid } = self;
+        // The processes in the namespace end when they find the other ends of their channels closed.
+        drop((tun, keeper, init));
+        let _ = nix::sys::wait::waitpid(pid, None);
     }
 }
 
@@ -121,10 +188,11 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
 }
 
 /// The main function of the keeper.
-fn keep(keeper: Channel, init: Channel, inside: &Inside) -> i32 {
+fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32 {
     // A signal to all processes of the terminal is meant for the command. The keeper exits when its parent does.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-    let room = outer_room(&keeper, inside.mtu)
+    let room = user_namespace(&keeper)
+        .and_then(|()| if leads_out { outer_room(&keeper, inside.mtu) } else { Ok(()) })
         .and_then(|()| step("make a process namespace", unshare(CloneFlags::CLONE_NEWPID)));
     let child = match room.and_then(|()| step("start a process", fork())) {
         Err(error) => {
@@ -147,7 +215,7 @@ fn keep(keeper: Channel, init: Channel, inside: &Inside) -> i32 {
     }
 }
 
-fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
+fn user_namespace(keeper: &Channel) -> Result<(), SetUpError> {
     let message = match unshare(CloneFlags::CLONE_NEWUSER) {
         Ok(()) => NAME_USERS,
         // User namespaces are forbidden, or this process is in a chroot. Root can do without one.
@@ -169,6 +237,10 @@ fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     if step("hear of the parent", keeper.receive())?.is_none() {
         return Err(SetUpError { step: "go on".to_owned(), cause: "the parent is gone".to_owned() });
     }
+    Ok(())
+}
+
+fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     let tun = room(mtu)?;
     let netlink = step("open netlink", Netlink::open())?;
     // All addresses are local to the outer namespace, except those of the inner one.
