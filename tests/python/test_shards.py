@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
+import subprocess
+import sys
 
 import pytest
 
@@ -112,3 +115,91 @@ def test_a_shard_needs_a_folder(adsl_file, capsys):
     assert cli.invoke(["sweep", str(adsl_file), "--shard", "1/2", "--out", "table.csv"]) == 2
     said = capsys.readouterr().err
     assert "--out FOLDER" in said and "lopsided merge" in said
+
+
+SEARCH = ("--over", "link.up.queue.limit=2..40 packets", "--over", "stack.cc=reno|cubic", "--maximise", "performance")
+TRIALS = (
+    *SEARCH,
+    "--set",
+    "scenario.duration=2 s",
+    "--set",
+    "flow.upload.start=500 ms",
+    "--trials",
+    "8",
+    "--batch",
+    "4",
+)
+
+
+def _search(file, folder, number, count, *more):
+    where = ["--shard", f"{number}/{count}", "--shard-wait", "0", "--out", str(folder), "--quiet"]
+    return cli.invoke(["search", str(file), *TRIALS, *more, *where])
+
+
+def _result(arguments, capsys):
+    capsys.readouterr()
+    assert cli.invoke([*arguments, "--json"]) == 0
+    return {name: value for name, value in json.loads(capsys.readouterr().out).items() if name != "folder"}
+
+
+def test_shards_of_a_search_wait_for_each_batch_and_are_one_search(adsl_file, tmp_path, capsys):
+    pytest.importorskip("optuna")
+    parts, count = tmp_path / "parts", 3
+    one = _result(["search", str(adsl_file), *TRIALS, "--no-report", "--out", str(tmp_path / "one")], capsys)
+    ends = [_search(adsl_file, parts, number, count) for number in range(1, count + 1)]
+    assert ends == [1, 1, 1], "without waiting, each stops at a batch that another has not finished"
+    said = " ".join(capsys.readouterr().err.split())
+    assert "1 of 3 shards are behind" in said and "sbatch --array=" in said
+    assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "early")]) == 1
+    shards.Shard(2, count).file(parts).unlink()  # A lost shard makes its runs again.
+    rounds = 0
+    while any([_search(adsl_file, parts, number, count) for number in range(1, count + 1)]):
+        rounds += 1
+        assert rounds < 10
+    assert _search(adsl_file, parts, 1, count, "--minimise", "rtt") == 1, "another search"
+    merged = _result(["merge", str(parts), "--out", str(tmp_path / "merged")], capsys)
+    assert merged == one
+    names = [path.name for path in sorted((tmp_path / "one").glob("*.csv"))]
+    assert names
+    for name in names:
+        assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+    # Shards that run at the same time wait for each other.
+    together = tmp_path / "together"
+    program = [sys.executable, "-m", "lopsided", "search", str(adsl_file), *TRIALS, "--quiet", "--out", str(together)]
+    running = [subprocess.Popen([*program, "--shard", f"{number}/2"]) for number in (1, 2)]
+    assert [each.wait(timeout=120) for each in running] == [0, 0]
+    assert _result(["merge", str(together), "--out", str(tmp_path / "again")], capsys) == one
+
+
+SUITE = """
+title = "Lines"
+source = "ours"
+subject = "control"
+default = "reno"
+
+[[case]]
+key = "1"
+title = "The line is used"
+section = "1"
+file = "line.toml"
+
+[[case.check]]
+measure = "utilisation"
+at_least = 0.01
+origin = "ours"
+why = "Something passes."
+"""
+
+
+def test_64_shards_of_a_suite_are_one_suite(adsl, tmp_path, capsys):
+    folder, parts = tmp_path / "lines", tmp_path / "parts"
+    folder.mkdir()
+    (folder / "suite.toml").write_text(SUITE)
+    scenario = adsl.with_(**{"scenario.duration": "1 s", "flow.upload.start": "100 ms"})
+    (folder / "line.toml").write_text(scenario.to_toml().replace('"download"', '"test"'))
+    command = ["suite", str(folder), "--repeat", "64"]
+    for number in range(1, COUNT + 1):
+        assert cli.invoke([*command, "--shard", f"{number}/{COUNT}", "--out", str(parts), "--quiet"]) == 0
+    one = _result([*command, "--no-report", "--out", str(tmp_path / "one")], capsys)
+    assert _result(["merge", str(parts), "--out", str(tmp_path / "merged")], capsys) == one
+    assert (tmp_path / "merged" / "checks.csv").read_bytes() == (tmp_path / "one" / "checks.csv").read_bytes()

@@ -39,7 +39,7 @@ def merge(
     folder
         The folder of the shards.
     out_file
-        The table to write; default: as for the command that made the shards.
+        The table or folder to write; default: as for the command that made the shards.
     """
     whole = shards.read(folder)
     if whole.missing:
@@ -49,5 +49,10 @@ def merge(
         return 1
     command = [*whole.command, *(["--out", str(out_file)] if out_file else [])]
     command += [name for name, given in (("--overwrite", overwrite), ("--json", as_json), ("--quiet", quiet)) if given]
-    with shards.merged(whole):
-        return cli.invoke(command)
+    try:
+        with shards.merged(whole):
+            return cli.invoke(command)
+    except shards.Behind as behind:
+        job = array_line(whole.command, folder, behind.missing, whole.shards)
+        print_error(f"the shards have not come to the end of the study; continue them:\n{job}")
+        return 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from lopsided.cli import sharding
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, OwnCode, Quiet, Settings, Workers, load, on
 from lopsided.cli.study import show as show_study
 from lopsided.cli.terminal import print_json, print_note, print_path, progress
@@ -15,6 +16,7 @@ from lopsided.errors import UsageError
 from lopsided.studies import search as study
 from lopsided.studies.search import log
 from lopsided.studies.search.options import BATCH, TRIALS
+from lopsided.studies.shards import WAIT_S
 from lopsided.views import study as views
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def search(
     answer: Answer = ANSWER,
     workers: Workers = None,
     dask: Dask = None,
+    shard: sharding.Shard = None,
+    shard_wait: sharding.ShardWait = WAIT_S,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -59,6 +63,8 @@ def search(
           --repeat 3
         lopsided search adsl.toml --over "stack.cc=reno|cubic|bbr" \\
           --minimise sojourn_p95_ms.link.up --out runs/search
+        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" \\
+          --maximise performance --batch 64 --shard 3/64 --out shards
 
     Parameters
     ----------
@@ -103,6 +109,13 @@ def search(
         batch=batch,
         workers=workers,
     )
+    if shard is not None:
+        if dask is not None:
+            raise UsageError("--dask and --shard are two ways to use many machines; choose one")
+        with progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
+            return sharding.carry_out(
+                shard, answer.out, lambda: searcher.run(show), as_json=as_json, quiet=quiet, wait_s=shard_wait
+            )
     folder = answer.folder(f"search-{scenario.name}")
     with log.kept(folder, searcher, overwrite=answer.overwrite) as kept:
         if kept.runs and not (quiet or as_json):

@@ -1,4 +1,4 @@
-"""The option `--shard`, for commands whose study makes its runs by `run_jobs(..., divided=True)`."""
+"""The option `--shard`, for commands whose study makes its runs by `run_jobs(..., divided=Divided(...))`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.terminal import given, print_json, print_line
+from lopsided.cli.terminal import given, print_error, print_json, print_line
 from lopsided.errors import UsageError
 from lopsided.studies import shards
 
@@ -24,21 +24,44 @@ Shard = Annotated[
 ]
 
 
-def carry_out(text: str, folder: Path | None, study: Callable[[], object], *, as_json: bool, quiet: bool) -> None:
-    """Makes one shard of a study, or prints the job that makes all of them."""
+ShardWait = Annotated[
+    float,
+    Parameter(
+        name="--shard-wait",
+        help="With `--shard`, a batch of a search begins when all shards have the one before. A shard that waits this "
+        "many seconds without progress of the others ends; repeat its command to continue. 0 does not wait.",
+    ),
+]
+
+
+def carry_out(
+    text: str,
+    folder: Path | None,
+    study: Callable[[], object],
+    *,
+    as_json: bool,
+    quiet: bool,
+    wait_s: float = shards.WAIT_S,
+) -> int:
+    """Makes one shard of a study, or prints the job that makes all of them. Returns the exit code."""
     if folder is None:
         raise UsageError("--shard needs --out FOLDER, which all shards share")
     if folder.suffix in (".parquet", ".csv", ".tex"):
         raise UsageError(f"{folder.name}: with --shard, --out is a folder; `lopsided merge` writes the table")
-    command = _without(given, ("--shard", "--out"), ("--json", "--quiet"))
+    command = _without(given, ("--shard", "--shard-wait", "--out"), ("--json", "--quiet"))
     shard = shards.parse(text)
     if isinstance(shard, int):
         print_line(array_line(command, folder, range(1, shard + 1), shard))
         print_line(f"lopsided merge {shlex.quote(str(folder))}")
-        return
+        return 0
     try:
-        with shards.one(folder, shard, command):
+        with shards.one(folder, shard, command, wait_s):
             study()
+    except shards.Behind as behind:
+        job = array_line(command, folder, behind.missing, shard.count)
+        late = f"{len(behind.missing)} of {shard.count} shards are behind ({shards.array_of(behind.missing)})"
+        print_error(f"{behind.runs:,} runs made; {late}. Repeat this command after they are done:\n{job}")
+        return 1
     except shards.Finished as done:
         path = shard.file(folder)
         if as_json:
@@ -47,8 +70,8 @@ def carry_out(text: str, folder: Path | None, study: Callable[[], object], *, as
             before = f", {done.found:,} before" if done.found else ""
             print_line(f"shard {shard.number} of {shard.count}: {done.made:,} of {done.runs:,} runs{before} in {path}")
             print_line(f"When all shards are done: lopsided merge {shlex.quote(str(folder))}")
-        return
-    raise AssertionError("a study that can be divided makes its runs by run_jobs(..., divided=True)")
+        return 0
+    raise AssertionError("`shards.one` ends with an exception")
 
 
 def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:

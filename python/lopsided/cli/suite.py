@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from lopsided.cli import sharding
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Flag, Json, Kernel, OwnCode, Quiet, Seed, Workers, World
 from lopsided.cli.study import carry_out
-from lopsided.cli.terminal import out, print_json
+from lopsided.cli.terminal import out, print_json, progress
 from lopsided.errors import UsageError
 from lopsided.studies.suite import cases
+
+if TYPE_CHECKING:
+    from lopsided.studies.jobs import Progress
+    from lopsided.studies.suite.result import SuiteResult
 
 FAILED = 1
 """The exit code if a case fails."""
@@ -34,6 +39,7 @@ def suite(
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
+    shard: sharding.Shard = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -51,6 +57,7 @@ def suite(
         lopsided suite rfc9743 --cc bbr3 --reverse --line "25:1 loaded"
         lopsided suite rfc7928 --queue cake
         lopsided suite my-folder --cc mine --controller mine.py:Mine
+        lopsided suite rfc9743 --reverse --shard 3/64 --out shards
 
     Parameters
     ----------
@@ -85,8 +92,9 @@ def suite(
         raise UsageError("--line chooses among the lines of --reverse: add --reverse")
     spec = cases.load(name)
     controllers = own.load()
-    found = carry_out(
-        lambda report: study.suite(
+
+    def run(report: Progress | None) -> SuiteResult:
+        return study.suite(
             name,
             cc=cc,
             queue=queue,
@@ -100,7 +108,13 @@ def suite(
             seed=seed,
             workers=workers,
             progress=report,
-        ),
+        )
+
+    if shard is not None:
+        with progress(f"suite {spec.name}", quiet=quiet or as_json) as report:
+            return sharding.carry_out(shard, answer.out, lambda: run(report), as_json=as_json, quiet=quiet)
+    found = carry_out(
+        run,
         f"suite-{spec.name}",
         f"suite {spec.name}",
         answer,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lopsided.errors import UsageError
@@ -37,7 +38,17 @@ def elsewhere(runner: Runner) -> Generator[None]:
         _elsewhere.reset(before)
 
 
-Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]]], list[Any]]
+@dataclass(frozen=True)
+class Divided:
+    """Marks the runs of a study that shards may divide. The measurements must be plain JSON."""
+
+    what: str
+    """Identifies what is measured in the runs, such as the goals of a search."""
+    goes_on: bool = False
+    """True if later runs of the study depend on these: each shard then needs the measurements of all."""
+
+
+Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]], Divided], list[Any]]
 _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 
 
@@ -45,8 +56,8 @@ _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 def kept_by(keep: Kept) -> Generator[None]:
     """Within the block, `keep` decides which runs of a divided study are made here.
 
-    `keep(jobs, made)` returns the measurement of each job; `made(numbers)` makes these runs and yields each number with
-    its measurement.
+    `keep(jobs, made, divided)` returns the measurement of each job; `made(numbers)` makes these runs and yields each
+    number with its measurement.
     """
     before = _kept.set(keep)
     try:
@@ -96,11 +107,11 @@ def run_jobs(
     ours: Iterable[str] = (),
     workers: int | None = None,
     progress: Progress | None = None,
-    divided: bool = False,
+    divided: Divided | None = None,
 ) -> list[T]:
     """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs.
 
-    With `divided`, shards may divide these runs (`studies.shards`); `reduce` must then return plain JSON.
+    With `divided`, shards may divide these runs (`studies.shards`).
     """
 
     def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
@@ -109,8 +120,8 @@ def run_jobs(
         for place, run in runs:
             yield numbers[place], reduce(numbers[place], run)
 
-    if divided and (keep := _kept.get()) is not None:
-        return keep(jobs, made)
+    if divided is not None and (keep := _kept.get()) is not None:
+        return keep(jobs, made, divided)
     reduced = dict(made(range(len(jobs))))
     return [reduced[number] for number in range(len(jobs))]
 

@@ -4,30 +4,37 @@ Shard i of n makes the runs i, i + n, i + 2n, ... of a study. It writes what the
 JSON, to its own file in a shared folder. The merge repeats the study with these lines instead of runs. Its table and
 digests are therefore those of one machine. A shard that was lost or interrupted continues where its file ends.
 
-A study takes part if it makes its runs by `run_jobs(..., divided=True)`, and what it measures in a run is plain JSON.
-Left out: studies whose later runs depend on the results of earlier runs, such as a search.
+A study takes part if it makes its runs by `run_jobs(..., divided=Divided(...))`, and what it measures in a run is plain
+JSON. If later runs depend on the results of earlier runs, as in a search, the study has several stages. Each shard then
+reads the files of all shards after a stage, and waits for those that are still at work.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from lopsided import _native
 from lopsided.data import locks, output
 from lopsided.errors import FolderError, UsageError
 from lopsided.studies import jobs as many
+from lopsided.studies.jobs import Divided
 from lopsided.worlds.base import Job
 
 MOST_SHARDS = 100_000
-_KIND = "lopsided shard 1"
+_KIND = "lopsided shard 2"
+WAIT_S = 600.0
+"""Time in seconds that a shard waits for the others without any progress of theirs."""
+_LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
@@ -92,49 +99,112 @@ class Finished(Exception):
         """Runs of the whole study."""
 
 
+class Behind(Exception):
+    """Other shards lack runs on which the next runs of this shard depend."""
+
+    def __init__(self, missing: Sequence[int], runs: int) -> None:
+        super().__init__(f"shards {array_of(missing)} are behind")
+        self.missing = missing
+        """Numbers of the shards that lack runs."""
+        self.runs = runs
+        """Runs that this shard has made now."""
+
+
 @contextmanager
-def one(folder: Path, shard: Shard, command: Sequence[str]) -> Generator[None]:
-    """Within the block a study makes only this shard's runs and then raises `Finished`.
+def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT_S) -> Generator[None]:
+    """Within the block a study makes only this shard's runs. `Finished` follows the last of them.
 
-    `command` is what `merge` repeats. Raises FolderError if the folder holds shards of another study.
+    `command` is what `merge` repeats. Raises `Behind` if other shards lack runs that are needed and show no progress
+    for `wait_s` seconds, and FolderError if the folder holds shards of another study.
     """
+    path = shard.file(folder)
+    header = {"kind": _KIND, "lopsided": _native.__version__, "command": list(command), "shards": shard.count}
+    stages: list[_Stage] = []
+    made_now = found = 0
+    file: BinaryIO | None = None
+    opened = ExitStack()
 
-    def keep(jobs: Sequence[Job], made: Callable[[Sequence[int]], Iterator[tuple[int, Any]]]) -> list[Any]:
-        header = {
-            "kind": _KIND,
-            "lopsided": _native.__version__,
-            "command": list(command),
-            "shards": shard.count,
-            "runs": len(jobs),
-            "study": _fingerprint(jobs),
-        }
-        path = shard.file(folder)
-        with output.told(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        with output.told(path), path.open("a+b") as file:
-            try:
-                locks.lock(file.fileno())
-            except BlockingIOError:
-                raise FolderError(f"{path} is being written by another process") from None
+    def keep(
+        jobs: Sequence[Job], made: Callable[[Sequence[int]], Iterator[tuple[int, Any]]], divided: Divided
+    ) -> list[Any]:
+        nonlocal file, made_now, found
+        if not jobs:
+            return []
+        number = len(stages)
+        stage = _Stage(_fingerprint(jobs, divided.what), len(jobs), {})
+        stages.append(stage)
+        with output.told(path):
+            file = file or opened.enter_context(_opened(path, header))
             file.seek(0)
             there, end = _read(path, file.read())
-            if there is None:
-                file.truncate(0)
-                file.write(_line(header))
-                known: dict[int, Any] = {}
+            # The last line may have been cut off.
+            file.truncate(end)
+            if there is not None and len(there.stages) > number:
+                _check_same(path, stage, there.stages[number])
+                stage.measured.update(there.stages[number].measured)
             else:
-                _check_same(path, header, there.header)
-                # The last line may have been cut off.
-                file.truncate(end)
-                known = there.measured
-            missing = [number for number in shard.numbers(len(jobs)) if number not in known]
-            for number, measured in made(missing):
-                file.write(_line([number, measured]))
+                file.write(_line({"study": stage.study, "runs": stage.runs}))
+            found += len(stage.measured)
+            for run, measured in made([run for run in shard.numbers(len(jobs)) if run not in stage.measured]):
+                file.write(_line([number, run, measured]))
                 file.flush()
-        raise Finished(len(missing), len(known), len(jobs))
+                made_now += 1
+            file.flush()
+        if not divided.goes_on:
+            raise Finished(made_now, found, sum(each.runs for each in stages))
+        return _of_all(folder, number, stage, shard.count, wait_s, made_now)
 
-    with many.kept_by(keep):
+    with opened, many.kept_by(keep):
         yield
+    raise Finished(made_now, found, sum(each.runs for each in stages))
+
+
+@contextmanager
+def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
+    """Opens and locks the file of a shard. A new one gets the header, which is checked in one that exists."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        try:
+            locks.lock(file.fileno())
+        except BlockingIOError:
+            raise FolderError(f"{path} is being written by another process") from None
+        file.seek(0)
+        there, _ = _read(path, file.read())
+        if there is None:
+            file.truncate(0)
+            file.write(_line(header))
+            file.flush()
+        else:
+            _check_header(path, header, there.header)
+        yield file
+
+
+def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float, made: int) -> list[Any]:
+    """Returns what all shards measured in a stage. Waits for those that are at work."""
+    size, until = -1, math.inf
+    while True:
+        whole = read(folder)
+        if len(whole.stages) > number:
+            _check_same(folder, stage, whole.stages[number])
+            measured = whole.stages[number].measured
+            if len(measured) == stage.runs:
+                return [measured[run] for run in range(stage.runs)]
+        now = time.monotonic()
+        if whole.size != size:
+            size, until = whole.size, now + wait_s
+        if now >= until:
+            raise Behind(_lacking(whole.stages[: number + 1], count), made)
+        time.sleep(_LOOKS_EVERY_S)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Runs of a study that depend on each other's results in no way."""
+
+    study: str
+    """Fingerprint of the scenarios, the seeds, the version, and what is measured."""
+    runs: int
+    measured: dict[int, Any]
 
 
 @dataclass(frozen=True)
@@ -142,7 +212,7 @@ class Part:
     """The file of one shard."""
 
     header: dict[str, Any]
-    measured: dict[int, Any]
+    stages: list[_Stage]
 
 
 @dataclass(frozen=True)
@@ -151,43 +221,64 @@ class Whole:
 
     command: tuple[str, ...]
     shards: int
-    runs: int
-    study: str
-    measured: dict[int, Any]
+    stages: list[_Stage]
     missing: tuple[int, ...]
     """Shards that lack runs."""
+    size: int
+    """Bytes of all files."""
 
 
 def read(folder: Path) -> Whole:
     """Reads the shards in a folder. Raises FolderError if there are none, or if they are of different studies."""
     with output.told(folder, "read"):
         paths = sorted(folder.glob("shard-*-of-*.jsonl"))
-        parts = [(path, _read(path, path.read_bytes())[0]) for path in paths]
-    begun = [(path, part) for path, part in parts if part is not None]
+        texts = [(path, path.read_bytes()) for path in paths]
+    begun = [(path, part) for path, text in texts if (part := _read(path, text)[0]) is not None]
     if not begun:
         raise FolderError(f"{folder} has no shards: `--shard i/n --out {folder}` writes them")
     header = begun[0][1].header
-    measured: dict[int, Any] = {}
+    stages: list[_Stage] = []
     for path, part in begun:
-        _check_same(path, header, part.header)
-        measured |= part.measured
-    count, runs = int(header["shards"]), int(header["runs"])
-    made = [Shard(number, count).numbers(runs) for number in range(1, count + 1)]
-    missing = [number for number, numbers in enumerate(made, 1) if any(run not in measured for run in numbers)]
-    return Whole(tuple(header["command"]), count, runs, header["study"], measured, tuple(missing))
+        _check_header(path, header, part.header)
+        for number, stage in enumerate(part.stages):
+            if number == len(stages):
+                stages.append(_Stage(stage.study, stage.runs, {}))
+            _check_same(path, stages[number], stage)
+            stages[number].measured.update(stage.measured)
+    count = int(header["shards"])
+    missing = _lacking(stages, count) if stages else range(1, count + 1)
+    return Whole(tuple(header["command"]), count, stages, tuple(missing), sum(len(text) for _, text in texts))
+
+
+def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
+    """The numbers of the shards that lack runs."""
+    return [
+        number
+        for number in range(1, count + 1)
+        if any(run not in stage.measured for stage in stages for run in Shard(number, count).numbers(stage.runs))
+    ]
 
 
 @contextmanager
 def merged(whole: Whole) -> Generator[None]:
     """Within the block the study of these shards takes what they measured instead of making runs.
 
-    Raises FolderError if the study is another one, because its scenario or this version differs.
+    Raises FolderError if the study is another one, because its scenario or this version differs, and `Behind` if the
+    shards have not come to its end.
     """
+    stages = iter(whole.stages)
 
-    def keep(jobs: Sequence[Job], made: Callable[[Sequence[int]], Iterator[tuple[int, Any]]]) -> list[Any]:
-        if len(jobs) != whole.runs or _fingerprint(jobs) != whole.study:
+    def keep(
+        jobs: Sequence[Job], made: Callable[[Sequence[int]], Iterator[tuple[int, Any]]], divided: Divided
+    ) -> list[Any]:
+        if not jobs:
+            return []
+        stage = next(stages, None)
+        if stage is None:
+            raise Behind(range(1, whole.shards + 1), 0)
+        if len(jobs) != stage.runs or _fingerprint(jobs, divided.what) != stage.study:
             raise FolderError("the scenario, the settings or lopsided changed since the shards were made")
-        return [whole.measured[number] for number in range(len(jobs))]
+        return [stage.measured[number] for number in range(len(jobs))]
 
     with many.kept_by(keep):
         yield
@@ -204,9 +295,9 @@ def array_of(numbers: Sequence[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in stretches)
 
 
-def _fingerprint(jobs: Sequence[Job]) -> str:
-    """Identifies scenarios, seeds and version."""
-    found = hashlib.blake2b(_native.__version__.encode(), digest_size=16)
+def _fingerprint(jobs: Sequence[Job], what: str) -> str:
+    """Identifies scenarios, seeds, version, and what is measured."""
+    found = hashlib.blake2b(f"{_native.__version__}\0{what}\0".encode(), digest_size=16)
     scenario, text = None, b""
     for job in jobs:
         if job.scenario is not scenario:
@@ -215,11 +306,14 @@ def _fingerprint(jobs: Sequence[Job]) -> str:
     return found.hexdigest()
 
 
-def _check_same(path: Path, header: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+def _check_header(path: Path, header: Mapping[str, Any], there: Mapping[str, Any]) -> None:
     for key, what in (("lopsided", "of another version"), ("shards", "of another number of shards")):
         if header[key] != there.get(key):
             raise FolderError(f"{path} is {what} ({there.get(key)}, not {header[key]}); choose another folder")
-    if (header["study"], header["runs"]) != (there.get("study"), there.get("runs")):
+
+
+def _check_same(path: Path, stage: _Stage, there: _Stage) -> None:
+    if (stage.study, stage.runs) != (there.study, there.runs):
         raise FolderError(f"{path} belongs to another study; choose another folder")
 
 
@@ -236,7 +330,14 @@ def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
         header, *lines = [json.loads(line) for line in octets[:end].splitlines()]
         if header["kind"] != _KIND:
             raise ValueError("another kind")
-        measured = {int(number): value for number, value in cast("list[tuple[int, Any]]", lines)}
-    except (ValueError, KeyError, TypeError):
+        stages: list[_Stage] = []
+        for line in lines:
+            if isinstance(line, dict):
+                opened = cast("dict[str, Any]", line)
+                stages.append(_Stage(str(opened["study"]), int(opened["runs"]), {}))
+            else:
+                number, run, measured = cast("tuple[int, int, Any]", line)
+                stages[number].measured[int(run)] = measured
+    except (ValueError, KeyError, TypeError, IndexError):
         raise FolderError(f"{path} is not a shard of lopsided") from None
-    return Part(header, measured), end
+    return Part(header, stages), end

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lopsided.data import units
 from lopsided.data.catalogue import Column, Kind, TableSpec
@@ -45,8 +45,7 @@ _HOW = (
 Settings = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """A finished run: its digest, and a value for each metric of the search."""
 
     digest: str

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided import _native
 from lopsided.errors import LopsidedError, ScenarioError, UsageError
-from lopsided.studies.jobs import MOST_RUNS, Progress, part_of, run_many, seeds
+from lopsided.studies.jobs import MOST_RUNS, Divided, Progress, part_of, run_jobs, seeds
 from lopsided.studies.search.goals import Goal, Limit, Metric, goals_of
 from lopsided.studies.search.options import BATCH, MOST_TRIALS, TRIALS
 from lopsided.studies.search.result import Done, Key, Search, Settings, Trial, metrics_of, or_else
@@ -227,9 +227,18 @@ class Searcher:
         jobs = [Job(self.scenario.with_(**trial.settings), seed) for trial, seed in missing]
         begun = until - max(1, len(trials)) / (self.trials + 1)
         share = part_of(progress, begun, until - begun)
-        for number, run in run_many(jobs, workers=self.workers, progress=share):
+
+        def reduce(number: int, run: Run) -> Done:
             trial, seed = missing[number]
-            self.done[_key(trial.settings), seed] = Done(run.digest, _values(run, self.metrics))
+            found = Done(run.digest, tuple(metric.of_run(run) for metric in self.metrics))
+            # At once, because an interrupted search keeps the finished runs.
+            self.done[_key(trial.settings), seed] = found
+            return found
+
+        divided = Divided(f"search {self.fingerprint()}, {self.trials} trials", goes_on=True)
+        measured = run_jobs(jobs, reduce, workers=self.workers, progress=share, divided=divided)
+        for (trial, seed), (digest, values) in zip(missing, measured, strict=True):
+            self.done[_key(trial.settings), seed] = Done(digest, tuple(values))
         for trial in trials:
             found = [self.done[_key(trial.settings), seed] for seed in of_seeds]
             (trial.checks if checks else trial.runs).extend(found)
@@ -285,10 +294,6 @@ def prepared(
 
 def _listed(texts: str | Sequence[str]) -> Sequence[str]:
     return (texts,) if isinstance(texts, str) else texts
-
-
-def _values(run: Run, metrics: Sequence[Metric]) -> tuple[float | None, ...]:
-    return tuple(metric.of_run(run) for metric in metrics)
 
 
 def _key(settings: Mapping[str, str]) -> Settings:

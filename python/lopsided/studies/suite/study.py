@@ -23,7 +23,7 @@ from lopsided.errors import UsageError
 from lopsided.settings import dotted_key
 from lopsided.studies.aqm.disciplines import Direction, Discipline, disciplines
 from lopsided.studies.aqm.study import WAYS, bottleneck
-from lopsided.studies.jobs import Progress, run_jobs, seeds
+from lopsided.studies.jobs import Divided, Progress, run_jobs, seeds
 from lopsided.studies.study import digest_of
 from lopsided.studies.suite import reverse
 from lopsided.studies.suite.cases import DESCRIPTION, Case, Check, SuiteSpec, load
@@ -130,7 +130,8 @@ def suite(
         view = [View(run, check, each.link, each.way, tested) for check in each.case.check]
         return run.digest, [MEASURES[check.measure].of(seen) for check, seen in zip(each.case.check, view, strict=True)]
 
-    done = run_jobs(jobs, reduce, world=world, kernel=kernel, workers=workers, progress=progress)
+    measured = Divided(f"suite {spec.name} in {world}: {[each.case.check for each in planned]}")
+    done = run_jobs(jobs, reduce, world=world, kernel=kernel, workers=workers, progress=progress, divided=measured)
     values: dict[tuple[int, str], list[list[float | None]]] = {}
     digests: dict[int, str] = {}
     for job, (digest, found) in enumerate(done):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.data.table import Row
 from lopsided.errors import UsageError
-from lopsided.studies.jobs import Progress, check_count, repeated, run_jobs, seeds
+from lopsided.studies.jobs import Divided, Progress, check_count, repeated, run_jobs, seeds
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.starts import varied
 from lopsided.studies.sweep.axes import Arm, Axes, arms_of, axes_of, axis_column
@@ -99,7 +99,8 @@ def sweep(
     def rows(number: int, run: Run) -> list[Row]:
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
-    collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress, divided=True)
+    where = Divided(f"sweep in {world}")
+    collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress, divided=where)
     return Sweep(itertools.chain.from_iterable(collected), scenario, starts, metric, world)
 
 
