@@ -42,6 +42,9 @@ MEANINGS = {
     "--start-jitter": "by how much starts vary",
     "--report": "write report.html",
     "--queue": "a queue discipline",
+    "--shard": "one part of a study's runs",
+    "--server": "a shell command at the far end of a line",
+    "--limit": "the time after which a run ends",
 }
 """The meaning of an option in all commands that have it; other shared options are in `ALIKE`."""
 ALIKE = {

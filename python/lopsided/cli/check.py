@@ -2,34 +2,126 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from lopsided.cli.options import NOTHING, Json, OwnCode, Quiet, Settings, ask, load
+from cyclopts import Parameter
+
+from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Settings, ask, load
+from lopsided.cli.study import carry_out
 from lopsided.cli.terminal import print_json, print_line
+from lopsided.errors import UsageError
 from lopsided.studies.doubts import unused_controllers
+from lopsided.studies.options import CHECK_LIMIT, CHECK_LINES_TRIED, CHECK_MARGIN, CHECK_METRIC, CHECK_REPEAT
+from lopsided.studies.study import counted
+
+WORSE = 1
+"""The exit code if the candidate is worse on a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Builds:
+    """Options of a comparison of two builds."""
+
+    baseline: str | None = None
+    """The build to compare with: a folder, a program or other words that replace {} in --server and --client."""
+    candidate: str | None = None
+    """The build to judge, in the same form."""
+    client: str | None = None
+    """Shell command that runs behind the line and reaches the server at 100.64.0.1."""
+    server: str | None = None
+    """Shell command at the far end of the line. The client starts when it has opened a port. Default: this machine's
+    services."""
+    lines: str = ",".join(CHECK_LINES_TRIED)
+    """Access lines (`lopsided list presets`) or scenario files, separated by commas."""
+    metric: Literal["time", "down_bytes", "up_bytes", "down_delay", "up_delay"] = CHECK_METRIC
+    """The judged quantity: time of the client, bytes on the line, or 95th percentile of the queueing delay."""
+    margin: float = CHECK_MARGIN
+    """Share by which the candidate may be worse."""
+    repeat: int = CHECK_REPEAT
+    """Number of pairs on each line; each pair has its own seed."""
+    seed: int = 1
+    """Seed of the first pair's lines."""
+    limit: str = CHECK_LIMIT
+    """Time limit of a run."""
+
+
+NO_BUILDS = Builds()
 
 
 def check(
-    file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, as_json: Json = False, quiet: Quiet = False
-) -> None:
-    """Check a scenario file without running it.
+    *files: Path,
+    builds: Annotated[Builds, Parameter(name="*")] = NO_BUILDS,
+    settings: Settings = (),
+    own: OwnCode = NOTHING,
+    answer: Answer = ANSWER,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Check scenario files, or compare two builds of a program on emulated lines.
 
-    Prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake.
+    With FILES: prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake.
+
+    With --baseline and --candidate: runs both builds in pairs on each line, in real time, and prints the paired
+    difference with its 95 % interval. The exit code is 1 if the candidate is worse than the margin on a line, or
+    fails more often. A --set with several values (key=a,b) tries each line with each value.
 
     For example:
 
         lopsided check scenario.toml
-        lopsided check scenario.toml --set "link.up.rate=1 Mbit/s"
+        lopsided check --baseline old/bin --candidate new/bin \\
+          --server "{}/server -p 4433" --client "{}/client 100.64.0.1:4433" \\
+          --lines adsl2plus-16-1,docsis30-100-10 --repeat 10
 
     Parameters
     ----------
-    file
-        The scenario file.
+    files
+        The scenario files.
     """
-    scenario = load(file, settings, own)
-    ask(unused_controllers(scenario))
+    if builds != NO_BUILDS:
+        if files:
+            raise UsageError(f"check either {files[0]} or two builds, not both")
+        return _compare(builds, settings, answer, as_json=as_json, quiet=quiet)
+    if not files:
+        raise UsageError("name a scenario file, or two builds: --baseline, --candidate and --client")
+    good: list[dict[str, object]] = []
+    for file in files:
+        scenario = load(file, settings, own)
+        ask(unused_controllers(scenario))
+        good.append({"file": file, "good": True, "flows": scenario.flow_names, "duration_s": scenario.duration_s})
+        if not (quiet or as_json):
+            print_line(f"{file}: good; {counted(len(scenario.flow_names), 'flow')} over {scenario.duration_s:g} s")
     if as_json:
-        print_json({"file": file, "good": True, "flows": scenario.flow_names, "duration_s": scenario.duration_s})
-    elif not quiet:
-        flows = len(scenario.flow_names)
-        print_line(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")
+        print_json(good[0] if len(good) == 1 else good)
+    return 0
+
+
+def _compare(builds: Builds, settings: Settings, answer: Answer, *, as_json: bool, quiet: bool) -> int:
+    from lopsided.studies import check as study
+
+    baseline, candidate, client = builds.baseline, builds.candidate, builds.client
+    if baseline is None or candidate is None or client is None:
+        raise UsageError("a comparison needs --baseline, --candidate and --client")
+    found = carry_out(
+        lambda report: study.check(
+            baseline,
+            candidate,
+            client,
+            server=builds.server,
+            lines=[line.strip() for line in builds.lines.split(",") if line.strip()],
+            settings=settings,
+            metric=builds.metric,
+            margin=builds.margin,
+            repeat=builds.repeat,
+            seed=builds.seed,
+            limit=builds.limit,
+            progress=report,
+        ),
+        "check",
+        "comparison of two builds",
+        answer,
+        as_json=as_json,
+        quiet=quiet,
+    )
+    return WORSE if found.worse else 0

@@ -103,7 +103,11 @@ COMMANDS: tuple[Command, ...] = (
         "lopsided.cli.new:new",
         "Write a scenario to start from: a line, a download and an upload, with explanations.",
     ),
-    Command("check", "lopsided.cli.check:check", "Check a scenario file without running it."),
+    Command(
+        "check",
+        "lopsided.cli.check:check",
+        "Check scenario files, or compare two builds of a program on emulated lines.",
+    ),
     Command("schema", "lopsided.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
     Command("kernel", "lopsided.cli.kernel:kernel", "Build the kernel that runs real Linux TCP in virtual time."),
     Command(
@@ -143,5 +147,5 @@ SIMULATING = (
 )
 """Commands that only compute and write."""
 
-TERMINABLE = (*SIMULATING, "probe")
+TERMINABLE = (*SIMULATING, "probe", "check")
 """Commands that treat SIGTERM like Ctrl-C and remove what they set up; others handle signals themselves."""

@@ -247,3 +247,37 @@ SUITE_CHECKS = TableSpec(
         _text("digest", "digest", "Of the run, with the first seed."),
     ),
 )
+
+CHECK_LINES = TableSpec(
+    "lines",
+    "One row for each line on which two builds of a program were compared.",
+    (
+        _text("line", "line", "The access line or scenario, and the values of varied settings."),
+        Column("pairs", "count", "pairs", "Pairs of runs that both succeeded.", "integer"),
+        Column("baseline_failures", "count", "baseline fails", "Failed runs of the baseline.", "integer"),
+        Column("candidate_failures", "count", "candidate fails", "Failed runs of the candidate.", "integer"),
+        Column("baseline", "number", "baseline", "Mean of the judged quantity, in the unit of its column in `runs`."),
+        Column("candidate", "number", "candidate", "The same of the candidate."),
+        _share("change", "change", "Mean difference within the pairs over the baseline's mean; less is better."),
+        _share("change_ci95", "±", "Half width of its 95 % interval (Student's t)."),
+        _text("verdict", "verdict", "`same`, `better`, `worse`, `failed`, or `unsure` if the interval is too wide."),
+    ),
+)
+CHECK_RUNS = TableSpec(
+    "runs",
+    "One row for each run of a build on a line, in the order of the runs.",
+    (
+        _text("line", "line", "As in `lines`."),
+        _text("build", "build", "`baseline` or `candidate`."),
+        Column("seed", "label", "seed", "Of the line's random numbers; both runs of a pair have the same.", "integer"),
+        Column("exit_code", "label", "exit code", "Of the client; 124 if it exceeded the time limit.", "integer"),
+        _of("time_s", "s", "time", "From the start of the client to its end, in real time."),
+        Column("late_p99_us", "number", "late p99 (µs)", "99th percentile of how late packets left the line."),
+        _of("down_bytes", "bytes", "bytes down", "Bytes of IP that left the downlink's queue, of the busiest link."),
+        _of("down_sojourn_p95_ms", "ms", "sojourn p95 down", "95th percentile of the time in the downlink's queue."),
+        Column("down_dropped_packets", "count", "dropped down", "Dropped by the queue or lost on the line.", "integer"),
+        _of("up_bytes", "bytes", "bytes up", "Bytes of IP that left the uplink's queue, of the busiest link."),
+        _of("up_sojourn_p95_ms", "ms", "sojourn p95 up", "95th percentile of the time in the uplink's queue."),
+        Column("up_dropped_packets", "count", "dropped up", "Dropped by the queue or lost on the line.", "integer"),
+    ),
+)
