@@ -15,7 +15,6 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// First byte of the message that carries the command's exit code.
 pub(super) const EXITED: u8 = b'x';
@@ -27,10 +26,10 @@ pub(super) const START_SERVER: &str = "start the server at the far end";
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// A server that opened no port within this time has failed.
-const OPENS_WITHIN: Duration = Duration::from_secs(10);
+/// A server that opened no port within this time has failed, in milliseconds.
+const OPENS_WITHIN_MS: i32 = 10_000;
 /// Interval between looks for an open port, in milliseconds.
-const LOOKS_EVERY: u8 = 10;
+const LOOKS_EVERY_MS: u8 = 10;
 
 pub(super) fn run(parent: &Channel, inside: &Inside) -> i32 {
     if let Err(error) = prepare(parent, inside) {
@@ -75,21 +74,23 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         Side::Child => finish(|| become_command(inside)),
         Side::Parent(pid) => pid,
     };
-    let mut opens_until = inside.serves.then(|| Instant::now() + OPENS_WITHIN);
+    // The number of looks that are left, until a server has opened a port.
+    let mut looks = inside.serves.then_some(OPENS_WITHIN_MS / i32::from(LOOKS_EVERY_MS));
     loop {
-        if let Some(until) = opens_until {
+        if let Some(left) = looks {
+            looks = Some(left - 1);
             if has_open_port() {
                 parent.send(&[DONE], None)?;
-                opens_until = None;
-            } else if Instant::now() > until {
-                let cause = format!("it opened no port within {} s", OPENS_WITHIN.as_secs());
+                looks = None;
+            } else if left == 0 {
+                let cause = format!("it opened no port within {} s", OPENS_WITHIN_MS / 1000);
                 tell(parent, &SetUpError { step: START_SERVER.to_owned(), cause });
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
         let mut waits =
             [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(parent.as_fd(), PollFlags::POLLIN)];
-        poll(&mut waits, opens_until.map_or(PollTimeout::NONE, |_| LOOKS_EVERY.into()))?;
+        poll(&mut waits, looks.map_or(PollTimeout::NONE, |_| LOOKS_EVERY_MS.into()))?;
         let told = waits[1].any().unwrap_or(true);
         while signals.read_signal()?.is_some() {}
         if let Some(code) = reap(command)? {
