@@ -1,0 +1,281 @@
+"""The paper's statements, as the abstract, the replication and the authors' data give them, and how each is judged.
+
+Thresholds of ours, fixed before the first run:
+
+- a share of figure 3 is within 2.5 points of the computed one;
+- equal means within 5 %, and "completely isolated" an added delay of at most 5 ms, a loss of at most 0.1 % and 99 % of
+  the rate;
+- low latency ends at 50 ms of added delay;
+- a de-prioritised flow gets at most 40 % of an equal share, and is not starved above half of its tin's guarantee;
+- round trips of probes are within 5 ms of the data;
+- compensated overhead leaves at most a tenth of the delay in the modem, and at most 20 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lopsided.papers.cake2018.setup import FILTERS, ISOLATIONS
+from lopsided.papers.framework import text
+from lopsided.papers.framework.claims import (
+    MORE,
+    Statements,
+    agree_within,
+    all_of,
+    at_least,
+    at_most,
+    between,
+    claims_of,
+    mbit,
+    near,
+    number,
+    percent,
+    ratio,
+    rises,
+    within,
+)
+from lopsided.papers.framework.measurements import Curve, Measurements
+from lopsided.papers.framework.model import Claim, Measured, Verdict
+
+ISOLATED_POINTS = 2.5
+EQUAL = 0.05
+LOW_MS, ISOLATED_MS, LOST, KEPT = 50.0, 5.0, 0.1, 1.98
+PROBE_MS = 5.0
+BULK_GUARANTEE, MUCH_LESS = 100 / 16, 0.4
+MODEM_MS, TENTH = 20.0, 0.1
+
+FLOWS = ("A-A", "A-B", "A-C1", "A-C2", "B-C", "B-D")
+MARKS = ("be", "bk", "cs5", "ef")
+DATA = "Data, rrul_diffserv"
+
+_WORDS = {
+    "flows": "Without host isolation all six flows get the same.",
+    "dual-srchost": "Isolation of sources gives both sources the same, so flows of the smaller one get twice as much.",
+    "dual-dsthost": "Isolation of destinations gives all four destinations the same.",
+    "triple-isolate": "Isolation of both scales each flow by the larger number of flows at its two hosts.",
+}
+
+
+def _isolated(mode: str) -> Claim:
+    def check(m: Measurements) -> Verdict:
+        """Each share is within 2.5 points of the computed one."""
+        return within(
+            ISOLATED_POINTS,
+            [
+                percent(
+                    f"share of {flow}",
+                    m.value("hosts", f"share_{flow}", mode=mode),
+                    m.published.find("Figure 3", "share", mode=mode, flow=flow),
+                )
+                for flow in FLOWS
+            ],
+        )
+
+    return Statements(("hosts",))(_WORDS[mode], "section IV-A, figure 3", key=f"isolation-{mode}")(check)
+
+
+ISOLATION = tuple(map(_isolated, ISOLATIONS))
+
+of_marks, of_real_time, of_filters = Statements(("tins",)), Statements(("real-time",)), Statements(("filters",))
+ours = Statements(("uplinks",), "ours")
+
+
+def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
+    """Goodputs of the marked flows next to the authors' data."""
+    return [
+        mbit(
+            f"{way}load {mark} under {queue}",
+            m.value("tins", f"{way}_{mark}_bps", queue=queue),
+            m.published.find(DATA, "goodput", queue=queue, flow=f"{way}_{mark}"),
+        )
+        for way in ways
+        for mark in MARKS
+    ]
+
+
+@of_marks("Without DiffServ, flows get the same whatever their marks: CAKE.", "data, rrul_diffserv")
+def unmarked_cake(m: Measurements) -> Verdict:
+    """In each direction the four flows differ by less than 5 %, and each is near the data."""
+    return _same(m, "cake")
+
+
+@of_marks("Without DiffServ, flows get the same whatever their marks: FQ-CoDel.", "data, rrul_diffserv")
+def unmarked_fq_codel(m: Measurements) -> Verdict:
+    """In each direction the four flows differ by less than 5 %, and each is near the data."""
+    return _same(m, "fq_codel")
+
+
+def _same(m: Measurements, queue: str) -> Verdict:
+    ways = [
+        agree_within(EQUAL, _goodputs(m, queue, (way,)), f"greatest difference of the {way}loads")
+        for way in ("down", "up")
+    ]
+    return all_of(*ways, near(_goodputs(m, queue)))
+
+
+@of_marks("diffserv3 divides the line between four code points as measured.", "data, rrul_diffserv")
+def diffserv3_divides(m: Measurements) -> Verdict:
+    """Each of the eight goodputs is near the data."""
+    return near(_goodputs(m, "cake_diff3"))
+
+
+@of_marks("diffserv4 divides the line between four code points as measured.", "figure 4 and data, rrul_diffserv")
+def diffserv4_divides(m: Measurements) -> Verdict:
+    """Each of the eight goodputs is near the data."""
+    return near(_goodputs(m, "cake_diff4"))
+
+
+@of_marks("CAKE de-prioritises background traffic and does not starve it.", "abstract")
+def background_yields(m: Measurements) -> Verdict:
+    """The bulk flow gets at most 40 % of an equal share, and at least half of its tin's guarantee of 6.25 %."""
+    found: list[Measured] = []
+    for queue in ("cake_diff3", "cake_diff4"):
+        for way in ("down", "up"):
+            rates = {mark: m.value("tins", f"{way}_{mark}_bps", queue=queue).median for mark in MARKS}
+            found.append(percent(f"bulk {way}load under {queue}", rates["bk"] / sum(rates.values())))
+    return between(BULK_GUARANTEE / 2, 100 / len(MARKS) * MUCH_LESS, found)
+
+
+@of_marks("Probes of each mark see the round trips of the data under load.", "data, rrul_diffserv")
+def probes_see_the_data(m: Measurements) -> Verdict:
+    """The median round trips of three marks under four queues are within 5 ms of the data."""
+    return within(
+        PROBE_MS,
+        [
+            number(
+                f"probe {mark} under {queue}",
+                m.value("tins", f"ping_{mark}_ms", queue=queue),
+                "ms",
+                published=m.published.find(DATA, "ping_p50", queue=queue, flow=mark),
+            )
+            for queue in ("fq_codel", "cake", "cake_diff3", "cake_diff4")
+            for mark in ("be", "bk", "ef")
+        ],
+    )
+
+
+def _delay(m: Measurements, queue: str, name: str, column: str = "delay_ms") -> Measured:
+    return number(name, m.value("real-time", column, queue=queue), "ms")
+
+
+def _loss(m: Measurements, queue: str) -> Measured:
+    return percent(f"loss under {queue}", m.value("real-time", "lost_share", queue=queue))
+
+
+@of_real_time(
+    "FQ-CoDel and CAKE without DiffServ fail to ensure low latency for a real-time flow above its fair share.",
+    "section IV-B, figure 5",
+)
+def without_marks_no_low_latency(m: Measurements) -> Verdict:
+    """Under both, the median added delay in the steady state is at least 50 ms."""
+    delays = [_delay(m, queue, f"added delay under {queue}") for queue in ("fq_codel", "cake")]
+    return at_least(LOW_MS, [*delays]).but(*(_loss(m, queue) for queue in ("fq_codel", "cake")))
+
+
+@of_real_time("CAKE without DiffServ settles around 200 ms.", "section IV-B, figure 5")
+def cake_settles(m: Measurements) -> Verdict:
+    """The median added delay in the steady state is near print."""
+    printed = m.published.find("Figure 5", "induced_delay", queue="cake")
+    found = number("added delay under cake", m.value("real-time", "delay_ms", queue="cake"), "ms", published=printed)
+    return near([found]).but(_loss(m, "cake"), why=f"{text.named(_loss(m, 'cake'))}")
+
+
+@of_real_time("FQ-CoDel's delay oscillates between 50 and 500 ms.", "section IV-B, figure 5")
+def fq_codel_oscillates(m: Measurements) -> Verdict:
+    """From the 5th to the 95th percentile the added delay lies from 50 to 500 ms and varies by a factor of 3."""
+    low, high = (
+        _delay(m, "fq_codel", f"{name} percentile of the added delay", f"delay_{column}_ms")
+        for name, column in (("5th", "p5"), ("95th", "p95"))
+    )
+    return all_of(between(50, 500, [low, high]), ratio("95th over 5th percentile", high, low, above=3)).but(
+        _loss(m, "fq_codel")
+    )
+
+
+@of_real_time("CAKE with DiffServ keeps the real-time flow completely isolated.", "section IV-B, figure 5")
+def diffserv_isolates(m: Measurements) -> Verdict:
+    """At most 5 ms are added, at most 0.1 % are lost and at least 99 % of 2 Mbit/s arrive."""
+    goodput = mbit("goodput", m.value("real-time", "goodput_bps", queue="cake_diff4"))
+    delays = [_delay(m, "cake_diff4", "added delay"), _delay(m, "cake_diff4", "its 95th percentile", "delay_p95_ms")]
+    return all_of(at_most(ISOLATED_MS, delays), at_most(LOST, [_loss(m, "cake_diff4")]), at_least(KEPT, [goodput]))
+
+
+def _downloads(m: Measurements) -> dict[str, float]:
+    return {rule: m.value("filters", "down_bps", filter=rule).median for rule in FILTERS}
+
+
+@of_filters("Either ACK filter improves the download by around 15 % on 30/1 Mbit/s.", "figure 6")
+def filters_gain(m: Measurements) -> Verdict:
+    """The gain of each filter is near print."""
+    found, printed = _downloads(m), m.published.find("Figure 6", "download_gain")
+    gains = [percent(f"gain of the {rule} filter", found[rule] / found["none"] - 1, printed) for rule in FILTERS[1:]]
+    return near(gains).but(*(mbit(f"downloads with filter {rule}", rate) for rule, rate in found.items()))
+
+
+@of_filters("The downloads get 24.5 to 27.5 Mbit/s on 30/1 Mbit/s.", "figure 6")
+def filtered_downloads(m: Measurements) -> Verdict:
+    """Without a filter and with either, the sum of the downloads lies in the printed range."""
+    rates = (mbit(f"downloads with filter {rule}", rate) for rule, rate in _downloads(m).items())
+    return between(24.5, 27.5, rates)
+
+
+def gain(m: Measurements, rule: str) -> Curve:
+    """Returns the gain of a filter against the uplink rate in Mbit/s."""
+    plain, better = (m.curve("uplinks", "down_bps", "uplink_mbps", filter=each) for each in ("none", rule))
+    share = better.median / plain.median - 1
+    return Curve(plain.x, share, share, share)
+
+
+@Statements(("uplinks",))("ACK filtering increases throughput on highly asymmetrical links.", "section I")
+def filters_help_steep_lines(m: Measurements) -> Verdict:
+    """At 30/0.3 and 30/0.5 Mbit/s each filter gives the downloads at least 10 % more."""
+    found = [
+        percent(f"gain of the {rule} filter on 30/{rate:g}", gain(m, rule).at(rate))
+        for rule in FILTERS[1:]
+        for rate in (0.3, 0.5)
+    ]
+    return at_least(100 * (MORE - 1), found)
+
+
+@ours("The steeper the line, the more a filter gains.", "about figure 6")
+def steeper_gains_more(m: Measurements) -> Verdict:
+    """The gain of each filter rises with downlink over uplink rate."""
+    curves = {rule: gain(m, rule) for rule in FILTERS[1:]}
+    return all_of(
+        *(
+            rises(f"gain of the {rule} filter by ratio", found.against(30 / found.x), "percent", scale=100)
+            for rule, found in curves.items()
+        )
+    )
+
+
+@ours("The filters cost the uploads nothing.", "about figure 6", needs=("filters",))
+def uploads_keep_theirs(m: Measurements) -> Verdict:
+    """With each filter the uploads get at least 95 % of their goodput without one."""
+    plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
+    return all_of(
+        *(
+            ratio(
+                f"uploads with the {rule} filter over those without",
+                mbit(f"uploads with the {rule} filter", m.value("filters", "up_bps", filter=rule)),
+                plain,
+                above=1 - EQUAL,
+            )
+            for rule in FILTERS[1:]
+        )
+    )
+
+
+@Statements(("overhead",))(
+    "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
+)
+def compensation_moves_the_queue(m: Measurements) -> Verdict:
+    """With the cells counted, packets wait at most 20 ms in the modem, and less than a tenth of the time without."""
+    plain, counted = (
+        number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
+        for framing in ("none", "pppoe-llcsnap")
+    )
+    return all_of(at_most(MODEM_MS, [counted]), ratio("counted over uncounted", counted, plain, below=TENTH))
+
+
+CLAIMS = claims_of(globals())

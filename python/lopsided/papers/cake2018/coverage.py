@@ -1,0 +1,38 @@
+"""Counterparts of the printed results that no figure and no statement compares."""
+
+from __future__ import annotations
+
+from lopsided.papers.framework.coverage import judged, measured
+
+COVERAGE = (
+    measured(
+        "induced_delay",
+        lambda m, _row: m.value("real-time", "delay_p5_ms", queue="fq_codel"),
+        needs=("real-time",),
+        item="oscillation, low end",
+        remark="5th percentile",
+    ),
+    measured(
+        "induced_delay",
+        lambda m, _row: m.value("real-time", "delay_p95_ms", queue="fq_codel"),
+        needs=("real-time",),
+        item="oscillation, high end",
+        remark="95th percentile",
+    ),
+    judged("isolation", by="diffserv-isolates"),
+    judged("background", by="background-yields"),
+    judged("shaping", by="compensation-moves-the-queue"),
+    judged("ack_filtering", by="filters-help-steep-lines"),
+    measured(
+        "download_goodput",
+        lambda m, _row: m.value("filters", "down_bps", filter="conservative").map(lambda rate: rate / 1e6),
+        needs=("filters",),
+        item="with filter",
+    ),
+    measured(
+        "download_goodput",
+        lambda m, _row: m.value("filters", "down_bps", filter="none").map(lambda rate: rate / 1e6),
+        needs=("filters",),
+        remark="without a filter",
+    ),
+)

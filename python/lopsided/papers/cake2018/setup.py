@@ -1,0 +1,90 @@
+"""The experiments of figures 3, 5 and 6, of the authors' data set, and one on overhead compensation (cake2018).
+
+The text of the paper was not available. Flows, marks and rates are those that a replication lists (see `__init__`) and
+those of the authors' data set; the scenarios mark what is assumed.
+"""
+
+from __future__ import annotations
+
+from lopsided.papers.cake2018.measure import filtered, overhead, real_time, shares, tins
+from lopsided.papers.framework.model import Case, Experiment
+
+ISOLATIONS = ("flows", "dual-srchost", "dual-dsthost", "triple-isolate")
+"""No host isolation, isolation of sources, of destinations, and of both (figure 3)."""
+
+QUEUES = ("fq_codel", "cake", "cake_diff3", "cake_diff4")
+"""Queues by their names in the authors' data; `cake` is `besteffort`."""
+
+TINS = {"cake": "besteffort", "cake_diff3": "diffserv3", "cake_diff4": "diffserv4"}
+
+FILTERS = ("none", "conservative", "aggressive")
+UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
+"""Uplink rates in Mbit/s beside a downlink of 30 Mbit/s."""
+
+
+def _both(name: str) -> dict[str, str]:
+    """The keys that put a queue for 10 Mbit/s before both directions of a line."""
+    if name == "fq_codel":
+        return {}
+    queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'
+    return {"link.queue": queue, "link.rate": "1 Gbit/s"}
+
+
+def _filter(rule: str, uplink: float) -> dict[str, str]:
+    cake = f'{{ kind = "cake", bandwidth = "{uplink:g} Mbit/s", framing = "ethernet" }}'
+    queue = cake if rule == "none" else f'{{ kind = "ack_filter", rule = "{rule}", queue = {cake} }}'
+    return {"link.up.queue": queue}
+
+
+HOSTS = Experiment(
+    key="hosts",
+    summary="six flows of two hosts to four hosts, under four isolations",
+    cases=tuple(
+        Case("hosts.toml", {"topology.link.line.down.queue.isolation": mode}, {"mode": mode}) for mode in ISOLATIONS
+    ),
+    measure=shares,
+)
+
+MARKED = Experiment(
+    key="tins",
+    summary="four flows each way with four code points on 10/10 Mbit/s, under four queues",
+    cases=tuple(Case("tins.toml", _both(name), {"queue": name}) for name in QUEUES),
+    measure=tins,
+)
+
+REAL_TIME = Experiment(
+    key="real-time",
+    summary="2 Mbit/s marked EF next to 32 bulk flows on 10 Mbit/s, under three queues",
+    cases=tuple(Case("real-time.toml", _both(name), {"queue": name}) for name in ("fq_codel", "cake", "cake_diff4")),
+    measure=real_time,
+    keep=True,
+)
+
+FILTERED = Experiment(
+    key="filters",
+    summary="four downloads and four uploads on 30/1 Mbit/s, with and without an ACK filter",
+    cases=tuple(Case("ack-filter.toml", _filter(rule, 1.0), {"filter": rule}) for rule in FILTERS),
+    measure=filtered,
+)
+
+UPLINK = Experiment(
+    key="uplinks",
+    summary="the same with five uplink rates",
+    cases=tuple(
+        Case("ack-filter.toml", _filter(rule, rate), {"filter": rule, "uplink_mbps": rate})
+        for rule in FILTERS
+        for rate in UPLINKS
+    ),
+    measure=filtered,
+    usual=1,
+)
+
+OVERHEAD = Experiment(
+    key="overhead",
+    summary="CAKE at 950 kbit/s before a modem of 1 Mbit/s that sends cells, with and without the cells counted",
+    cases=tuple(
+        Case("overhead.toml", {"topology.link.shaped.down.queue.framing": framing}, {"framing": framing})
+        for framing in ("none", "pppoe-llcsnap")
+    ),
+    measure=overhead,
+)
