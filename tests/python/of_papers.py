@@ -81,5 +81,18 @@ def printed_results(
     return results, [row for row in results if _key(row) not in used]
 
 
+def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]]) -> list[str]:
+    """Returns the figures with a curve that leaves its panel: there should be none. Vertical lines do not count."""
+    found: list[str] = []
+    for name, (_, artifact) in artifacts.items():
+        for panel in artifact.drawing.axes if artifact.drawing else ():
+            low, high = panel.get_ylim()
+            for curve in panel.get_lines():
+                y = np.asarray(curve.get_ydata(), dtype=float)
+                if curve.get_transform() == panel.transData and np.any((y < low - 1e-9) | (y > high + 1e-9)):
+                    found.append(name)
+    return found
+
+
 def _key(value: PublishedValue) -> tuple[object, ...]:
     return (value.where, tuple(sorted(value.conditions.items())), value.metric)

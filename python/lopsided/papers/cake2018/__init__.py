@@ -75,11 +75,12 @@ PAPER = Paper(
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     hindsight=(
-        "The Ethernet header in the shapers' count follows tc-cake's default; the authors' data, which agrees with it to "
-        "1 %, was in view when it was chosen.",
+        "The Ethernet header in the shapers' count follows tc-cake's default; the authors' data, which agrees with it "
+        "to 1 %, was in view when it was chosen.",
     ),
     repeat=3,
     varied=("tins", "real-time", "filters"),
+    paired=0,
     answer=answer,
     answer_needs=("real-time", "filters"),
 )

@@ -165,22 +165,26 @@ def _loss(m: Measurements, queue: str) -> Measured:
 @of_real_time(
     "FQ-CoDel and CAKE without DiffServ fail to ensure low latency for a real-time flow above its fair share.",
     "section IV-B, figure 5",
+    fails=True,
 )
 def without_marks_no_low_latency(m: Measurements) -> Verdict:
     """Under both, the median added delay in the steady state is at least 50 ms."""
     delays = [_delay(m, queue, f"added delay under {queue}") for queue in ("fq_codel", "cake")]
-    return at_least(LOW_MS, [*delays]).but(*(_loss(m, queue) for queue in ("fq_codel", "cake")))
+    losses = [_loss(m, queue) for queue in ("fq_codel", "cake")]
+    return at_least(LOW_MS, delays).but(
+        *losses, why=f"the flow loses most of its packets instead: {text.listed(losses)}"
+    )
 
 
-@of_real_time("CAKE without DiffServ settles around 200 ms.", "section IV-B, figure 5")
+@of_real_time("CAKE without DiffServ settles around 200 ms.", "section IV-B, figure 5", fails=True)
 def cake_settles(m: Measurements) -> Verdict:
     """The median added delay in the steady state is near print."""
     printed = m.published.find("Figure 5", "induced_delay", queue="cake")
     found = number("added delay under cake", m.value("real-time", "delay_ms", queue="cake"), "ms", published=printed)
-    return near([found]).but(_loss(m, "cake"), why=f"{text.named(_loss(m, 'cake'))}")
+    return near([found]).but(_loss(m, "cake"), why=f"COBALT drops instead: {text.named(_loss(m, 'cake'))}")
 
 
-@of_real_time("FQ-CoDel's delay oscillates between 50 and 500 ms.", "section IV-B, figure 5")
+@of_real_time("FQ-CoDel's delay oscillates between 50 and 500 ms.", "section IV-B, figure 5", fails=True)
 def fq_codel_oscillates(m: Measurements) -> Verdict:
     """From the 5th to the 95th percentile the added delay lies from 50 to 500 ms and varies by a factor of 3."""
     low, high = (
@@ -204,7 +208,7 @@ def _downloads(m: Measurements) -> dict[str, float]:
     return {rule: m.value("filters", "down_bps", filter=rule).median for rule in FILTERS}
 
 
-@of_filters("Either ACK filter improves the download by around 15 % on 30/1 Mbit/s.", "figure 6")
+@of_filters("Either ACK filter improves the download by around 15 % on 30/1 Mbit/s.", "figure 6", fails=True)
 def filters_gain(m: Measurements) -> Verdict:
     """The gain of each filter is near print."""
     found, printed = _downloads(m), m.published.find("Figure 6", "download_gain")

@@ -44,6 +44,7 @@ FIGURE_3 = Plot(
     "flow",
     (Panel("% of the sum", _hosts, height=3.0, limits=(0, 34), legend=("upper left", 4)),),
     ("hosts",),
+    x_limits=(-0.6, len(FLOWS) - 0.4),
     ticks=tuple(range(len(FLOWS))),
     tick_names=FLOWS,
     comparisons=lambda m: [
@@ -95,6 +96,7 @@ FIGURE_4 = Plot(
         for way in ("down", "up")
     ),
     ("tins",),
+    x_limits=(-0.6, len(MARKS) - 0.4),
     ticks=tuple(range(len(MARKS))),
     tick_names=("best effort", "background (CS1)", "CS5", "EF"),
     comparisons=_compared_tins,
@@ -149,7 +151,7 @@ def ack_limit_bps(uplink_bps: float) -> float:
 
 
 def _uplinks(m: Measurements) -> Iterable[Line]:
-    for rule, ink, mark in zip(FILTERS, INKS, ("o", "s", "^"), strict=True):
+    for rule, ink, mark in zip(FILTERS, INKS[:3], ("o", "s", "^"), strict=True):
         found = m.curve("uplinks", "down_bps", "uplink_mbps", filter=rule)
         yield Line.of(found, ink, 1e-6, mark=mark, label=f"filter: {rule}", column=f"{rule}_mbps")
     rates = np.geomspace(UPLINKS[0], UPLINKS[-1], 60)
@@ -200,13 +202,11 @@ FIGURE_6 = Plot(
             _filters,
             height=2.6,
             limits=(0, 34),
-            levels=lambda m: (
-                (m.published.find("Figure 6", "download_goodput", item="with filter").number, style.MUTED),
-                (24.5, style.MUTED),
-            ),
+            levels=lambda m: [(row.number, style.MUTED) for row in m.published if row.metric == "download_goodput"],
         ),
     ),
     ("filters",),
+    x_limits=(-0.6, len(FILTERS) - 0.4),
     ticks=(0, 1, 2),
     tick_names=FILTERS,
     data=lambda m: m.table("filters"),
