@@ -26,6 +26,7 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
+    refuse_abc_beside_half(layers, report);
     refuse_abe(layers, cc, report);
     let mut stack = StackConfig::new(profile.unwrap_or(PROFILES[0]), cc);
     stack.mss = resolve_mss(layers, report);
@@ -67,6 +68,14 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
     if asked(key) && asked(other) {
         let message = format!("`{key}` and `{other}` exclude each other");
         report.problem(layers.place_of(other), layers.path(), message, None);
+    }
+}
+
+/// Reports `abc` together with `abc_half`: both set the same counting of bytes.
+fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
+    let half = layers.get("abc_half").is_some_and(|(node, _)| value::flag(node) == Ok(true));
+    if half && layers.has("abc") {
+        report.problem(layers.place_of("abc_half"), layers.path(), "`abc` and `abc_half` exclude each other", None);
     }
 }
 

@@ -221,6 +221,7 @@ fn impossible_values_are_refused() {
         ("stack.mss", "20 B", "`mss` must be from 64 B to 65495 B, not 20 B"),
         ("stack", "{ mss = \"1460 B\", mtu = \"1500 B\" }", "`mss` and `mtu` exclude each other"),
         ("stack", "{ rack = true, fack = true }", "`rack` and `fack` exclude each other"),
+        ("stack", "{ abc = 2, abc_half = true }", "`abc` and `abc_half` exclude each other"),
         ("stack", "{ prr = true, rate_halving = true }", "`prr` and `rate_halving` exclude each other"),
         ("stack.initial_window", "0 segments", "a window of nothing lets nothing be sent"),
         (

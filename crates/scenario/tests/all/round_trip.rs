@@ -211,7 +211,9 @@ fn stack() -> impl Strategy<Value = StackConfig> {
                 "rate_halving" => "prr",
                 _ => "",
             };
-            if let Some(value) = value.filter(|_| stack.get(other) != Some(&Value::Flag(true))) {
+            let excluded = stack.get(other) == Some(&Value::Flag(true))
+                || key.name == "abc_half" && stack.get("abc").is_some() && value == Some(Value::Flag(true));
+            if let Some(value) = value.filter(|_| !excluded) {
                 stack.set(key.name, value);
             }
         }
