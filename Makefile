@@ -38,6 +38,7 @@ page: ## build the interactive page, for `lopsided page`: needs Node 18 and rust
 
 wheel: .venv/.installed ## pack a source archive and a wheel into dist/ and try them; PGO=1: faster by a tenth
 	@tools/wheel $(PROFILE) $(if $(PGO),--pgo)
+	@tools/newcomer
 
 docs: .venv/.installed ## build the documentation site into site/; a broken link is an error
 	@tools/docs

@@ -13,7 +13,8 @@ from lopsided.cli import completion, shells
 from lopsided.cli.commands import COMMANDS
 from lopsided.errors import UsageError
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+ROOT = Path(__file__).parents[2]
+SCENARIOS = ROOT / "scenarios"
 ADSL = str(SCENARIOS / "adsl.toml")
 BREAKS = " \t\n\"'><=;|&(:"
 """The word breaks of Bash."""
@@ -145,3 +146,8 @@ def test_bash_completes_with_the_script(tmp_path, monkeypatch):
 def test_a_shell_without_completion_is_refused():
     with pytest.raises(UsageError, match="choose one of bash, zsh, fish"):
         shells.install("tcsh")
+
+
+def test_the_packages_have_the_manual_page_and_the_scripts_of_today():
+    done = subprocess.run([sys.executable, ROOT / "tools" / "man", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

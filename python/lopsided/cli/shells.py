@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 _BASH = """\
-# Completion of lopsided in bash, written by `lopsided --install-completion`.
+# Completion of lopsided in bash, as `lopsided --install-completion` writes it.
 _lopsided() {
   local found
   COMPREPLY=()
@@ -31,7 +31,7 @@ _lopsided() {
 complete -o nosort -F _lopsided lopsided
 """
 _ZSH = """\
-# Completion of lopsided in zsh, written by `lopsided --install-completion`.
+# Completion of lopsided in zsh, as `lopsided --install-completion` writes it.
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 _lopsided() {
   local found
@@ -53,7 +53,7 @@ _lopsided() {
 compdef _lopsided lopsided
 """
 _FISH = """\
-# Completion of lopsided in fish, written by `lopsided --install-completion`.
+# Completion of lopsided in fish, as `lopsided --install-completion` writes it.
 function __lopsided_complete
     set -l before (commandline --cut-at-cursor --tokenize --current-process)
     set -l word (commandline --cut-at-cursor --current-token | string replace --regex '^[\\'"]' '')
