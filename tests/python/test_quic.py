@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from lopsided.scenario import Scenario
 from lopsided.studies.ackpath import ackpath
 from lopsided.studies.doubts import doubts
 from lopsided.studies.explain import of_run as explain
+from qlog_schema import EVENTS, faults
 from reference.quic.envelope import area, hull, overlap
 
 LINE = """\
@@ -93,19 +95,40 @@ def test_a_story_tells_what_held_the_sender_back():
     assert max(slow.limited_s, key=lambda limit: slow.limited_s[limit]) == "connection flow control"
 
 
-def test_a_qlog_has_every_packet_of_the_capture(tmp_path: Path):
-    scenario().run(pcap=tmp_path, pcap_at=["hosts"])
-    records = [
-        json.loads(text) for text in (tmp_path / "qlog-it-sender.sqlog").read_text().split("\x1e") if text.strip()
-    ]
-    head, events = records[0], records[1:]
-    assert head["file_schema"] == "urn:ietf:params:qlog:file:sequential"
-    assert head["trace"]["vantage_point"]["type"] == "server"
-    names = {event["name"] for event in events}
-    assert {"quic:packet_sent", "quic:packet_received", "quic:congestion_state_updated"} <= names
-    sent = [event["data"]["header"] for event in events if event["name"] == "quic:packet_sent"]
-    numbers = [header["packet_number"] for header in sent if header["packet_type"] == "1RTT"]
-    assert numbers == sorted(set(numbers))
+def records(file: Path) -> list[Any]:
+    """The records of a JSON text sequence (RFC 7464)."""
+    texts = file.read_text().split("\x1e")
+    assert texts[0] == "" and all(text.endswith("\n") for text in texts[1:])
+    return [json.loads(text) for text in texts[1:]]
+
+
+def test_a_qlog_has_the_structure_of_the_draft(tmp_path: Path):
+    web = {"app": {"kind": "http", "objects": 5, "object_size": "30 kB"}}
+    settings = {f"flow.it.{key}": value for key, value in web.items()}
+    asked = {"flow.it.transport.ack_frequency": True, "link.down.loss": "1 %", "scenario.duration": "2 s"}
+    scenario(**settings, **asked).run(pcap=tmp_path, pcap_at=["hosts"])
+    frames: set[str] = set()
+    for end, role in (("sender", "server"), ("receiver", "client")):
+        head, *events = records(tmp_path / f"qlog-it-{end}.sqlog")
+        assert not faults(head, events)
+        assert head["trace"]["vantage_point"]["type"] == role
+        names = {event["name"] for event in events}
+        assert {"quic:packet_sent", "quic:packet_received", "quic:connection_state_updated"} <= names
+        sent = [event["data"] for event in events if event["name"] == "quic:packet_sent"]
+        numbers = [each["header"]["packet_number"] for each in sent if each["header"]["packet_type"] == "1RTT"]
+        assert numbers == sorted(set(numbers))
+        frames |= {frame["frame_type"] for each in sent for frame in each["frames"]}
+    assert {"padding", "ack", "crypto", "stream", "new_connection_id", "handshake_done", "ack_frequency"} <= frames
+
+
+def test_a_qlog_has_the_packets_of_the_table_and_what_held_the_sender_back(tmp_path: Path):
+    run = scenario().run(pcap=tmp_path, pcap_at=["hosts"])
+    _, *events = records(tmp_path / "qlog-it-sender.sqlog")
+    data = {name: [event["data"] for event in events if event["name"] == name] for name in EVENTS}
+    kinds = [{frame["frame_type"] for frame in each["frames"]} for each in data["quic:packet_sent"]]
+    assert sum("stream" in kind for kind in kinds) == next(iter(run.flows.rows()))["data_segments_out"] > 1000
+    assert {each["reason"] for each in data["quic:connection_data_blocked_updated"]} >= {"congestion_control", "pacing"}
+    assert all(each["congestion_window"] > 0 for each in data["quic:recovery_metrics_updated"])
 
 
 def test_ackpath_shows_that_the_network_cannot_see_quics_acks():

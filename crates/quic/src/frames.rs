@@ -190,11 +190,17 @@ pub enum Frame<'a> {
     ResetStream {
         /// Stream ID.
         id: u64,
+        /// Error code of the application.
+        code: u64,
+        /// Number of bytes of the stream.
+        final_size: u64,
     },
     /// STOP_SENDING.
     StopSending {
         /// Stream ID.
         id: u64,
+        /// Error code of the application.
+        code: u64,
     },
     /// CRYPTO.
     Crypto {
@@ -204,7 +210,10 @@ pub enum Frame<'a> {
         len: u64,
     },
     /// NEW_TOKEN.
-    NewToken,
+    NewToken {
+        /// Length of the token in bytes.
+        len: u64,
+    },
     /// STREAM.
     Stream {
         /// Stream ID.
@@ -230,6 +239,8 @@ pub enum Frame<'a> {
     },
     /// MAX_STREAMS.
     MaxStreams {
+        /// The limit is for bidirectional streams.
+        bidi: bool,
         /// Limit of the number of streams.
         maximum: u64,
     },
@@ -247,19 +258,33 @@ pub enum Frame<'a> {
     },
     /// STREAMS_BLOCKED.
     StreamsBlocked {
+        /// The limit is for bidirectional streams.
+        bidi: bool,
         /// The limit of the number of streams that blocks the sender.
         limit: u64,
     },
     /// NEW_CONNECTION_ID.
-    NewConnectionId,
+    NewConnectionId {
+        /// Sequence number of the connection ID.
+        sequence: u64,
+        /// Connection IDs with smaller sequence numbers are retired.
+        retire_prior_to: u64,
+        /// The connection ID.
+        id: &'a [u8],
+    },
     /// RETIRE_CONNECTION_ID.
-    RetireConnectionId,
+    RetireConnectionId {
+        /// Sequence number of the connection ID.
+        sequence: u64,
+    },
     /// PATH_CHALLENGE.
     PathChallenge,
     /// PATH_RESPONSE.
     PathResponse,
     /// CONNECTION_CLOSE.
     ConnectionClose {
+        /// The application closed the connection, or the transport did.
+        by_application: bool,
         /// Error code.
         code: u64,
     },
@@ -353,17 +378,8 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
             let counts = if kind == 0x03 { Some([number(octets)?, number(octets)?, number(octets)?]) } else { None };
             Frame::Ack { largest, delay, blocks, counts }
         }
-        0x04 => {
-            let id = number(octets)?;
-            number(octets)?;
-            number(octets)?;
-            Frame::ResetStream { id }
-        }
-        0x05 => {
-            let id = number(octets)?;
-            number(octets)?;
-            Frame::StopSending { id }
-        }
+        0x04 => Frame::ResetStream { id: number(octets)?, code: number(octets)?, final_size: number(octets)? },
+        0x05 => Frame::StopSending { id: number(octets)?, code: number(octets)? },
         0x06 => {
             let (offset, len) = (number(octets)?, number(octets)?);
             skip(octets, len)?;
@@ -372,7 +388,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x07 => {
             let len = number(octets)?;
             skip(octets, len)?;
-            Frame::NewToken
+            Frame::NewToken { len }
         }
         kind @ 0x08..=0x0f => {
             let id = number(octets)?;
@@ -384,22 +400,19 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         }
         0x10 => Frame::MaxData { maximum: number(octets)? },
         0x11 => Frame::MaxStreamData { id: number(octets)?, maximum: number(octets)? },
-        0x12 | 0x13 => Frame::MaxStreams { maximum: number(octets)? },
+        kind @ (0x12 | 0x13) => Frame::MaxStreams { bidi: kind == 0x12, maximum: number(octets)? },
         0x14 => Frame::DataBlocked { limit: number(octets)? },
         0x15 => Frame::StreamDataBlocked { id: number(octets)?, limit: number(octets)? },
-        0x16 | 0x17 => Frame::StreamsBlocked { limit: number(octets)? },
+        kind @ (0x16 | 0x17) => Frame::StreamsBlocked { bidi: kind == 0x16, limit: number(octets)? },
         0x18 => {
-            number(octets)?;
-            number(octets)?;
-            let len = *octets.first()?;
+            let (sequence, retire_prior_to) = (number(octets)?, number(octets)?);
             // A length byte, the connection ID, and a stateless reset token of 16 bytes.
+            let len = *octets.first()?;
+            let id = octets.get(1..1 + usize::from(len))?;
             skip(octets, 1 + u64::from(len) + 16)?;
-            Frame::NewConnectionId
+            Frame::NewConnectionId { sequence, retire_prior_to, id }
         }
-        0x19 => {
-            number(octets)?;
-            Frame::RetireConnectionId
-        }
+        0x19 => Frame::RetireConnectionId { sequence: number(octets)? },
         kind @ (0x1a | 0x1b) => {
             skip(octets, 8)?;
             if kind == 0x1a { Frame::PathChallenge } else { Frame::PathResponse }
@@ -411,7 +424,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
             }
             let len = number(octets)?;
             skip(octets, len)?;
-            Frame::ConnectionClose { code }
+            Frame::ConnectionClose { by_application: kind == 0x1d, code }
         }
         0x1e => Frame::HandshakeDone,
         0x1f => Frame::ImmediateAck,

@@ -4,7 +4,7 @@
 //! The observer parses packets directly, because lopsided's QUIC does not encrypt them. Left out: HTTP/3 and TLS
 //! events.
 
-use lopsided_core::tcp_event::TcpEvent;
+use lopsided_core::tcp_event::{Limit, TcpEvent};
 use lopsided_core::{Event, EventMask, FlowId, NodeId, Observer, Packet, Time, Transport};
 use lopsided_quic::frames::{Frame, PacketKind, PacketView, packets};
 use std::fmt::{self, Write as _};
@@ -143,8 +143,28 @@ impl Shared {
                 let data = format!("\"old\":\"{}\",\"new\":\"{}\"", state(from.name()), state(to.name()));
                 self.event(at, "connection_state_updated", &data);
             }
+            TcpEvent::Limited { by } => {
+                let mut data = "\"new\":\"blocked\"".to_owned();
+                if let Some(reason) = reason(*by) {
+                    let _ = write!(data, ",\"reason\":\"{reason}\"");
+                }
+                self.event(at, "connection_data_blocked_updated", &data);
+            }
             _ => {}
         }
+    }
+}
+
+/// The name that qlog uses for what limits a sender, or `None` if qlog has no name for it.
+fn reason(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::Congestion => Some("congestion_control"),
+        Limit::Pacing => Some("pacing"),
+        Limit::Application => Some("application"),
+        Limit::StreamFlowControl => Some("stream_flow_control"),
+        Limit::ConnectionFlowControl => Some("connection_flow_control"),
+        Limit::AntiAmplification => Some("amplification_protection"),
+        Limit::Receiver | Limit::Nagle | Limit::SendBuffer | Limit::Processor => None,
     }
 }
 
@@ -167,11 +187,12 @@ fn space(kind: PacketKind) -> usize {
 }
 
 fn packet_json(view: &PacketView<'_>, number: u64) -> String {
-    let mut text = format!(
-        "\"header\":{{\"packet_type\":\"{}\",\"packet_number\":{number}}},\"raw\":{{\"length\":{}}},\"frames\":[",
-        view.kind.name(),
-        view.size
-    );
+    let mut text = format!("\"header\":{{\"packet_type\":\"{}\"", view.kind.name());
+    // RFC 9000, section 17.2: these two types have no packet number.
+    if !matches!(view.kind, PacketKind::Retry | PacketKind::VersionNegotiation) {
+        let _ = write!(text, ",\"packet_number_length\":{},\"packet_number\":{number}", view.number_len);
+    }
+    let _ = write!(text, "}},\"raw\":{{\"length\":{}}},\"frames\":[", view.size);
     for (place, frame) in view.frames().enumerate() {
         if place > 0 {
             text.push(',');
@@ -181,6 +202,10 @@ fn packet_json(view: &PacketView<'_>, number: u64) -> String {
     }
     text.push(']');
     text
+}
+
+fn stream_type(bidi: bool) -> &'static str {
+    if bidi { "bidirectional" } else { "unidirectional" }
 }
 
 fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
@@ -204,12 +229,21 @@ fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
             }
             out.write_char('}')
         }
-        Frame::ResetStream { id } => with(out, "reset_stream", "stream_id", id),
-        Frame::StopSending { id } => with(out, "stop_sending", "stream_id", id),
+        Frame::ResetStream { id, code, final_size } => write!(
+            out,
+            "{{\"frame_type\":\"reset_stream\",\"stream_id\":{id},\"error\":\"unknown\",\"error_code\":{code},\
+             \"final_size\":{final_size}}}"
+        ),
+        Frame::StopSending { id, code } => write!(
+            out,
+            "{{\"frame_type\":\"stop_sending\",\"stream_id\":{id},\"error\":\"unknown\",\"error_code\":{code}}}"
+        ),
         Frame::Crypto { offset, len } => {
             write!(out, "{{\"frame_type\":\"crypto\",\"offset\":{offset},\"raw\":{{\"payload_length\":{len}}}}}")
         }
-        Frame::NewToken => simple(out, "new_token"),
+        Frame::NewToken { len } => {
+            write!(out, "{{\"frame_type\":\"new_token\",\"token\":{{\"raw\":{{\"length\":{len}}}}}}}")
+        }
         Frame::Stream { id, offset, len, fin } => write!(
             out,
             "{{\"frame_type\":\"stream\",\"stream_id\":{id},\"offset\":{offset},\"fin\":{fin},\
@@ -219,27 +253,48 @@ fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
         Frame::MaxStreamData { id, maximum } => {
             write!(out, "{{\"frame_type\":\"max_stream_data\",\"stream_id\":{id},\"maximum\":{maximum}}}")
         }
-        Frame::MaxStreams { maximum } => with(out, "max_streams", "maximum", maximum),
+        Frame::MaxStreams { bidi, maximum } => {
+            let kind = stream_type(bidi);
+            write!(out, "{{\"frame_type\":\"max_streams\",\"stream_type\":\"{kind}\",\"maximum\":{maximum}}}")
+        }
         Frame::DataBlocked { limit } => with(out, "data_blocked", "limit", limit),
         Frame::StreamDataBlocked { id, limit } => {
             write!(out, "{{\"frame_type\":\"stream_data_blocked\",\"stream_id\":{id},\"limit\":{limit}}}")
         }
-        Frame::StreamsBlocked { limit } => with(out, "streams_blocked", "limit", limit),
-        Frame::NewConnectionId => simple(out, "new_connection_id"),
-        Frame::RetireConnectionId => simple(out, "retire_connection_id"),
+        Frame::StreamsBlocked { bidi, limit } => {
+            let kind = stream_type(bidi);
+            write!(out, "{{\"frame_type\":\"streams_blocked\",\"stream_type\":\"{kind}\",\"limit\":{limit}}}")
+        }
+        Frame::NewConnectionId { sequence, retire_prior_to, id } => {
+            write!(
+                out,
+                "{{\"frame_type\":\"new_connection_id\",\"sequence_number\":{sequence},\
+                 \"retire_prior_to\":{retire_prior_to},\"connection_id\":\""
+            )?;
+            id.iter().try_for_each(|octet| write!(out, "{octet:02x}"))?;
+            out.write_str("\"}")
+        }
+        Frame::RetireConnectionId { sequence } => with(out, "retire_connection_id", "sequence_number", sequence),
         Frame::PathChallenge => simple(out, "path_challenge"),
         Frame::PathResponse => simple(out, "path_response"),
-        Frame::ConnectionClose { code } => with(out, "connection_close", "error_code", code),
+        // Without a name for the error: "unknown" says that the code follows.
+        Frame::ConnectionClose { by_application, code } => {
+            let space = if by_application { "application" } else { "transport" };
+            write!(
+                out,
+                "{{\"frame_type\":\"connection_close\",\"error_space\":\"{space}\",\"error\":\"unknown\",\
+                 \"error_code\":{code}}}"
+            )
+        }
         Frame::HandshakeDone => simple(out, "handshake_done"),
-        // The qlog drafts have no name for this frame (type 0xaf), so report it as unknown with its type.
+        // The qlog draft has no name for the two frames of draft-ietf-quic-ack-frequency, but lets extensions add frames.
         Frame::AckFrequency { threshold, max_delay_us, reordering } => write!(
             out,
-            "{{\"frame_type\":\"unknown\",\"frame_type_bytes\":175,\"ack_eliciting_threshold\":{threshold},\
-             \"requested_max_ack_delay_us\":{max_delay_us},\"reordering_threshold\":{reordering}}}"
+            "{{\"frame_type\":\"ack_frequency\",\"ack_eliciting_threshold\":{threshold},\
+             \"request_max_ack_delay_us\":{max_delay_us},\"reordering_threshold\":{reordering}}}"
         ),
-        // Type 0x1f, also without a name in the qlog drafts.
-        Frame::ImmediateAck => write!(out, "{{\"frame_type\":\"unknown\",\"frame_type_bytes\":31}}"),
-        Frame::Datagram { len } => write!(out, "{{\"frame_type\":\"datagram\",\"raw\":{{\"payload_length\":{len}}}}}"),
+        Frame::ImmediateAck => simple(out, "immediate_ack"),
+        Frame::Datagram { len } => write!(out, "{{\"frame_type\":\"datagram\",\"raw\":{{\"length\":{len}}}}}"),
     }
 }
 

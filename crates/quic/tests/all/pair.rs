@@ -36,7 +36,7 @@ pub struct Pair {
     server: Option<SocketId>,
 }
 
-fn addr(client: bool) -> SocketAddr {
+pub fn addr(client: bool) -> SocketAddr {
     let (host, port) = if client { (1, 32_768) } else { (2, 5001) };
     SocketAddr::from(([10, 0, 0, host], port))
 }

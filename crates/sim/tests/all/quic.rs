@@ -1,7 +1,8 @@
 //! Flows over QUIC: delivery, counters, and repeatability.
 
 use super::{run, scenario};
-use lopsided_sim::{Monitor, RunOptions, RunResult, run as run_scenario};
+use lopsided_sim::{Job, Monitor, RunControllers, RunOptions, RunResult, run as run_scenario, run_many};
+use std::process::Command;
 
 fn line(app: &str, more: &str) -> String {
     format!(
@@ -71,13 +72,37 @@ fn counters_balance() {
     assert!(flows.cwnd_max_bytes[0].is_some_and(|cwnd| cwnd > 14_520));
 }
 
-/// The same scenario and seed give the same digest; another seed gives another.
+/// Names the file to which the test below writes its digest when it runs in a second process.
+const DIGEST_TO: &str = "LOPSIDED_QUIC_DIGEST_TO";
+
+/// The same scenario and seed give the same digest: twice in a process, on threads, and in another process, in which the
+/// base of quinn's instants is another one. Another seed gives another digest.
 #[test]
-fn runs_repeat() {
-    let text = line(r#""bulk""#, "down.loss = \"1 %\"");
+fn runs_repeat_on_threads_and_in_another_process() {
+    let text = line(r#"{ kind = "http", objects = 9, object_size = "40 kB" }"#, "down.loss = \"1 %\"");
     let first = run(&text);
-    assert_eq!(first.digest, run(&text).digest);
-    assert_ne!(first.digest, with(&text, &[("scenario.seed", "2")]).digest);
+    if let Some(file) = std::env::var_os(DIGEST_TO) {
+        std::fs::write(file, format!("{:016x}", first.digest)).expect("a file can be written");
+        return;
+    }
+    assert_eq!(first.digest, run(&text).digest, "twice in one process");
+    assert_ne!(first.digest, with(&text, &[("scenario.seed", "2")]).digest, "another seed");
+    let its = scenario(&text);
+    let jobs = [its.seed; 2].map(|seed| Job { scenario: &its, seed });
+    for result in run_many(&jobs, 2, &RunControllers::default(), &Monitor::default()) {
+        assert_eq!(first.digest, result.expect("it runs").digest, "on threads");
+    }
+    let file = std::env::temp_dir().join(format!("lopsided-quic-{}", std::process::id()));
+    let name = "quic::runs_repeat_on_threads_and_in_another_process";
+    let child = Command::new(std::env::current_exe().expect("a test binary"))
+        .args([name, "--exact"])
+        .env(DIGEST_TO, &file)
+        .output()
+        .expect("the test binary runs again");
+    let digest = std::fs::read_to_string(&file);
+    let _ = std::fs::remove_file(&file);
+    assert!(child.status.success(), "{child:?}");
+    assert_eq!(digest.expect("the second process wrote it"), format!("{:016x}", first.digest), "another process");
 }
 
 /// Fewer ACKs are sent, whether the sender requests it by ACK_FREQUENCY frames or the receiver decides it.
