@@ -2,11 +2,11 @@
 //! default 10^9 operations on connections, `fuzz/corpus` and 1. The inputs of the corpus run first. An input that fails
 //! is added to the corpus and sets the exit code.
 //!
-//! Of 1,000 inputs, 490 go to `connection`, 490 to `peace`, and 5 to each of `scenario`, `capture`, `line` and
-//! `ack_way`. The progress is printed after each 1 % of the operations.
+//! Of 1,000 inputs, 490 go to `connection`, 485 to `peace`, and 5 to each of `scenario`, `capture`, `line`, `ack_way` and
+//! `quic`. The progress is printed after each 1 % of the operations.
 
 use lopsided_core::Rng;
-use lopsided_fuzz::{ack_way, capture, connection, line, scenario};
+use lopsided_fuzz::{ack_way, capture, connection, line, quic, scenario};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, panic};
@@ -14,13 +14,14 @@ use std::{env, fs, panic};
 type Target = (&'static str, fn(&[u8]) -> u64, usize);
 
 /// Name, function that returns its number of operations, and length of the longest input in bytes.
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
     ("connection", connection::run, 2000),
     ("peace", connection::run_to_peace, 2000),
     ("scenario", |octets| uncounted(scenario::run, octets), 2000),
     ("capture", |octets| uncounted(capture::run, octets), 2000),
     ("line", |octets| uncounted(line::run, octets), 200),
     ("ack_way", |octets| uncounted(ack_way::run, octets), 200),
+    ("quic", |octets| uncounted(quic::run, octets), 4000),
 ];
 
 /// Runs a target whose work is not counted in operations on a connection.
@@ -50,11 +51,12 @@ fn main() -> ExitCode {
     while operations < wanted {
         let target = &TARGETS[match draws.below(1000) {
             0..490 => 0,
-            490..980 => 1,
-            980..985 => 2,
-            985..990 => 3,
-            990..995 => 4,
-            _ => 5,
+            490..975 => 1,
+            975..980 => 2,
+            980..985 => 3,
+            985..990 => 4,
+            990..995 => 5,
+            _ => 6,
         }];
         let octets: Vec<u8> = (0..draws.below(target.2 as u64)).map(|_| draws.next_u64() as u8).collect();
         match attempt(target, &octets) {

@@ -1,12 +1,16 @@
 //! Two QUIC endpoints with an attacker between them who changes, repeats, delays and invents datagrams. Nothing panics,
 //! time advances, and the data that arrives is the data that was sent.
+//!
+//! The attacker may also know the keys, as a hostile peer does, and send packets with valid tags and any frames. The data
+//! is then not checked.
 
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_app::{SocketEvent, SocketId, Transport, TransportEnd};
 use lopsided_core::packet::{Addresses, UdpHeader};
 use lopsided_core::{Ecn, FlowId, IpHeader, NewPacket, Packet, Payload, Rng, Time, Transport as Header};
-use lopsided_quic::{Clock, QuicConfig, QuicEndpoint};
+use lopsided_quic::frames::{CID_LEN, PacketKind, put_varint};
+use lopsided_quic::{Clock, QuicConfig, QuicEndpoint, forged_packet};
 use lopsided_tcp::{RunControllers, StackConfig};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -51,6 +55,15 @@ enum Step {
         octets: [u8; 40],
         len: u16,
     },
+    /// A packet with a valid tag arrives. Its first frame has a known type; the other bytes are invented.
+    Forge {
+        up: bool,
+        kind: u8,
+        number: u16,
+        frame: u8,
+        octets: [u8; 40],
+        len: u16,
+    },
     /// Time advances.
     Wait {
         ms: u16,
@@ -68,6 +81,10 @@ struct World {
     now: Time,
     written: usize,
     got: Vec<u8>,
+    /// Connection IDs of the client and of the server, from the newest packet to each.
+    ids: [[u8; CID_LEN]; 2],
+    /// True once a packet with a valid tag was forged.
+    forged: bool,
 }
 
 /// Drives a connection through the steps of the input.
@@ -82,6 +99,8 @@ pub fn run(octets: &[u8]) {
         now: Time::ZERO,
         written: 0,
         got: Vec::new(),
+        ids: [[0; CID_LEN]; 2],
+        forged: false,
     };
     world.sockets[0] = world.ends[0].connect(world.now);
     if let Some(socket) = world.sockets[0] {
@@ -93,7 +112,7 @@ pub fn run(octets: &[u8]) {
         world.settle();
     }
     let whole = content();
-    assert!(whole.starts_with(&world.got), "what arrived is not what was sent");
+    assert!(world.forged || whole.starts_with(&world.got), "what arrived is not what was sent");
 }
 
 fn content() -> Vec<u8> {
@@ -160,6 +179,20 @@ impl World {
                 invented.extend(octets.iter().cycle().take(usize::from(len) % 1500));
                 self.deliver(up, invented, Ecn::Ce);
             }
+            Step::Forge { up, kind, number, frame, octets, len } => {
+                self.forged = true;
+                let kind = match kind % 4 {
+                    0 => PacketKind::Initial,
+                    1 => PacketKind::Handshake,
+                    _ => PacketKind::OneRtt,
+                };
+                let mut frames = Vec::new();
+                // All types of RFC 9000 and RFC 9221, and ACK_FREQUENCY.
+                put_varint(&mut frames, if frame % 0x33 == 0x32 { 0xaf } else { u64::from(frame % 0x33) });
+                frames.extend(octets.iter().cycle().take(usize::from(len) % 300));
+                let forged = forged_packet(kind, up, &self.ids[way(up)], u32::from(number), &frames);
+                self.deliver(up, forged, Ecn::Ect0);
+            }
             Step::Wait { ms } => {
                 let until = Time::from_nanos(self.now.as_nanos() + u64::from(ms) * 1_000_000);
                 for _ in 0..200 {
@@ -201,7 +234,12 @@ impl World {
                     packets += 1;
                     assert!(packets < 10_000, "it sends without end");
                     let octets = datagram.payload.bytes().expect("QUIC packets are real").to_vec();
-                    self.ways[usize::from(end == 0)].push_back(octets);
+                    let up = usize::from(end == 0);
+                    // A short header begins with the receiver's connection ID.
+                    if let Some(id) = octets.get(1..=CID_LEN).filter(|_| octets[0] & 0x80 == 0) {
+                        self.ids[up].copy_from_slice(id);
+                    }
+                    self.ways[up].push_back(octets);
                 }
             }
         }

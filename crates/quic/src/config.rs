@@ -135,6 +135,15 @@ const PRESETS: &[(&str, QuicConfig)] = &[
     ("quinn", QuicConfig::QUINN),
     // ngtcp2's settings: ack_thresh = 2 and the default delay.
     ("ngtcp2", QuicConfig::QUINN),
+    // msquic's quicdef.h: QUIC_MIN_ACK_SEND_NUMBER = 2 and the default delay.
+    ("msquic", QuicConfig::QUINN),
+    // quic-go's received_packet_tracker.go: packetsBeforeAck = 2 and the default delay.
+    ("quic-go", QuicConfig::QUINN),
+    // neqo's tracking.rs: DEFAULT_ACK_PACKET_TOLERANCE = 1, so an ACK for every second packet, and
+    // DEFAULT_LOCAL_ACK_DELAY. Its ACK of a packet that comes an RTT after the last ACK is left out.
+    ("neqo", QuicConfig { max_ack_delay: Duration::from_millis(20), ..QuicConfig::QUINN }),
+    // mvfst's QuicConstants.h: kDefaultRxPacketsBeforeAckBeforeInit and AfterInit, kAckTimerFactor and kMaxAckTimeout.
+    ("mvfst", QuicConfig { ack_packets: 10, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
     // quiche's quic_constants.h: kMinReceivedBeforeAckDecimation, kMaxRetransmittablePacketsBeforeAck and
     // kPeerAckDecimationDelay.
     ("chrome", QuicConfig { ack_packets: 10, ack_start: 100, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
@@ -400,9 +409,9 @@ impl TransportSettings for QuicConfig {
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {
-            Some("quinn tells a control that packets were marked, and not how many")
+            Some("quinn reports to a control that packets were marked, without their number")
         }
-        "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, and not by a control's rate"),
+        "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, without a rate of the control"),
         "ledbat" => Some("it measures one-way delays, which QUIC's acknowledgements do not carry"),
         _ => None,
     }

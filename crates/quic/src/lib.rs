@@ -28,4 +28,4 @@ mod quinn;
 
 pub use config::{CcSource, QuicConfig};
 #[cfg(feature = "stack")]
-pub use quinn::{Clock, QuicEndpoint};
+pub use quinn::{Clock, QuicEndpoint, forged_packet};

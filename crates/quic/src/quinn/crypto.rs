@@ -5,7 +5,7 @@
 //! contents only the transport parameters exist.
 
 use super::clock::lock;
-use crate::frames::put_varint;
+use crate::frames::{CID_LEN, PacketKind, put_varint};
 use bytes::BytesMut;
 use lopsided_core::Rng;
 use quinn_proto::crypto::{
@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex};
 
 /// Length of an AEAD tag, and of the sample for header protection (RFC 9001, section 5), in bytes.
 pub(super) const TAG: usize = 16;
+/// RFC 9000, section 14.1: a client's datagram with an Initial packet has at least so many bytes.
+const SMALLEST_INITIAL: usize = 1200;
 /// Largest handshake message in bytes.
 const LARGEST_MESSAGE: usize = 1 << 20;
 
@@ -151,6 +153,63 @@ const INITIAL: u64 = 0;
 const HANDSHAKE: u64 = 1;
 const APPLICATION: u64 = 2;
 
+/// The number of a key.
+fn key_number(space: u64, phase: u64, client: bool) -> u64 {
+    space << 56 | phase << 8 | u64::from(!client) | 0x51 << 48
+}
+
+/// A packet with a valid tag and any contents, as a hostile peer could send it. For fuzzing and tests.
+///
+/// `dcid` is a connection ID of the receiver, `number` the packet number, `frames` the contents. Initial packets of a
+/// client are padded to 1,200 bytes.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_quic::forged_packet;
+/// use lopsided_quic::frames::{Frame, PacketKind, packets};
+///
+/// let datagram = forged_packet(PacketKind::OneRtt, true, &[7; 8], 5, &[0x01]);
+/// let packet = packets(&datagram).next().unwrap();
+/// assert_eq!((packet.kind, packet.number(None)), (PacketKind::OneRtt, 5));
+/// assert!(matches!(packet.frames().next(), Some(Frame::Ping)));
+/// ```
+pub fn forged_packet(kind: PacketKind, from_client: bool, dcid: &[u8], number: u32, frames: &[u8]) -> Vec<u8> {
+    // RFC 9000, section 17.2: the form, the fixed bit, and a packet number of 4 bytes.
+    let (first, space) = match kind {
+        PacketKind::Initial => (0xc3, INITIAL),
+        PacketKind::ZeroRtt => (0xd3, APPLICATION),
+        PacketKind::Handshake => (0xe3, HANDSHAKE),
+        PacketKind::Retry => (0xf3, INITIAL),
+        PacketKind::VersionNegotiation => (0x83, INITIAL),
+        PacketKind::OneRtt => (0x43, APPLICATION),
+    };
+    let mut packet = vec![first];
+    let mut payload = frames.to_vec();
+    if kind == PacketKind::OneRtt {
+        packet.extend_from_slice(dcid);
+    } else {
+        let version = u32::from(kind != PacketKind::VersionNegotiation);
+        packet.extend_from_slice(&version.to_be_bytes());
+        for id in [dcid, &[9; CID_LEN]] {
+            packet.push(id.len() as u8);
+            packet.extend_from_slice(id);
+        }
+        if kind == PacketKind::Initial {
+            put_varint(&mut packet, 0);
+            let size = if from_client { SMALLEST_INITIAL } else { 0 };
+            payload.resize(payload.len().max(size), 0);
+        }
+        put_varint(&mut packet, (4 + payload.len() + TAG) as u64);
+    }
+    packet.extend_from_slice(&number.to_be_bytes());
+    let header_len = packet.len();
+    packet.extend_from_slice(&payload);
+    packet.resize(packet.len() + TAG, 0);
+    PlainKey(key_number(space, 0, from_client), None).encrypt(u64::from(number), &mut packet, header_len);
+    packet
+}
+
 fn packet_keys(
     space: u64,
     phase: u64,
@@ -158,7 +217,7 @@ fn packet_keys(
     acks: Option<&Arc<Mutex<LocalAcks>>>,
 ) -> KeyPair<Box<dyn PacketKey>> {
     let key = |client: bool, acks: Option<&Arc<Mutex<LocalAcks>>>| -> Box<dyn PacketKey> {
-        Box::new(PlainKey(space << 56 | phase << 8 | u64::from(!client) | 0x51 << 48, acks.cloned()))
+        Box::new(PlainKey(key_number(space, phase, client), acks.cloned()))
     };
     KeyPair { local: key(side.is_client(), None), remote: key(side.is_server(), acks) }
 }

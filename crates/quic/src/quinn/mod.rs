@@ -21,6 +21,7 @@ pub use clock::Clock;
 use clock::{from_std, lock};
 use congestion::{Source, Watched, WatchingFactory};
 use counts::PacketCounts;
+pub use crypto::forged_packet;
 use crypto::{HandshakeSizes, LocalAcks, PlainConfig, PlainTokenKey, SeededHmac};
 use lopsided_app::{CloseReason, SocketEvent, SocketId, TransportEnd, TransportInfo};
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
