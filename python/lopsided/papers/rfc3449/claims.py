@@ -1,0 +1,254 @@
+"""The RFC's statements and its advice, and how each is judged.
+
+Section 3's statements are about the TCP of 1999. The advice of sections 4 and 5 is judged three times by the same rule
+(`shared.py`): with the TCP of 1999 on the RFC's paths, with Linux on today's lines, and with QUIC there. The bounds are
+ours and were fixed before the first results were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from lopsided.papers.framework.claims import (
+    Statements,
+    all_of,
+    at_least,
+    at_most,
+    claims_of,
+    number,
+    percent,
+    ratio,
+)
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Claim, Measured, Verdict
+from lopsided.papers.rfc3449 import setup
+from lopsided.papers.rfc3449.setup import DEEP, DS, KS, MECHANISMS, OF_RFC, SMALL, Path, mechanism
+from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good, judged, mean, ratios, worst
+
+FILLS = 95
+"""Least per cent of the goodput at the smallest ratio at which the download still fills its line."""
+CLEAR = 0.9
+"""A quantity below this share of another is lower."""
+
+of_paper = Statements(("ratio",))
+ours = Statements(("today",), "ours")
+
+
+def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Measured:
+    """Returns the download's goodput at a ratio against that at the smallest ratio, in per cent."""
+    here, free = (
+        m.value("ratio", "down_bps", k=at, d=of, compression=scheme, uplink_buffer_packets=DEEP).median
+        for at, of, scheme in ((k, d, compression), (KS[0], 2, "none"))
+    )
+    compressed = "" if compression == "none" else ", compressed"
+    return percent(f"goodput at k = {k:g}, an ACK for {d}{compressed}", here / free)
+
+
+# --- Section 3: the problem
+
+
+@of_paper("Without delayed ACKs, ACK clocking breaks down if k > 1.", "section 3.1")
+def clock_without_delay(m: Measurements) -> Verdict:
+    """The download fills its line at each ratio up to 1, and at none from 1.4 on."""
+    below, above = ([filled(m, k, 1) for k in KS if (k > 1) == is_above] for is_above in (False, True))
+    return all_of(at_least(FILLS, below), at_most(FILLS, above))
+
+
+@of_paper("With delayed ACKs, ACK clocking breaks down if k > 0.5.", "section 3.1", fails=True)
+def clock_with_delay(m: Measurements) -> Verdict:
+    """With an ACK for two segments the download fills its line at no ratio above 0.5."""
+    found = {k: filled(m, k, 2) for k in KS if k > 0.5}
+    full = max((k for k, each in found.items() if each.value >= FILLS), default=0.0)
+    return at_most(FILLS, found.values()).but(
+        number("largest k at which the line is full", full),
+        why=f"half as many ACKs need half the uplink: the line is full up to k = {full:g}",
+    )
+
+
+@of_paper(
+    "If the receiver acknowledges more often than once in k segments, the uplink limits the download.", "section 3.1"
+)
+def uplink_first(m: Measurements) -> Verdict:
+    """At k = 8 the download is limited with an ACK for 1, 2 and 4 segments, and not with an ACK for 16."""
+    found = {d: filled(m, 8.0, d) for d in DS}
+    return all_of(at_most(FILLS, [found[d] for d in DS if d < 8]), at_least(FILLS, [found[DS[-1]]]))
+
+
+@of_paper("With a small uplink buffer only one of every k ACKs gets through.", "section 3.1")
+def one_in_k(m: Measurements) -> Verdict:
+    """The ACKs for each data packet are within 15 % of 1/k, with a buffer of 10 packets and an ACK for each segment."""
+    found: list[Verdict] = []
+    for k in (2.0, 4.0, 8.0):
+        acks = m.value("ratio", "acks_per_packet", k=k, d=1, compression="none", uplink_buffer_packets=SMALL)
+        one = number(f"data packets for each ACK at k = {k:g}", 1 / acks.median)
+        found.append(ratio(f"packets for each ACK over k = {k:g}", one, number("k", k), above=0.85, below=1.15))
+    return all_of(*found)
+
+
+def _none(m: Measurements, experiment: str, path: Path, load: str) -> float:
+    """The download without any mechanism."""
+    return goodput_bps(m, experiment, path, mechanism("delayed"), "without", load, "down")
+
+
+def _two_way(m: Measurements, experiment: str) -> Verdict:
+    left = [
+        percent(
+            f"of the download on {path.title}", _none(m, experiment, path, "both") / _none(m, experiment, path, "alone")
+        )
+        for path in setup.PATHS_OF[experiment]
+    ]
+    return at_most(100 * CLEAR, left)
+
+
+@of_paper("An upload makes the problem worse.", "section 3.3", needs=("then",))
+def two_way_is_worse(m: Measurements) -> Verdict:
+    """On each path the download keeps less than 90 % next to an upload."""
+    return _two_way(m, "then")
+
+
+@of_paper("The loss of ACKs is less significant than the loss of data.", "section 3.4", needs=("loss",))
+def ack_loss(m: Measurements) -> Verdict:
+    """With 5 % lost, the download gets at least twice as much if ACKs are lost as if data is lost."""
+    up, down = (
+        number(f"goodput with {setup.LOST:.0%} loss {way}", m.value("loss", "down_bps", lost=way), "Mbit/s", scale=1e-6)
+        for way in ("up", "down")
+    )
+    return ratio("loss of ACKs over loss of data", up, down, above=2)
+
+
+# --- Sections 4 and 5: what the text says beyond its tables
+
+
+@of_paper("Header compression (RFC 1144) is not desirable for k > 10.", "section 5.1.1", fails=True)
+def compression_at_high_ratio(m: Measurements) -> Verdict:
+    """At k = 16 and 32 the goodput with compression is less than 10 % above that without."""
+    found = [
+        ratio(f"compressed over not, k = {k:g}", filled(m, k, 2, "cslip"), filled(m, k, 2), below=HELPS)
+        for k in KS
+        if k > 10
+    ]
+    return all_of(*found)
+
+
+@of_paper(
+    "RFC 1144 cannot compress headers with TCP options, so it brings nothing with timestamps.",
+    "section 5.1.1 (iii)",
+    needs=("linux",),
+)
+def options_are_not_compressed(m: Measurements) -> Verdict:
+    """With Linux, which sends timestamps, the mean gain is below 10 % under each load."""
+    found = ratios(m, "linux", mechanism("vj"))
+    return all_of(
+        *(
+            at_most(HELPS, [number(f"download {load}, with RFC 1144 over without", mean(found, "down", load))])
+            for load in setup.LOADS
+        )
+    )
+
+
+def _of_pairs(m: Measurements, one: str, other: str, load: str) -> float:
+    """Geometric mean of the download with one mechanism over the download with another one, on the RFC's paths."""
+    product = 1.0
+    for path in OF_RFC:
+        first, second = (goodput_bps(m, "then", path, mechanism(each), "with", load, "down") for each in (one, other))
+        product *= first / second
+    return product ** (1 / len(OF_RFC))
+
+
+@of_paper("ACK filtering is better than ACK decimation.", "section 5.2.2", needs=("then",))
+def filter_before_decimation(m: Measurements) -> Verdict:
+    """With a bound on bursts, the download with the filter is at least as fast in the mean, under each load."""
+    return at_least(
+        1.0,
+        [
+            number(f"filter over decimation, {load}", _of_pairs(m, "filter-paced", "decimate", load))
+            for load in setup.LOADS
+        ],
+    )
+
+
+@of_paper("ACKs first can starve data packets of the upload.", "section 5.4.2", needs=("then",))
+def acks_first_starve(m: Measurements) -> Verdict:
+    """On at least one path the upload keeps less than 50 %."""
+    return at_most(HARMS_UP, [worst(ratios(m, "then", mechanism("acks-first")), "up")])
+
+
+# --- Sections 4 and 5: the advice
+
+
+NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {"then": (), "today": (), "quic": ()}
+"""Mechanisms whose advice does not hold, by experiment."""
+
+
+def _advice(statements: Statements, experiment: str, prefix: str, when: str) -> Iterator[Claim]:
+    """One claim for each row of the RFC's tables that was run."""
+    run = {str(case.labels["mechanism"]) for case in setup.EXPERIMENTS[experiment].cases}
+    for each in MECHANISMS:
+        if each.key not in run:
+            continue
+        statement = f"{when}{each.title}: {each.advice}."
+        claim = statements(
+            statement,
+            f"section {each.section}",
+            key=f"{prefix}{each.key}",
+            needs=(experiment,),
+            fails=each.key in NOT_AS_ADVISED[experiment],
+        )
+        yield claim(partial(judged, experiment=experiment, each=each))
+
+
+ADVICE = tuple(_advice(of_paper, "then", "advice-", ""))
+STILL = tuple(_advice(ours, "today", "today-", "Still, with Linux on today's lines: "))
+FOR_QUIC = tuple(_advice(ours, "quic", "quic-", "Still, with QUIC on today's lines: "))
+
+
+# --- Today
+
+
+@ours("Without an upload, none of today's lines gains by fewer ACKs.", "about section 3.1")
+def alone_nothing_is_needed(m: Measurements) -> Verdict:
+    """An ACK for eight segments and an ACK filter change the download on each line by less than 10 %."""
+    found = [
+        number(f"{each.title}, {one.path.title}", one.value)
+        for each in map(mechanism, setup.IN_SHORT)
+        for one in ratios(m, "today", each)
+        if one.load == "alone"
+    ]
+    return at_most(HELPS, found)
+
+
+@ours("An upload still makes the problem worse on each of today's lines.", "about section 3.3")
+def two_way_is_still_worse(m: Measurements) -> Verdict:
+    """On each line the download keeps less than 90 % next to an upload."""
+    return _two_way(m, "today")
+
+
+@ours("Remedies that read TCP headers do nothing for QUIC.", "about sections 5 and 6 (i)", needs=("quic",))
+def encrypted_acks(m: Measurements) -> Verdict:
+    """The ACK filter and ACKs first change QUIC's download by at most 1 % on each of today's lines."""
+    found = [
+        number(f"{each.title}, {one.path.title}: change", abs(one.value - 1), "percent", scale=100)
+        for each in map(mechanism, ("filter", "acks-first"))
+        for one in ratios(m, "quic", each)
+        if one.way == "down"
+    ]
+    return at_most(1, found)
+
+
+@ours("A scheduler and a filter together are better than either alone.", "about sections 5.2.1 and 5.4")
+def scheduler_with_filter(m: Measurements) -> Verdict:
+    """Both combinations help and harm no line, and the upload's mean is above that of the scheduler alone."""
+    found: list[Verdict] = []
+    for both, alone in (("first-filter", "acks-first"), ("flows-filter", "per-flow")):
+        combined, plain = (ratios(m, "today", mechanism(each)) for each in (both, alone))
+        one, other = (
+            number(f"upload with {mechanism(key).title}", mean(each, "up"))
+            for key, each in ((both, combined), (alone, plain))
+        )
+        found.append(ratio(f"{both} over {alone}", one, other, above=1.0))
+        found.append(at_least(1, [number(f"{both} helps and harms nothing", float(is_good(combined)))]))
+    return all_of(*found)
+
+
+CLAIMS = claims_of(globals())

@@ -1,0 +1,134 @@
+"""The effect of a mechanism over several paths, and the rule that turns it into a verdict.
+
+The rule and its three bounds are ours, and were fixed before the first results were seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+from lopsided.papers.framework import text
+from lopsided.papers.framework.claims import MORE, number
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Measured, Verdict
+from lopsided.papers.rfc3449.setup import LOADS, PATHS_OF, Mechanism, Path
+
+HELPS = MORE
+"""A mechanism helps if the download or the upload gains at least 10 % in the geometric mean over the paths."""
+HARMS_DOWN = 0.8
+"""It harms if on one path the download keeps less than this share of its goodput."""
+HARMS_UP = 0.5
+"""It harms if on one path the upload keeps less than this share: section 5.4.2 warns of the "starvation" of data."""
+LEAST = 0.01
+"""A goodput below this share of the direction's rate counts as this share, so that no ratio is infinite."""
+
+WAYS = {"down": ("download", HARMS_DOWN), "up": ("upload", HARMS_UP)}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A goodput with a mechanism over the goodput without it, in one direction on one path under one load."""
+
+    path: Path
+    load: str
+    way: str
+    value: float
+
+    @property
+    def harms(self) -> bool:
+        """True if the ratio is below the bound of its direction."""
+        return self.value < WAYS[self.way][1]
+
+
+def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, arm: str, load: str, way: str) -> float:
+    """Returns the median goodput of one cell, at least `LEAST` of the rate."""
+    value = m.value(experiment, f"{way}_bps", path=path.key, mechanism=each.key, arm=arm, load=load).median
+    return max(value, LEAST * 1e3 * (path.down_kbps if way == "down" else path.up_kbps))
+
+
+def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
+    """Returns the ratios on every path on which the advice is judged. The upload counts only if there is one."""
+    there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
+    return [
+        Ratio(path, load, way, with_ / without)
+        for path in PATHS_OF[experiment]
+        for load in LOADS
+        for way in (WAYS if load == "both" else ("down",))
+        if (path.key, load) in there and each.where(path)
+        for with_, without in [[goodput_bps(m, experiment, path, each, arm, load, way) for arm in ("with", "without")]]
+    ]
+
+
+def mean(found: Iterable[Ratio], way: str, load: str = "both") -> float:
+    """Returns the geometric mean of the ratios of one direction under one load; NaN if there are none."""
+    values = [each.value for each in found if each.way == way and each.load == load]
+    return geometric_mean(values) if values else math.nan
+
+
+def means(found: list[Ratio]) -> list[Measured]:
+    """Returns the means of all directions and loads that were run."""
+    names = {
+        ("down", "both"): "download beside an upload",
+        ("up", "both"): "upload",
+        ("down", "alone"): "download alone",
+    }
+    return [
+        number(f"{name}, with over without", mean(found, way, load))
+        for (way, load), name in names.items()
+        if any((each.way, each.load) == (way, load) for each in found)
+    ]
+
+
+def worst(found: list[Ratio], way: str) -> Measured:
+    """Returns the least ratio of a direction, named after its path."""
+    least = min((each for each in found if each.way == way), key=lambda each: each.value)
+    load = " alone" if least.load == "alone" else ""
+    return number(f"{WAYS[way][0]}{load} at worst, {least.path.title}", least.value)
+
+
+def helps(found: list[Ratio]) -> bool:
+    """Returns true if one of the means reaches `HELPS`."""
+    return any(each.value >= HELPS for each in means(found))
+
+
+def is_good(found: list[Ratio]) -> bool:
+    """Returns true if the mechanism helps and harms no path."""
+    return helps(found) and not any(each.harms for each in found)
+
+
+def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
+    """Judges the RFC's advice: what is recommended must be good, and what is not recommended must not be good."""
+    found = ratios(m, experiment, each)
+    numbers = [*means(found), *(worst(found, way) for way in WAYS)]
+    recommended = each.advice == "recommended"
+    good = f"a mean of at least {HELPS} and no path below {HARMS_DOWN} (download) or {HARMS_UP} (upload)"
+    return Verdict(
+        is_good(found) == recommended, good if recommended else f"not: {good}", tuple(numbers), text.listed(numbers)
+    )
+
+
+def word(m: Measurements, experiment: str, each: Mechanism) -> str:
+    """Returns what the measurements say of the advice, in two or three words."""
+    found = ratios(m, experiment, each)
+    if not found:
+        return "–"
+    if each.advice == "recommended":
+        return (
+            "good"
+            if is_good(found)
+            else "harms"
+            if helps(found)
+            else "not needed"
+            if not any(one.harms for one in found)
+            else "harms, no gain"
+        )
+    return (
+        "now worth it"
+        if is_good(found)
+        else "rightly not: harms"
+        if any(one.harms for one in found)
+        else "rightly not: no gain"
+    )
