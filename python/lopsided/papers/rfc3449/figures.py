@@ -1,40 +1,41 @@
 """The sweep over k, the gains of the mechanisms, the verdicts, and the goodput and delay of every cell."""
 
+# matplotlib's stubs lack the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot, side_by_side
 from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.papers.rfc3449 import setup
-from lopsided.papers.rfc3449.coverage import LEFT_OUT
-from lopsided.papers.rfc3449.setup import ALL, DEEP, KS, MECHANISMS, PATHS, Mechanism, Path, mechanism
+from lopsided.papers.rfc3449.setup import ALL, DEEP, IN_TABLES, KS, PATHS, Mechanism, Path, mechanism
 from lopsided.papers.rfc3449.shared import HARMS_DOWN, HARMS_UP, HELPS, mean, ratios, word
 from lopsided.views.plot import style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # --- The problem
-
-SCHEMES = ((1, "none", "an ACK for 1", style.UP[0]), (2, "none", "an ACK for 2", style.DOWN[0]))
-
-
-def _of_sweep(m: Measurements, d: int, compression: str, ink: str, label: str, mark: str = "o") -> Iterable[Line]:
-    labels = {"d": d, "compression": compression, "uplink_buffer_packets": DEEP}
-    found = m.curve("ratio", "down_bps", "k", **labels)
-    yield Line.of(found, ink, 1e-6, mark=mark, label=label, column=f"d{d}_{compression}_mbps")
 
 
 def _sweep(m: Measurements) -> Iterable[Line]:
     free = m.value("ratio", "down_bps", k=KS[0], d=2, compression="none", uplink_buffer_packets=DEEP).median * 1e-6
     axis = np.geomspace(KS[0], KS[-1], 100)
-    for d, scheme, label, ink in SCHEMES:
-        yield from _of_sweep(m, d, scheme, ink, label)
-        yield Line(axis, free * np.minimum(1, d / axis), ink, style=(0, (4, 3)), width=0.9)
-    yield from _of_sweep(m, 2, "cslip", style.OTHER[0], "an ACK for 2, RFC 1144", "s")
+    for d, scheme, ink in ((1, "none", style.UP[0]), (2, "none", style.DOWN[0]), (2, "cslip", style.OTHER[0])):
+        found = m.curve("ratio", "down_bps", "k", d=d, compression=scheme, uplink_buffer_packets=DEEP)
+        label = f"an ACK for {d}{', RFC 1144' if scheme != 'none' else ''}"
+        yield Line.of(found, ink, 1e-6, label=label, column=f"d{d}_{scheme}_mbps")
+        if scheme == "none":
+            yield Line(axis, free * np.minimum(1, d / axis), ink, style=(0, (4, 3)), width=0.9)
 
 
 FIGURE_K = Plot(
@@ -50,11 +51,17 @@ FIGURE_K = Plot(
 
 # --- The mechanisms
 
+ADVISED = ("then", "linux", "today", "quic")
 SETS = (
     ("then", "1999's TCP, the RFC's paths", style.UP[0]),
     ("linux", "Linux, the RFC's paths", style.OTHER[0]),
     ("today", "Linux, today's lines", style.DOWN[0]),
 )
+
+
+def _doublings(axes: Axes, _m: Measurements) -> None:
+    axes.set_yscale("log", base=2)
+    axes.set_yticks([2.0**power for power in range(-3, 5)], ["1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
 
 
 def _gains(m: Measurements, way: str) -> Iterable[Line]:
@@ -65,23 +72,17 @@ def _gains(m: Measurements, way: str) -> Iterable[Line]:
     yield from side_by_side(range(len(ALL)), groups)
 
 
-def _data(m: Measurements) -> object:
-    columns: Columns[Mechanism] = {"mechanism": lambda each: each.key}
-    for experiment, _, _ in SETS:
-        for way in ("down", "up"):
-            columns[f"{experiment}_{way}_ratio"] = partial(_mean, m, experiment, way, "both")
-    return table(ALL, columns)
-
-
 FIGURE_GAINS = Plot(
     "Goodput with each mechanism over goodput without",
     "Download next to an upload, geometric mean over the paths (rfc3449 sections 4 and 5); dashed: bounds of the rule",
-    "section of the RFC",
+    "mechanism, numbered as in the notes",
     tuple(
         Panel(
             f"{name} ratio",
             partial(_gains, way=way),
             height=2.6,
+            limits=(1 / 8, 16),
+            finish=_doublings,
             levels=lambda _m, harm=harm: ((HELPS, style.MUTED), (harm, style.RED)),
             legend=("upper left", 3) if way == "down" else None,
         )
@@ -89,14 +90,18 @@ FIGURE_GAINS = Plot(
     ),
     ("then", "linux", "today"),
     ticks=tuple(range(len(ALL))),
-    tick_names=tuple(each.section.replace(", ", "\n") for each in ALL),
-    notes=tuple(f"{each.section}: {each.title}" for each in ALL),
-    data=_data,  # type: ignore[arg-type]
+    tick_names=tuple(str(number) for number in range(1, len(ALL) + 1)),
+    notes=tuple(f"{number}: {each.title} (section {each.section})" for number, each in enumerate(ALL, 1)),
+    data=lambda m: table(ALL, {"mechanism": lambda each: each.key, **_means(m, [key for key, _, _ in SETS])}),
 )
 
 
 def _mean(m: Measurements, experiment: str, way: str, load: str, each: Mechanism) -> float:
     return mean(ratios(m, experiment, each), way, load)
+
+
+def _means(m: Measurements, experiments: Iterable[str]) -> Columns[Mechanism]:
+    return {f"{key}_{way}": partial(_mean, m, key, way, "both") for key in experiments for way in ("down", "up")}
 
 
 def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
@@ -107,11 +112,8 @@ def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
         "the RFC": lambda each: each.advice,
         "then_alone": partial(_mean, m, "then", "down", "alone"),
     }
-    for experiment in ("then", "linux", "today", "quic"):
-        columns[f"{experiment}_down"] = partial(_mean, m, experiment, "down", "both")
-        columns[f"{experiment}_up"] = partial(_mean, m, experiment, "up", "both")
-    for experiment in ("then", "today", "quic"):
-        columns[f"verdict_{experiment}"] = partial(word, m, experiment)
+    columns |= _means(m, ADVISED)
+    columns |= {f"right_{key}": partial(word, m, key) for key in ADVISED if key != "linux"}
     notes = (
         "Numbers: goodput with the mechanism over goodput without, geometric means. then: the TCP of 1999 on the RFC's "
         "paths; linux: Linux 6.1 there; today and quic: Linux 6.1 and QUIC on four lines of today. down and up: next "
@@ -123,11 +125,7 @@ def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
 
 
 def _left_out(_m: Measurements) -> Artifact:
-    columns: Columns[tuple[str, str, str, str]] = {
-        name: lambda row, place=place: row[place]
-        for place, name in enumerate(("section", "mechanism", "the RFC", "reason"))
-    }
-    return Artifact(table(LEFT_OUT, columns))
+    return Artifact(pl.DataFrame(setup.LEFT_OUT).drop("row"))
 
 
 # --- The paths and the cells
@@ -136,7 +134,7 @@ def _left_out(_m: Measurements) -> Artifact:
 def _paths(m: Measurements) -> Artifact:
     """The paths with their ratio k, and the download without any mechanism."""
     plain = mechanism("delayed")
-    experiment = {each.key: name for name in ("then", "today") for each in setup.PATHS_OF[name]}
+    experiment = {each.key: name for name in ("then", "today") for each in setup.JUDGED_ON[name]}
 
     def mbps(load: str, column: str = "down_bps") -> Callable[[Path], Spread]:
         return lambda each: m.value(
@@ -151,7 +149,7 @@ def _paths(m: Measurements) -> Artifact:
         "rtt_ms": lambda each: each.rtt_ms,
         "k": lambda each: each.k,
         "download_alone_Mbit/s": mbps("alone"),
-        "beside_upload_Mbit/s": mbps("both"),
+        "next_to_upload_Mbit/s": mbps("both"),
         "upload_Mbit/s": mbps("both", "up_bps"),
     }
     found = m.published.find("Section 3.1", "normalised_bandwidth_ratio")
@@ -163,34 +161,24 @@ def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifac
     """Goodput and delay of every setting on every path."""
     there = [row for row in m.table(experiment).to_dicts() if row["arm"] == "with" or row["mechanism"] == "delayed"]
     titles = {each.key: each.title for each in (*ALL, *paths)}
-    columns: Columns[dict[str, object]] = {
-        "path": lambda row: titles[str(row["path"])],
+    columns: Columns[dict[str, Any]] = {
+        "path": lambda row: titles[row["path"]],
         "load": lambda row: row["load"],
-        "mechanism": lambda row: titles[str(row["mechanism"])] if row["arm"] == "with" else "none",
-        "download_Mbit/s": lambda row: _scaled(row["down_bps"]),
-        "upload_Mbit/s": lambda row: _scaled(row["up_bps"]) if row["load"] == "both" else None,
+        "mechanism": lambda row: titles[row["mechanism"]] if row["arm"] == "with" else "none",
+        "download_Mbit/s": lambda row: row["down_bps"] / 1e6,
+        "upload_Mbit/s": lambda row: row["up_bps"] / 1e6 if row["load"] == "both" else None,
         "rtt_ms": lambda row: row["rtt_ms"],
     }
-    order = {"without": 0, "with": 1}
-    rows = sorted(there, key=lambda row: (list(titles).index(row["path"]), row["load"], order[row["arm"]]))
+    # "without" before "with", mechanisms in the order of the text.
+    rows = sorted(there, key=lambda row: (list(titles).index(row["path"]), row["load"], row["arm"] == "with"))
     return Artifact(table(rows, columns), None, (), ("The round trip is the download's median.",))
-
-
-def _scaled(bps: object) -> float:
-    return float(str(bps)) / 1e6
 
 
 FIGURES = (
     Figure("1", "The download against k", ("ratio",), FIGURE_K),
     Figure("2", "Gains of the mechanisms", ("then", "linux", "today"), FIGURE_GAINS),
-    Figure(
-        "1",
-        "The RFC's advice, then and now",
-        ("then", "linux", "today", "quic"),
-        partial(_verdicts, MECHANISMS),
-        "Table",
-    ),
-    Figure("2", "Combinations", ("then", "linux", "today", "quic"), partial(_verdicts, setup.COMBINED), "Table"),
+    Figure("1", "The RFC's advice, then and now", ADVISED, partial(_verdicts, IN_TABLES), "Table"),
+    Figure("2", "Combinations", ADVISED, partial(_verdicts, setup.COMBINED), "Table"),
     Figure("3", "Mechanisms that were not run", (), _left_out, "Table"),
     Figure("4", "Paths", ("then", "today"), _paths, "Table"),
     Figure("5", "The TCP of 1999 on the RFC's paths", ("then",), partial(_cells, "then", setup.OF_RFC), "Table"),

@@ -14,7 +14,7 @@ from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import MORE, number
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Measured, Verdict
-from lopsided.papers.rfc3449.setup import LOADS, PATHS_OF, Mechanism, Path
+from lopsided.papers.rfc3449.setup import JUDGED_ON, LOADS, Mechanism, Path
 
 HELPS = MORE
 """A mechanism helps if the download or the upload gains at least 10 % in the geometric mean over the paths."""
@@ -54,10 +54,10 @@ def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
     there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
     return [
         Ratio(path, load, way, with_ / without)
-        for path in PATHS_OF[experiment]
+        for path in JUDGED_ON[experiment]
         for load in LOADS
         for way in (WAYS if load == "both" else ("down",))
-        if (path.key, load) in there and each.where(path)
+        if (path.key, load) in there and path.k < each.below_k
         for with_, without in [[goodput_bps(m, experiment, path, each, arm, load, way) for arm in ("with", "without")]]
     ]
 
@@ -71,7 +71,7 @@ def mean(found: Iterable[Ratio], way: str, load: str = "both") -> float:
 def means(found: list[Ratio]) -> list[Measured]:
     """Returns the means of all directions and loads that were run."""
     names = {
-        ("down", "both"): "download beside an upload",
+        ("down", "both"): "download next to an upload",
         ("up", "both"): "upload",
         ("down", "alone"): "download alone",
     }
@@ -111,24 +111,11 @@ def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
 
 
 def word(m: Measurements, experiment: str, each: Mechanism) -> str:
-    """Returns what the measurements say of the advice, in two or three words."""
+    """Returns whether the advice is right, and why: for example "no: helps", "yes: helps, harms 2 of 6 paths"."""
     found = ratios(m, experiment, each)
     if not found:
-        return "–"
-    if each.advice == "recommended":
-        return (
-            "good"
-            if is_good(found)
-            else "harms"
-            if helps(found)
-            else "not needed"
-            if not any(one.harms for one in found)
-            else "harms, no gain"
-        )
-    return (
-        "now worth it"
-        if is_good(found)
-        else "rightly not: harms"
-        if any(one.harms for one in found)
-        else "rightly not: no gain"
-    )
+        return ""
+    paths = {one.path for one in found}
+    harmed = {one.path for one in found if one.harms}
+    why = ("helps" if helps(found) else "no gain") + (f", harms {len(harmed)} of {len(paths)} paths" if harmed else "")
+    return f"{'yes' if judged(m, experiment, each).holds else 'no'}: {why}"
