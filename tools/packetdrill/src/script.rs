@@ -295,11 +295,8 @@ fn packet(text: &str) -> Result<Packet, String> {
         None => (body, None),
     };
     let mut words = head.split_whitespace().peekable();
-    if let Some(word) = words.peek()
-        && word.starts_with('[')
-    {
+    if let Some(word) = words.next_if(|word| word.starts_with('[')) {
         packet.ecn = Some(word.trim_matches(['[', ']']).to_owned());
-        words.next();
     }
     let flags = words.next().ok_or("no flags")?;
     if ["icmp", "encap", "udp", "sctp", "ipv4", "gre"].contains(&flags) {

@@ -89,7 +89,7 @@ impl Runner {
             }
             "close" => {
                 let listener = self.listener.as_ref() == Some(&first) && self.socket.as_ref() != Some(&first);
-                if !listener && let Some(connection) = &mut self.connection {
+                if let Some(connection) = self.connection.as_mut().filter(|_| !listener) {
                     if self.linger_zero {
                         connection.abort();
                     } else {
@@ -122,9 +122,7 @@ impl Runner {
     }
 
     pub(super) fn apply_options(&mut self) {
-        if self.setup.verbose
-            && let Some(connection) = &mut self.connection
-        {
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.setup.verbose) {
             connection.listen_to(lopsided_core::tcp_event::TcpEventMask::ALL);
         }
         let (nodelay, corked, timeout) = (self.nodelay, self.corked, self.user_timeout);

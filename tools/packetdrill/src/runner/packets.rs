@@ -159,9 +159,7 @@ impl Runner {
             if has_ack && packet.ack.is_some_and(|want| want != ack) {
                 return Err(got("acknowledgement"));
             }
-            if let Some(win) = packet.win
-                && win != u32::from(sent.header.window)
-            {
+            if packet.win.is_some_and(|win| win != u32::from(sent.header.window)) {
                 return Err(got("window"));
             }
             if let Some(want) = &packet.options {
@@ -226,9 +224,7 @@ impl Runner {
         match (want.ts, have.timestamps) {
             (None, None) => {}
             (Some((value, echo)), Some(live)) => {
-                if let Some((script, base)) = self.ts_base
-                    && self.ts_tick > 0
-                {
+                if let Some((script, base)) = self.ts_base.filter(|_| self.ts_tick > 0) {
                     let differs = live.value.wrapping_sub(base).wrapping_sub(value.wrapping_sub(script)) as i32;
                     let tolerance = self.tolerance.max(micros(sent.at) / 8);
                     if i64::from(differs.abs()) * self.ts_tick > tolerance {
