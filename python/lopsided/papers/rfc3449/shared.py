@@ -75,11 +75,8 @@ def means(found: list[Ratio]) -> list[Measured]:
         ("up", "both"): "upload",
         ("down", "alone"): "download alone",
     }
-    return [
-        number(f"{name}, with over without", mean(found, way, load))
-        for (way, load), name in names.items()
-        if any((each.way, each.load) == (way, load) for each in found)
-    ]
+    run = {(each.way, each.load) for each in found}
+    return [number(f"{names[key]}, with over without", mean(found, *key)) for key in names if key in run]
 
 
 def worst(found: list[Ratio], way: str) -> Measured:
