@@ -1,0 +1,66 @@
+"""Lakshman, Madhow and Suter, *TCP/IP Performance with Random Loss and Bidirectional Congestion*, ToN 8(5), 2000.
+
+How much of a forward link does TCP use if its ACKs return over a slow link? The normalised asymmetry k is the
+transmission time of an ACK over that of a data packet. Only the abstract was available, and that of the first version
+(*Window-Based Error Recovery and Flow Control with a Slow Acknowledgement Channel*, INFOCOM 1997). This study judges
+what these texts state. The lines, the buffers, the hosts and the expressions for the utilisation are ours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import KeyResult, Paper
+from lopsided.papers.lakshman2000 import setup
+from lopsided.papers.lakshman2000.claims import CLAIMS, utilisation
+from lopsided.papers.lakshman2000.coverage import COVERAGE
+from lopsided.papers.lakshman2000.figures import FIGURES
+
+FOLDER = Path(__file__).parent
+
+
+def answer(m: Measurements) -> str:
+    """Returns the utilisation while bursts fit the forward buffer, and where they do not."""
+    forward = setup.FORWARD_BUFFERS[1]
+    found = ", ".join(f"{100 * utilisation(m, forward, k):.0f} % at k = {k:g}" for k in (1, 4, 8, 16, 32))
+    return (
+        "Judged by the abstracts of 2000 and 1997, because the paper's text was not available. With a forward buffer "
+        f"of {forward} packets a download uses {found}: ACKs that are {forward} times as slow as data make bursts that "
+        "the buffer cannot hold."
+    )
+
+
+KEY_RESULTS = tuple(
+    KeyResult(
+        f"utilisation-{forward}-{k}",
+        f"utilisation at k = {k}, forward buffer {forward} packets",
+        "",
+        lambda m, forward=forward, k=k: utilisation(m, forward, k),
+    )
+    for forward in setup.FORWARD_BUFFERS
+    for k in (1, 8, 32)
+)
+
+PAPER = Paper(
+    key="lakshman2000",
+    title="TCP/IP Performance with Random Loss and Bidirectional Congestion",
+    authors="T. V. Lakshman, Upamanyu Madhow and Bernhard Suter",
+    year=2000,
+    summary="How much of a line does TCP use if its ACKs return over a slow link, and what does loss add? "
+    "(From the abstracts: the text was not available.)",
+    folder=FOLDER,
+    experiments=(setup.REGIMES, setup.FRONT, setup.LOSS, setup.SHARED, setup.TWO_WAY),
+    figures=FIGURES,
+    claims=CLAIMS,
+    assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
+    key_results=KEY_RESULTS,
+    repeat=3,
+    varied=("regimes",),
+    paired=0,
+    answer=answer,
+    answer_needs=("regimes",),
+)

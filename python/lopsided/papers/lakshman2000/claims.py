@@ -1,0 +1,223 @@
+"""The abstracts' statements and how each is judged.
+
+The abstracts have no numbers. Every threshold is ours and was fixed before the first run:
+
+- a burst fits if k is at most half of the forward buffer, and does not fit if k is at least twice the buffer;
+- the forward link is used if its utilisation is 80 %, and not used below 50 %;
+- a deterioration is small where the abstract's product is at most 1, and large where it is at least 30;
+- unfairness grows considerably if Jain's index falls by 0.1;
+- an asymmetry is high from k = 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from lopsided.papers.framework.claims import (
+    MORE,
+    Statements,
+    all_of,
+    at_least,
+    at_most,
+    claims_of,
+    number,
+    percent,
+    ratio,
+)
+from lopsided.papers.framework.measurements import Measurements, rank_correlation
+from lopsided.papers.framework.model import Measured, Verdict
+from lopsided.papers.lakshman2000 import model
+from lopsided.papers.lakshman2000.setup import (
+    ASYMMETRIES,
+    DROPS,
+    FORWARD_BPS,
+    FORWARD_BUFFERS,
+    FRONT_ASYMMETRIES,
+    FRONT_BUFFERS,
+    LOSSES,
+    LOSSY_ASYMMETRIES,
+    LOSSY_REVERSE_BUFFER,
+    LOSSY_RTTS,
+    PIPE,
+    REVERSE_BUFFER,
+)
+
+USED, UNUSED = 80.0, 50.0
+SMALL, LARGE = 1.0, 30.0
+LITTLE_LOST, MUCH_LOST = 80.0, 50.0
+CONSIDERABLY = 0.1
+HIGH = 2.0
+FAIR = 0.95
+POINTS = 10.0
+
+of_regimes, of_loss, of_sharing = Statements(("regimes",)), Statements(("loss",)), Statements(("shared",))
+
+
+def utilisation(m: Measurements, forward: int, k: float) -> float:
+    """Returns the measured utilisation of the forward link with a forward buffer and an asymmetry, from 0 to 1."""
+    return m.value("regimes", "utilisation", forward=forward, k=float(k)).median
+
+
+def pipe(rtt_s: float) -> float:
+    """Returns the bandwidth-delay product of the forward link in packets."""
+    return FORWARD_BPS * rtt_s / (8 * model.PACKET_BYTES)
+
+
+def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]:
+    """Yields round trip, k, loss probability, the abstract's product, and the measured utilisation."""
+    for rtt in LOSSY_RTTS:
+        for k in LOSSY_ASYMMETRIES:
+            for loss in LOSSES:
+                found = m.value("loss", "utilisation", rtt_s=rtt, k=float(k), loss=loss).median
+                yield rtt, k, loss, model.product(loss, k, pipe(rtt)), found
+
+
+def _largest(bound: float, found: list[Measured], criterion: str) -> Verdict:
+    return at_most(bound, [max(found, key=lambda each: each.value)]).but(*found, criterion=criterion)
+
+
+@of_regimes("The modes of operation depend on the forward buffer and on the normalised asymmetry.", "abstract")
+def modes_depend_on_both(m: Measurements) -> Verdict:
+    """With each forward buffer the link is used while bursts of k packets fit, and unused where they do not.
+
+    The largest k of at most half of the buffer gives 80 %, the smallest k of at least twice the buffer at most 50 %.
+    """
+    fits: list[Measured] = []
+    bursts: list[Measured] = []
+    for forward in FORWARD_BUFFERS:
+        for found, k in (
+            (fits, max(k for k in ASYMMETRIES if k <= forward / 2)),
+            (bursts, min(k for k in ASYMMETRIES if k >= 2 * forward)),
+        ):
+            found.append(percent(f"k = {k:g} with {forward} packets", utilisation(m, forward, k)))
+    return all_of(at_least(USED, fits), at_most(UNUSED, bursts))
+
+
+@Statements(("regimes",), "ours")("Our expressions give the utilisation in the three modes.", "about the abstract")
+def modes_follow_the_expressions(m: Measurements) -> Verdict:
+    """Utilisation is within 10 points of the expression while bursts fit, else at most 10 points above the bound."""
+    off: list[Measured] = []
+    for forward in FORWARD_BUFFERS:
+        for k in ASYMMETRIES:
+            expected = model.without_loss(k, forward, REVERSE_BUFFER, PIPE)
+            distance = utilisation(m, forward, k) - expected
+            name = f"distance at k = {k:g} with {forward} packets"
+            off.append(percent(name, max(distance, 0.0) if k > forward else abs(distance)))
+    return _largest(POINTS, off, "each utilisation within 10 points of the expression, or of the bound from above")
+
+
+@Statements(("front",))("Dropping ACKs from the front of the reverse queue performs better.", "abstract")
+def front_performs_better(m: Measurements) -> Verdict:
+    """The mean goodput over four asymmetries and two reverse buffers is at least 10 % higher than with tail drops."""
+
+    def mean(drop: str) -> float:
+        return float(
+            np.mean(
+                [
+                    m.value("front", "goodput_bps", k=float(k), reverse=reverse, drop=drop).median
+                    for k in FRONT_ASYMMETRIES
+                    for reverse in FRONT_BUFFERS
+                ]
+            )
+        )
+
+    tail, front = (number(f"mean goodput, drop from the {drop}", mean(drop), "Mbit/s", scale=1e-6) for drop in DROPS)
+    return ratio("front over tail", front, tail, above=MORE)
+
+
+@of_loss("Asymmetry increases the sensitivity to random loss.", "abstract")
+def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
+    """For each loss and round trip, k = 0.5 gets at least 10 % more than k = 16, if k = 16 limits ACKs.
+
+    It limits them if the ACKs of the download with k = 0.5 would need twice the reverse link.
+    """
+    verdicts: list[Verdict] = []
+    for rtt in LOSSY_RTTS:
+        for loss in LOSSES:
+            plain, steep = (m.value("loss", "utilisation", rtt_s=rtt, k=float(k), loss=loss).median for k in (0.5, 16))
+            if plain * 16 <= HIGH:
+                continue
+            where = f"{100 * loss:g} % loss, {1e3 * rtt:g} ms"
+            one, other = percent(f"k = 0.5, {where}", plain), percent(f"k = 16, {where}", steep)
+            verdicts.append(ratio(f"k = 0.5 over k = 16, {where}", one, other, above=MORE))
+    return all_of(*verdicts).but(criterion=f"k = 0.5 gets at least {MORE} times as much as k = 16, in each")
+
+
+@of_loss(
+    "Loss deteriorates throughput where the product of loss probability, asymmetry and squared bandwidth-delay product "
+    "is large.",
+    "abstract",
+)
+def product_decides(m: Measurements) -> Verdict:
+    """Products up to 1 leave 80 % utilisation, products from 30 on at most 50 %, and it falls with the product."""
+    rows = list(lossy(m))
+    found = [
+        (product, percent(f"k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms", used))
+        for rtt, k, loss, product, used in rows
+    ]
+    little = [each for product, each in found if product <= SMALL]
+    much = [each for product, each in found if product >= LARGE]
+    rank = number(
+        "rank correlation of utilisation with the product",
+        rank_correlation(np.array([row[3] for row in rows]), np.array([row[4] for row in rows])),
+    )
+    return all_of(at_least(LITTLE_LOST, little), at_most(MUCH_LOST, much), at_most(-0.9, [rank])).but(
+        criterion="80 % or more for products up to 1, 50 % or less from 30 on, and a rank correlation of -0.9"
+    )
+
+
+@Statements(("loss",), "ours")("Our expression gives the utilisation under loss.", "about the abstract")
+def loss_follows_the_expression(m: Measurements) -> Verdict:
+    """Each utilisation is within 10 points of the expression."""
+    off = [
+        percent(
+            f"distance at k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms",
+            abs(found - model.with_loss(loss, k, LOSSY_REVERSE_BUFFER, pipe(rtt))),
+        )
+        for rtt, k, loss, _, found in lossy(m)
+    ]
+    return _largest(POINTS, off, "each utilisation within 10 points of the expression")
+
+
+def _jain(m: Measurements, k: float, queue: str = "fifo") -> Measured:
+    name = f"Jain's index at k = {k:g} with {queue}"
+    return number(name, m.value("shared", "jain", k=float(k), queue=queue))
+
+
+@of_sharing(
+    "Congestion in the reverse path adds considerably to unfairness, even with equal round trips.",
+    "abstracts",
+)
+def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
+    """Jain's index of four downloads is at least 0.1 lower at k = 8 and at k = 16 than at k = 0.5."""
+    plain = _jain(m, 0.5)
+    return at_most(plain.value - CONSIDERABLY, [_jain(m, 8), _jain(m, 16)]).but(
+        plain, criterion="at least 0.1 lower than at k = 0.5, at k = 8 and at k = 16"
+    )
+
+
+@of_sharing("Buffers for each connection on the reverse path help.", "abstract of INFOCOM 1997 (cut off)")
+def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
+    """With a queue for each connection Jain's index is at least 0.95 at each asymmetry above 1."""
+    return at_least(FAIR, [_jain(m, k, "sfq") for k in (2, 8, 16)]).but(*(_jain(m, k) for k in (2, 8, 16)))
+
+
+@Statements(("two-way",))(
+    "Bidirectional traffic makes a high effective asymmetry of a moderate one.", "abstract of INFOCOM 1997"
+)
+def upload_makes_asymmetry(m: Measurements) -> Verdict:
+    """With k = 0.4, an upload raises the data packets for each ACK that passes to at least 2, and costs 10 %."""
+    alone, beside = (
+        number(f"data packets for each ACK, {name}", m.value("two-way", "packets_per_ack", upload=upload))
+        for name, upload in (("alone", "none"), ("next to an upload", "one"))
+    )
+    used = [
+        percent(f"utilisation, {name}", m.value("two-way", "utilisation", upload=upload))
+        for name, upload in (("alone", "none"), ("next to an upload", "one"))
+    ]
+    return all_of(at_least(HIGH, [beside]), ratio("alone over next to an upload", *used, above=MORE)).but(alone)
+
+
+CLAIMS = claims_of(globals())

@@ -1,0 +1,55 @@
+"""Measures of one run. The first slow start is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.papers.framework.traces import buffers_of, traces_of
+from lopsided.papers.lakshman2000.model import PACKET_BYTES
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Case
+    from lopsided.scenario import Run
+
+WARM_UP_S, END_S = 20.0, 118.0
+PAYLOAD = 960 / 1000
+"""Share of a packet that is payload."""
+
+
+def _goodputs(run: Run, group: str = "forward") -> list[float]:
+    names = [row["name"] for row in run.flows.rows() if row["group"] == group]
+    return [trace.goodput_bps(WARM_UP_S, END_S) for trace in traces_of(run, names).values()]
+
+
+def single(run: Run, _case: Case) -> Mapping[str, float]:
+    """Returns goodput and utilisation of the forward link, timeouts, and the data packets for each ACK that passes.
+
+    ACKs are the packets on the reverse link that are not data of an upload.
+    """
+    goodput = sum(_goodputs(run))
+    rate = run.scenario.link_rate_bps("down") or float("nan")
+    buffer = buffers_of(run)
+    sent = {
+        way: float(np.diff(np.interp((WARM_UP_S, END_S), columns["time_s"], columns["sent_bytes"]))[0])
+        for way, columns in buffer.items()
+    }
+    upload = sum(_goodputs(run, "upload")) / PAYLOAD * (END_S - WARM_UP_S) / 8
+    acks = max(sent["up"] - upload, 0.0) / 40
+    timeouts = sum(float(row["timeouts"]) for row in run.flows.rows() if row["group"] == "forward")
+    return {
+        "goodput_bps": goodput,
+        "utilisation": goodput / PAYLOAD / rate,
+        "timeouts": timeouts,
+        "packets_per_ack": sent["down"] / PACKET_BYTES / acks if acks else float("nan"),
+    }
+
+
+def fairness(run: Run, case: Case) -> Mapping[str, float]:
+    """Returns the measures of `single` over all downloads, Jain's index, and the least and greatest share."""
+    rates = np.array(_goodputs(run))
+    share = rates / rates.sum()
+    jain = float(rates.sum() ** 2 / (rates.size * np.square(rates).sum()))
+    return {**single(run, case), "jain": jain, "least": float(share.min()), "greatest": float(share.max())}
