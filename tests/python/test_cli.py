@@ -392,7 +392,14 @@ def test_what_was_used_can_be_cited(capsys):
     entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
     assert [key for _, key in entries] == ["lopsided", *papers.available()]
     # Types that every style of BibTeX has: `plain` lacks @software.
-    assert {kind for kind, _ in entries} <= {"article", "inproceedings", "phdthesis", "mastersthesis", "misc", "techreport"}
+    assert {kind for kind, _ in entries} <= {
+        "article",
+        "inproceedings",
+        "phdthesis",
+        "mastersthesis",
+        "misc",
+        "techreport",
+    }
     own = papers.own_bibtex()
     assert "year = {" in own and own.count("{") == own.count("}")
     for key in papers.available():

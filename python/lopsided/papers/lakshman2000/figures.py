@@ -32,13 +32,13 @@ from lopsided.papers.lakshman2000.setup import (
 from lopsided.views.plot import style
 
 DASHED = (0, (4, 3))
-INKS = (style.DOWN[0], style.UP[0], style.OTHER[0], style.OTHER[1], style.RED)
-MARKS = ("o", "s", "^", "D", "v")
+INKS = (style.DOWN[0], style.UP[0], style.OTHER[0])
+MARKS = ("o", "s", "^")
 STEPS: Array = np.geomspace(ASYMMETRIES[0], ASYMMETRIES[-1], 200)
 
 
 def _regimes(m: Measurements) -> Iterable[Line]:
-    for forward, ink, mark in zip(FORWARD_BUFFERS, INKS[:3], MARKS[:3], strict=True):
+    for forward, ink, mark in zip(FORWARD_BUFFERS, INKS, MARKS, strict=True):
         found = m.curve("regimes", "utilisation", "k", forward=forward)
         name = f"{forward} packets"
         yield Line.of(found, ink, 100, mark=mark, label=name, column=f"utilisation_{forward}")
@@ -88,7 +88,7 @@ FIGURE_P = Plot(
             f"base round trip {1e3 * rtt:g} ms, bandwidth-delay product {pipe(rtt):g} packets",
             2.7,
             limits=(0, 124),
-            legend=("upper left", 5),
+            legend=("upper left", 3),
         )
         for rtt in LOSSY_RTTS
     ),
@@ -113,7 +113,7 @@ def _collapsed(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_X = Plot(
-    "Throughput deteriorates with loss x asymmetry x squared bandwidth-delay product",
+    "One product decides how much random loss costs",
     "Utilisation against x = p k (bandwidth-delay product)^2; lines: our expressions for k above and up to 1",
     "x",
     (Panel("% of the link", _collapsed, height=3.2, limits=(0, 124), legend=("upper left", 4)),),

@@ -1,4 +1,4 @@
-"""Measures of one run. The first slow start is left out."""
+"""Measures of one run. The first sixth, with slow start, is left out, and the last 2 s."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
     from lopsided.scenario import Run
 
-WARM_UP_S, END_S = 20.0, 118.0
 PAYLOAD = 960 / 1000
 """Share of a packet that is payload."""
 
 
+def _window_s(run: Run) -> tuple[float, float]:
+    stop = max(float(row["stop_s"]) for row in run.flows.rows())
+    return stop / 6, stop - 2
+
+
 def _goodputs(run: Run, group: str = "forward") -> list[float]:
     names = [row["name"] for row in run.flows.rows() if row["group"] == group]
-    return [trace.goodput_bps(WARM_UP_S, END_S) for trace in traces_of(run, names).values()]
+    return [trace.goodput_bps(*_window_s(run)) for trace in traces_of(run, names).values()]
 
 
 def single(run: Run, _case: Case) -> Mapping[str, float]:
@@ -29,14 +33,14 @@ def single(run: Run, _case: Case) -> Mapping[str, float]:
 
     ACKs are the packets on the reverse link that are not data of an upload.
     """
-    goodput = sum(_goodputs(run))
+    goodput, window = sum(_goodputs(run)), _window_s(run)
     rate = run.scenario.link_rate_bps("down") or float("nan")
     buffer = buffers_of(run)
     sent = {
-        way: float(np.diff(np.interp((WARM_UP_S, END_S), columns["time_s"], columns["sent_bytes"]))[0])
+        way: float(np.diff(np.interp(window, columns["time_s"], columns["sent_bytes"]))[0])
         for way, columns in buffer.items()
     }
-    upload = sum(_goodputs(run, "upload")) / PAYLOAD * (END_S - WARM_UP_S) / 8
+    upload = sum(_goodputs(run, "upload")) / PAYLOAD * (window[1] - window[0]) / 8
     acks = max(sent["up"] - upload, 0.0) / 40
     timeouts = sum(float(row["timeouts"]) for row in run.flows.rows() if row["group"] == "forward")
     return {

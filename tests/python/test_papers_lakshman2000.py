@@ -1,0 +1,90 @@
+"""lakshman2000: the expressions where their answers are known, and statements that fail in wrong worlds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lopsided import metrics
+from lopsided.papers.framework.experiments import run_experiments
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Artifact, Figure, Overrides, Paper
+from lopsided.papers.lakshman2000 import claims, model, setup
+from lopsided.studies.jobs import run_jobs
+from of_papers import outside_panels, reasons_beyond_the_data
+
+PAPER = "lakshman2000"
+
+
+def test_the_reverse_rate_gives_the_asymmetry() -> None:
+    for k in setup.ASYMMETRIES:
+        reverse = model.reverse_rate_bps(setup.FORWARD_BPS, k)
+        found = metrics.normalised_bandwidth_ratio(setup.FORWARD_BPS, reverse, model.PACKET_BYTES, model.ACK_BYTES)
+        assert found == pytest.approx(k)
+
+
+def test_a_sawtooth_without_a_buffer_uses_three_quarters_and_with_a_pipe_of_buffer_all() -> None:
+    assert model.without_loss(1, 0.0, 10, 50) == 1.0  # A burst of one packet always passes.
+    assert model.without_loss(0.5, 1e-9 + 0.5, 10, 50) == pytest.approx(0.75, abs=0.01)
+    assert model.without_loss(1, 50, 10, 50) == 1
+    # Bursts of 40 packets leave 11 of them in a buffer of 10.
+    assert model.without_loss(40, 10, 10, 50) == pytest.approx(11 / 40)
+
+
+def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit() -> None:
+    # sqrt(1.5 / p) / pipe is 1 / k for p = 1.5 (k / pipe)^2.
+    for k in (2, 8):
+        edge = 1.5 * (k / 50) ** 2
+        free, limited = (model.with_loss(edge * factor, k, 0, 50) for factor in (1.0001, 0.9999))
+        assert free == pytest.approx(1 / k, rel=1e-3) and limited == pytest.approx(free, rel=1e-3)
+    # Eight times the loss halves the throughput while the reverse link limits.
+    one, eight = (model.with_loss(loss, 8, 0, 50) for loss in (1e-4, 8e-4))
+    assert one / eight == pytest.approx(2)
+
+
+def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: float) -> Measurements:
+    """One seed of the cases of an experiment that have these labels."""
+    found = paper.experiment(key)
+    cases = tuple(case for case in found.cases if all(case.labels[name] == value for name, value in labels.items()))
+    return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)
+
+
+def test_a_fast_reverse_link_is_fair(paper: Paper) -> None:
+    assert claims.reverse_congestion_is_unfair.check(_in_world(paper, "shared", {})).holds
+    fast = _in_world(paper, "shared", {"link.up.rate": "1 Mbit/s"})
+    assert not claims.reverse_congestion_is_unfair.check(fast).holds
+
+
+def test_drops_from_the_same_end_perform_alike(paper: Paper) -> None:
+    assert claims.front_performs_better.check(_in_world(paper, "front", {})).holds
+    alike = _in_world(paper, "front", {"link.up.queue.drop": "tail"})
+    assert not claims.front_performs_better.check(alike).holds
+
+
+@pytest.mark.slow
+def test_the_bound_of_bursts_holds_in_every_run(m: Measurements) -> None:
+    for forward in setup.FORWARD_BUFFERS:
+        for k in setup.ASYMMETRIES:
+            if k > forward:
+                bound = model.without_loss(k, forward, setup.REVERSE_BUFFER, setup.PIPE)
+                assert claims.utilisation(m, forward, k) <= bound + 0.02, (forward, k)
+
+
+@pytest.mark.slow
+def test_the_expression_under_loss_is_near(m: Measurements) -> None:
+    for rtt, k, loss, _, found in claims.lossy(m):
+        expected = model.with_loss(loss, k, setup.LOSSY_REVERSE_BUFFER, claims.pipe(rtt))
+        assert found == pytest.approx(expected, abs=0.2), (rtt, k, loss)
+
+
+@pytest.mark.slow
+def test_the_figures_are_drawn_inside_their_panels(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+    assert list(artifacts) == ["Figure K", "Figure P", "Figure X", "Figure D", "Figure J"]
+    assert all(artifact.drawing and artifact.data.height > 0 for _, artifact in artifacts.values())
+    assert outside_panels(artifacts) == []
+
+
+@pytest.mark.slow
+def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
+    assert reasons_beyond_the_data(paper, m) == {}
