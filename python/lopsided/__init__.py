@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lopsided.studies.analyze import Capture, analyze
     from lopsided.studies.aqm import aqm
     from lopsided.studies.fairness import matrix as fairness_matrix
+    from lopsided.studies.fit import Fit, fit
     from lopsided.studies.search import search
     from lopsided.studies.sizing import size
     from lopsided.studies.suite.study import suite
@@ -61,6 +62,7 @@ __all__ = [
     "Capture",
     "Controller",
     "ControllerError",
+    "Fit",
     "FolderError",
     "LopsidedError",
     "Lost",
@@ -84,6 +86,7 @@ __all__ = [
     "analyze",
     "aqm",
     "fairness_matrix",
+    "fit",
     "queue_discipline",
     "search",
     "size",
@@ -116,10 +119,12 @@ _HOMES = {
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.data.table",
     "Capture": "lopsided.studies.analyze",
+    "Fit": "lopsided.studies.fit",
     "ackpath": "lopsided.studies.ackpath",
     "analyze": "lopsided.studies.analyze",
     "aqm": "lopsided.studies.aqm",
     "fairness_matrix": "lopsided.studies.fairness:matrix",
+    "fit": "lopsided.studies.fit",
     "queue_discipline": "lopsided.queues",
     "search": "lopsided.studies.search",
     "size": "lopsided.studies.sizing",
@@ -149,6 +154,7 @@ fill_in(
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",
         "Capture.plot": "lopsided.views.plot.time_sequence:figure",
+        "Fit.plot": "lopsided.views.plot.measured_fitted:draw",
         "AckPath.plot": "lopsided.views.plot.remedies:draw",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
     }

@@ -51,7 +51,7 @@ ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
     "--loss-up", "--queue-down", "--queue-up", "--framing", "--metric", "--pcap", "--interval", "--size", "--fail",
-    "--flow", "--record", "--quiet", "--detection", "--source", "--flows", "--capture", "--sender",
+    "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture", "--sender",
 }  # fmt: skip
 """Options of several commands whose name explains them."""
 

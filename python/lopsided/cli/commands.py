@@ -94,6 +94,11 @@ COMMANDS: tuple[Command, ...] = (
         "Explain why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.",
     ),
     Command(
+        "fit",
+        "lopsided.cli.fit:fit",
+        "Find the line on which a capture was made, as a scenario, and what would make it better.",
+    ),
+    Command(
         "list",
         "lopsided.cli.list_parts:list_parts",
         "List the available congestion controls, queues, stages, media, presets and papers.",
@@ -147,5 +152,5 @@ SIMULATING = (
 )
 """Commands that only compute and write."""
 
-TERMINABLE = (*SIMULATING, "probe", "check")
+TERMINABLE = (*SIMULATING, "fit", "probe", "check")
 """Commands that treat SIGTERM like Ctrl-C and remove what they set up; others handle signals themselves."""

@@ -281,3 +281,63 @@ CHECK_RUNS = TableSpec(
         Column("up_dropped_packets", "count", "dropped up", "Dropped by the queue or lost on the line.", "integer"),
     ),
 )
+FIT_PARAMETERS = TableSpec(
+    "parameters",
+    "One row for each number of the fitted line.",
+    (
+        _text("parameter", "parameter", "Name: `rate`, `buffer` and `loss` of a direction, and the shortest RTT."),
+        Column("value", "number", "value", "The value in the fitted scenario."),
+        Column("low", "number", "low", "Lower bound of the 95 % interval; null if the packets show none."),
+        Column("high", "number", "high", "Upper bound of the 95 % interval; null if the packets show none."),
+        _text("unit", "unit", "Of value and bounds."),
+        _text("status", "status", "`fitted`, or `unknown` if the packets do not determine the value."),
+        _share("explained", "explained", "Share of the variance of the number that the statistics of packets explain."),
+    ),
+)
+FIT_CHOICES = TableSpec(
+    "choices",
+    "One row for each queue discipline and congestion control that was tried.",
+    (
+        _text("choice", "choice", "`queue` or `cc`, and the direction."),
+        _text("name", "name", "Of the queue discipline or the congestion control."),
+        Column("distance", "number", "distance", "Smallest distance of its trials from the capture."),
+        _text("status", "status", "`best`, `possible` (about as close as the best) or `rejected`."),
+    ),
+)
+FIT_TIMELINE = TableSpec(
+    "timeline",
+    "One row for each interval of each flow, measured and fitted.",
+    (
+        _text("flow", "flow", "Name of the flow in the fitted scenario."),
+        _text("source", "source", "`measured` or `fitted`."),
+        Column("time_s", "s", "time", "Since the first packet."),
+        Column("goodput_bps", "bps", "goodput", "Acknowledged data."),
+        Column("rtt_mean_ms", "ms", "RTT", "Mean round trip of the whole path."),
+        Column("outstanding_max_bytes", "bytes", "outstanding", "Largest amount of unacknowledged data."),
+    ),
+)
+FIT_TRIALS = TableSpec(
+    "trials",
+    "One row for each simulated scenario, in the order in which they were tried.",
+    (
+        Column("trial", "label", "trial", "Number, from 0.", "integer"),
+        Column("distance", "number", "distance", "From the capture: 1 is one tolerance in each statistic."),
+        _text("structure", "structure", "Queue disciplines, congestion controls and losses."),
+        _text("parameters", "parameters", "The numbers of the line."),
+    ),
+)
+FIT_REMEDIES = TableSpec(
+    "remedies",
+    "One row for each remedy on the fitted line, medians over the seeds; the first row is the line as it is.",
+    (
+        _text("remedy", "remedy", "Name."),
+        _text("meaning", "meaning", "What is changed."),
+        _of("down_goodput_bps", "bps", "down", "Goodput of all downloads."),
+        _of("up_goodput_bps", "bps", "up", "Goodput of all uploads."),
+        _of("rtt_p95_ms", "ms", "RTT 95 %", "95th percentile of the round trip; the largest of all flows."),
+        _share("down_goodput_change", "down, change", "Relative to the line as it is."),
+        _share("up_goodput_change", "up, change", "Relative to the line as it is."),
+        _share("rtt_p95_change", "RTT, change", "Relative to the line as it is."),
+        _share("power_change", "power, change", "Of goodput divided by delay, relative to the line as it is."),
+    ),
+)

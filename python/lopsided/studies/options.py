@@ -24,6 +24,10 @@ ACKPATH_REMEDIES = (
 """Remedies that `ackpath` compares by default."""
 ACKPATH_REPEAT = 3
 """Default number of runs of each remedy."""
+FIT_TRIALS = 600
+"""Default number of scenarios that `fit` simulates."""
+FIT_LEAST_TRIALS = 20
+"""Smallest number of scenarios from which a fit follows."""
 SWEEP_METRIC = "goodput"
 """The default metric of a sweep."""
 METRIC_COLUMNS = {

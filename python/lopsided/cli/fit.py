@@ -1,0 +1,86 @@
+"""The command `lopsided fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import ANSWER, Answer, Json, Quiet, Workers
+from lopsided.cli.study import show
+from lopsided.cli.terminal import PROSE_WIDTH, answering, print_json, print_note, print_path, progress
+from lopsided.data import run_folder as folders
+from lopsided.studies.options import FIT_TRIALS
+
+
+def fit(
+    capture: Annotated[Path, Parameter(allow_leading_hyphen=True)],
+    other: Annotated[Path | None, Parameter(show_default=False)] = None,
+    /,
+    *,
+    flow: Annotated[int | None, Parameter(show_default=False)] = None,
+    trials: int = FIT_TRIALS,
+    remedies: bool = True,
+    seed: int = 1,
+    answer: Answer = ANSWER,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the line on which a capture was made, as a scenario, and what would make it better.
+
+    Starts from the measurements of `lopsided analyze` and simulates lines until their packets come close to the
+    captured ones. Prints rates, RTT and buffers with 95 % intervals, and `unknown` for what the packets do not
+    determine. The folder holds the scenario as fit.toml, tables as CSV, and report.html; by default it is made under
+    `runs/`. Ctrl-C keeps what was found.
+
+    For example:
+
+        lopsided fit capture.pcapng
+        lopsided fit capture.pcap.gz --flow 3 --out line --trials 600
+        lopsided fit server.pcapng client.pcapng --no-remedies
+
+    Parameters
+    ----------
+    capture
+        The capture, as for `lopsided analyze`; `-` is standard input.
+    other
+        A second capture of the same flows at another point of the path.
+    flow
+        Fit only the direction with this number in the table of `lopsided analyze`.
+    trials
+        Number of scenarios that are simulated.
+    remedies
+        Also try remedies on the fitted line.
+    seed
+        Seed of the search and of the simulations.
+    """
+    from lopsided.studies.fit import Fitter
+    from lopsided.views import study as views
+
+    folder = answer.folder(f"fit-{capture.name.partition('.')[0] or 'capture'}")
+    with folders.writing(folder, overwrite=answer.overwrite) as staged:
+        fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers)
+        stopped = False
+        try:
+            with progress(f"fitting {capture.name}", quiet=quiet or as_json) as report:
+                found = fitter.run(report, remedies=remedies)
+        except KeyboardInterrupt:
+            if not fitter.begun:
+                raise
+            stopped = True
+            found = fitter.result()
+        if not (as_json or quiet):
+            with answering():
+                show(found, width=PROSE_WIDTH)
+        with answer.drawing():
+            views.write(found, staged, report=answer.report)
+    if as_json:
+        print_json({**found.to_dict(), "folder": folder})
+    elif not quiet:
+        print_path("scenario", folder / "fit.toml")
+        print_path(*answer.page(folder))
+    if stopped:
+        print_note(f"interrupted after {len(found.trials):,} trials; the best so far is in {folder}")
+        raise KeyboardInterrupt

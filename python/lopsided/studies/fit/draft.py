@@ -1,0 +1,353 @@
+"""Makes the first draft of a line from what `lopsided analyze` measures in a capture."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lopsided.errors import UsageError
+from lopsided.studies.analyze import Capture
+from lopsided.studies.fit.line import (
+    ACK,
+    BUSY_MS,
+    CONTROLS,
+    PACKET,
+    QUEUES,
+    WAYS,
+    Direction,
+    Draft,
+    Structure,
+    Traffic,
+    Way,
+)
+from lopsided.studies.fit.statistics import Flow, flows
+
+MOST_FLOWS = 12
+"""Flows that are simulated; smaller ones are left out."""
+LEAST_SHARE = 0.02
+"""A flow with less than this share of the largest flow's data is left out."""
+APPLICATION = 0.1
+"""From this share of the time on, the application's pauses are part of the scenario."""
+WINDOW = 0.1
+"""From this share of the time on, the receive window is part of the scenario."""
+CONTRADICTED = 1.15
+"""A busy line's rate is doubted if data arrived at more than this many times the rate."""
+OUTAGE_S = 0.5
+"""Shortest outage in seconds. A shorter silence can be a single timeout after a full queue."""
+LOSSY = 0.002
+"""Smallest share of lost packets for which random loss is considered."""
+
+
+def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
+    """Returns the flows to fit: the one with this number in the table of `analyze`, or all that carry much data.
+
+    Raises UsageError if there are none.
+    """
+    found = flows(capture)
+    if number is not None:
+        found = [flow for flow in found if flow.row["direction"] == number]
+        if not found:
+            raise UsageError(f"there is no direction {number}; the capture has {len(capture.largest)}")
+    if not found or not found[0].row["acked_bytes"]:
+        raise UsageError("the capture has no connection whose data was acknowledged, so there is nothing to fit")
+    most = found[0].row["acked_bytes"]
+    return [flow for flow in found if flow.row["acked_bytes"] >= LEAST_SHARE * most][:MOST_FLOWS]
+
+
+def client_of(of_flows: Sequence[Flow]) -> str:
+    """Returns the address on the subscriber's side: the only private one, or else the receiver of the most data."""
+    row = of_flows[0].row
+    ends = [row["to"], row["from"]]
+    private = [end for end in ends if _is_private(end)]
+    return private[0] if len(private) == 1 else ends[0]
+
+
+def _is_private(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_private
+    except ValueError:
+        return False
+
+
+def place_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> str:
+    """Returns the place of the capture in the scenario: `server`, `client` or `link`."""
+    for flow, way in zip(of_flows, ways, strict=True):
+        vantage = flow.row["vantage"]
+        if vantage in ("sender", "receiver"):
+            return "server" if (vantage == "sender") == (way == "down") else "client"
+    return "link"
+
+
+def ways_of(of_flows: Sequence[Flow], client: str) -> list[Way]:
+    """Returns the direction of each flow: `down` is towards the client's side."""
+    inside, outside = {client}, set[str]()
+    found: list[Way] = []
+    for flow in of_flows:
+        source, target = flow.row["from"], flow.row["to"]
+        up = source in inside or target in outside
+        inside.add(source if up else target)
+        outside.add(target if up else source)
+        found.append("up" if up else "down")
+    return found
+
+
+def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
+    """Returns the draft: starting values from the capture's measurements."""
+    rows = [flow.row for flow in of_flows]
+    begin_s = min(row["start_s"] for row in rows)
+    until_s = max(row["start_s"] + row["elapsed_s"] for row in rows)
+    seen = _directions(of_flows, ways)
+    traffic = [
+        _traffic(number, flow, way, begin_s, until_s)
+        for number, (flow, way) in enumerate(zip(of_flows, ways, strict=True), 1)
+    ]
+    marked = sum(row["marked_packets"] + row["echoed_marks"] for row in rows) > 0
+    mss = max(row["mss_bytes"] or 1460 for row in rows)
+    floors = [row["rtt_floor_ms"] for row in rows if row["rtt_floor_ms"]]
+    floor_ms = min(floors) if floors else 1.0
+    outages: dict[Way, list[tuple[float, float]]] = {}
+    for flow, way in zip(of_flows, ways, strict=True):
+        for begin, end in _outages(flow):
+            if not any(begin < until and since < end for since, until in outages.get(way, [])):
+                outages.setdefault(way, []).append((begin - begin_s, end - begin_s))
+    for found in outages.values():
+        found.sort()
+    return Draft(
+        seen,
+        floor_ms,
+        traffic,
+        max(until_s - begin_s, 0.5),
+        mss + 40,
+        marked,
+        begin_s=begin_s,
+        outages=outages,
+        notes=_notes(of_flows, traffic, outages),
+    )
+
+
+def _outages(flow: Flow) -> list[tuple[float, float]]:
+    """Periods in seconds in which no data of a flow arrived although its timer retransmitted data.
+
+    An outage ends between the last retransmission that was lost and the first that arrived.
+    """
+    bins = flow.bins
+    if not len(bins["time_s"]) or not flow.row["timeouts"]:
+        return []
+    width = float(bins["width_s"][0])
+    still = (bins["acked_bytes"] == 0) & ~((bins["sent_bytes"] > 0) & (bins["retransmitted_packets"] == 0))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(int)))
+    found: list[tuple[float, float]] = []
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        if (end - begin) * width < OUTAGE_S or end >= len(still):
+            continue
+        round_trip_s = (flow.row["rtt_floor_ms"] or 0.0) / 1e3
+        again = bins["time_s"][begin:end][bins["retransmitted_packets"][begin:end] > 0]
+        arrived = float(bins["time_s"][end]) - round_trip_s
+        lost = again[again < arrived - width]
+        if len(lost):
+            found.append((float(bins["time_s"][begin]) - round_trip_s / 2, (float(lost[-1]) + arrived) / 2))
+    return found
+
+
+def _notes(
+    of_flows: Sequence[Flow], traffic: Sequence[Traffic], outages: Mapping[Way, Sequence[tuple[float, float]]]
+) -> list[str]:
+    """Sentences about the draft's assumptions."""
+    said: list[str] = []
+    if any(flow.row["offload"] == "yes" for flow in of_flows):
+        said.append("The capture has packets that the network card merged (GRO, TSO): ACK statistics are coarse.")
+    if any(each.app["kind"] == "on_off" for each in traffic):
+        said.append("The application paused: the scenario alternates data and silence with the median lengths.")
+    for way, periods in outages.items():
+        times = ", ".join(f"{begin:.1f} to {end:.1f} s" for begin, end in periods)
+        said.append(f"Nothing passed {way} from {times}: the scenario has outages there.")
+    return said
+
+
+def _directions(of_flows: Sequence[Flow], ways: Sequence[Way]) -> dict[Way, Direction]:
+    found: dict[Way, Direction] = {}
+    for way in WAYS:
+        data = [flow for flow, of in zip(of_flows, ways, strict=True) if of == way]
+        acks = [flow for flow, of in zip(of_flows, ways, strict=True) if of != way]
+        found[way] = _direction(data, acks)
+    known = {way: each.rate_bps for way, each in found.items() if each.rate_bps > 0}
+    for way, each in found.items():
+        if not each.rate_bps > 0:
+            # A line that only ACKs use: fast enough not to matter.
+            rate = max(4 * _ack_load(of_flows, ways, way), max(known.values(), default=1e7) / 8)
+            found[way] = replace(each, rate_bps=rate, rate_known=False, loaded=False)
+    return found
+
+
+def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
+    of_data: list[float] = [flow.row["data_rate_bps"] for flow in data if flow.row["data_rate_bps"]]
+    of_acks: list[float] = [flow.row["ack_rate_bps"] for flow in acks if flow.row["ack_rate_bps"]]
+    peak, most = _peaks(data)
+    rates = of_data or of_acks
+    # A peak far above the busy line's rate contradicts it. Smaller peaks come from ACKs after a recovery.
+    known = bool(rates) and max(rates) * CONTRADICTED >= peak
+    rate = max(rates, default=0.0)
+    rate = rate if known else max(rate, peak)
+    mixed = _mean_packet(data, acks)
+    # A queue that counts packets holds more of them if some are ACKs; the buffer is counted in full packets.
+    buffers = [
+        row["data_buffer_bytes"] * PACKET / mixed for row in (flow.row for flow in data) if row["data_buffer_bytes"]
+    ]
+    waits = [flow.row["data_longest_wait_ms"] for flow in data] + [flow.row["ack_longest_wait_ms"] for flow in acks]
+    longest = max((wait for wait in waits if wait is not None and not np.isnan(wait)), default=0.0)
+    kinds = {flow.row["data_discipline"] for flow in data} - {"unknown"}
+    packets = sum(flow.row["data_packets"] for flow in data)
+    again = sum(flow.row["retransmitted_packets"] for flow in data)
+    marks = sum(flow.row["marked_packets"] + flow.row["echoed_marks"] for flow in data)
+    return Direction(
+        rate_bps=rate,
+        rate_known=known,
+        peak_bps=most,
+        buffer_bytes=float(max(buffers)) if buffers else None,
+        mixed=mixed < 0.97 * PACKET,
+        longest_wait_ms=float(longest),
+        discipline=kinds.pop() if len(kinds) == 1 else "unknown",
+        losses=again / max(packets, 1),
+        marks=int(marks),
+        loaded=bool(data) and longest >= BUSY_MS,
+    )
+
+
+def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
+    """The mean size in bytes of the packets in a direction while data flows there, ACKs of the other flows included."""
+    octets = packets = 0.0
+    for flow in data:
+        size = min((flow.row["mss_bytes"] or 1460) + 40, PACKET)
+        packets += flow.row["data_packets"]
+        octets += flow.row["data_packets"] * size
+        begin, end = flow.row["start_s"], flow.row["start_s"] + flow.row["elapsed_s"]
+        for other in acks:
+            inside = (other.bins["time_s"] >= begin) & (other.bins["time_s"] <= end)
+            found = float(other.bins["acks"][inside].sum())
+            packets += found
+            octets += found * ACK
+    return max(octets / packets, ACK) if packets else float(PACKET)
+
+
+def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
+    """The highest rate in bit/s at which a direction delivered IP packets for half a second or longer: a lower bound of
+    the line's rate, and an estimate that can be too high.
+
+    Near the sender, only ACKs show the delivery. An ACK that ends a recovery covers data that arrived before, so
+    intervals with retransmissions and those that follow are left out if others remain.
+    """
+    known = [flow for flow in data if len(flow.bins["time_s"])]
+    if not known:
+        return 0.0, 0.0
+    begin = min(flow.bins["time_s"][0] for flow in known)
+    end = max(flow.bins["time_s"][-1] for flow in known)
+    width = max(float(flow.bins["width_s"][0]) for flow in known)
+    length = max(1, math.ceil(0.5 / width))
+    total, doubtful = np.zeros(int((end - begin) / width) + 1), np.zeros(int((end - begin) / width) + 1)
+    for flow in known:
+        mss = flow.row["mss_bytes"] or 1460
+        places = ((flow.bins["time_s"] - begin) / width).astype(int)
+        near = flow.row["vantage"] == "receiver"
+        np.add.at(total, places, flow.bins["sent_bytes" if near else "acked_bytes"] * (mss + 40) / (mss - 12))
+        if not near:
+            np.add.at(doubtful, places, flow.bins["retransmitted_packets"])
+    length = min(length, len(total))
+    means = np.convolve(total, np.ones(length) / length, mode="valid")
+    # Each mean covers `length` intervals; a recovery before them can end in them.
+    unsure = np.convolve(doubtful, np.ones(2 * length), mode="full")[length - 1 : length - 1 + len(means)] > 0
+    sure = means[~unsure]
+    low = np.quantile(sure, 0.9) if len(sure) >= 3 else np.median(means)
+    return float(low) * 8 / width, float(np.quantile(means, 0.95)) * 8 / width
+
+
+def _ack_load(of_flows: Sequence[Flow], ways: Sequence[Way], way: Way) -> float:
+    """The highest rate in bit/s of ACKs in a direction, over an interval of the timeline."""
+    loads = [
+        float(np.max(flow.bins["acks"] / flow.bins["width_s"], initial=0.0)) * ACK * 8
+        for flow, of in zip(of_flows, ways, strict=True)
+        if of != way
+    ]
+    return sum(loads)
+
+
+def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) -> Traffic:
+    row = flow.row
+    start = row["start_s"] - begin_s
+    if row["vantage"] != "sender":
+        # The SYN left its sender earlier than it was captured.
+        start = max(start - (row["rtt_floor_ms"] or 0.0) / (2e3 if row["vantage"] == "receiver" else 4e3), 0.0)
+    last_s = row["start_s"] + row["elapsed_s"]
+    ended = row["ending"] != "open" or last_s < until_s - max(0.2, 3e-3 * (row["rtt_p95_ms"] or 0.0))
+    app: dict[str, Any] = {"kind": "bulk"}
+    if (phases := _phases(flow)) is not None:
+        app = {"kind": "on_off", "on": f"{phases[0]:.4f} s", "off": f"{phases[1]:.4f} s"}
+    elif ended:
+        app = {"kind": "transfer", "size": f"{row['acked_bytes']} B"}
+    return Traffic(f"{'download' if way == 'down' else 'upload'}{number}", way, start, app, None, flow, _stack(flow))
+
+
+def _phases(flow: Flow) -> tuple[float, float] | None:
+    """Median lengths in seconds of the phases with data and without, if the application paused several times."""
+    row, bins = flow.row, flow.bins
+    if (row["limited_application"] or 0.0) < APPLICATION:
+        return None
+    busy = bins["sent_bytes"] > 0
+    width = float(bins["width_s"][0])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], busy, [False]]).astype(int)))
+    begins, ends = edges[::2], edges[1::2]
+    if len(begins) < 3:
+        return None
+    cycle = float(np.median(np.diff(begins))) * width
+    off = float(np.median(begins[1:] - ends[:-1])) * width
+    return (max(cycle - off, width), off) if off > 0 else None
+
+
+def _stack(flow: Flow) -> dict[str, Any]:
+    row = flow.row
+    options = (row["options"] or "").split()
+    found: dict[str, Any] = {}
+    if row["options"] is not None and row["opened_by"] != "unknown":
+        for option, key in (("sack", "sack"), ("timestamps", "timestamps"), ("window_scale", "window_scaling")):
+            if option not in options:
+                found[key] = False
+    if row["vantage"] == "sender" and 2 <= row["initial_window_packets"] <= 64:
+        found["initial_window"] = f"{row['initial_window_packets']} segments"
+    if (row["limited_receive_window"] or 0.0) >= WINDOW:
+        found["receive_buffer"] = f"{row['window_max_bytes']} B"
+    per_ack = (row["ack_bytes_p50_bytes"] or 0.0) / (row["mss_bytes"] or 1460)
+    if 0 < per_ack < 1.5 and row["ack_ratio"] and row["ack_ratio"] > 0.9:
+        found["ack_policy"] = "immediate"
+    return found
+
+
+def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way]) -> Structure:
+    """Returns the structure with which the search begins."""
+    queues: dict[Way, str] = {}
+    controls: dict[Way, str] = {}
+    for way in WAYS:
+        kind = draft.ways[way].discipline
+        queues[way] = "codel" if kind == "aqm" and draft.ways[way].loaded else "fifo"
+        said = [
+            flow.row["cc"] for flow, of in zip(of_flows, ways, strict=True) if of == way and flow.row["cc"] in CONTROLS
+        ]
+        controls[way] = said[0] if said else ""
+    # Both senders probably run the same control if the capture shows only one of them.
+    known = [name for name in controls.values() if name]
+    for way in WAYS:
+        controls[way] = controls[way] or (known[0] if known else "cubic")
+    return Structure(queues, controls, dict.fromkeys(WAYS, False))
+
+
+def queues_to_try(draft: Draft, way: Way) -> tuple[str, ...]:
+    """Returns the queue disciplines that a direction may have."""
+    seen = draft.ways[way]
+    if not seen.loaded:
+        return ("fifo",)
+    if seen.marks:
+        return ("codel", "fq_codel", "pie", "cake")
+    return QUEUES

@@ -1,0 +1,253 @@
+"""The result of a fit: the scenario, intervals, choices, and the packets measured beside the packets simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lopsided.data import units
+from lopsided.data.table import Row, Table
+from lopsided.data.view import Heading, View, view
+from lopsided.studies.fit.remedies import ALIKE
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study, counted
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+SCENARIO = "fit.toml"
+CLEAR = 1.0
+"""Largest distance at which simulated packets count as close to the measured ones."""
+_NAMES = {
+    "rate.down": "rate down",
+    "rate.up": "rate up",
+    "rtt_floor": "shortest RTT",
+    "buffer.down": "buffer down",
+    "buffer.up": "buffer up",
+    "loss.down": "random loss down",
+    "loss.up": "random loss up",
+    "queue.down": "queue down",
+    "queue.up": "queue up",
+    "cc.down": "congestion control of downloads",
+    "cc.up": "congestion control of uploads",
+}
+
+
+@dataclass(frozen=True)
+class Fit(Study):
+    """The line on which a capture was made, as a scenario."""
+
+    kind: ClassVar[str] = "fit"
+    figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
+    footer: ClassVar[str] = (
+        "`fit.toml` next to this page is the scenario. `parameters.csv`, `choices.csv`, `timeline.csv`, `trials.csv` "
+        "and `remedies.csv` hold all numbers. The name of each column ends in its unit."
+    )
+
+    source: str
+    """Path of the capture."""
+    scenario: Scenario
+    """The fitted scenario."""
+    distance: float
+    """Distance of its packets from the capture's: 1 is one tolerance in each statistic."""
+    parameters: Table
+    """Value and 95 % interval of each number of the line."""
+    choices: Table
+    """Queue disciplines and congestion controls, with their distances."""
+    timeline: Table
+    """Goodput, round trips and outstanding data over time, measured and fitted."""
+    trials: Table
+    """All simulated scenarios."""
+    remedies: Table
+    """The effect of each remedy; empty if none was tried."""
+    seed: int
+    notes: Sequence[str] = ()
+    """What the fit assumes or leaves out."""
+    complete: bool = True
+    """False if the fit was interrupted."""
+
+    @property
+    def title(self) -> str:
+        return f"Line of {Path(self.source).name}"
+
+    @property
+    def details(self) -> str:
+        return f"{counted(len(self.trials), 'trial')} · distance {self.distance:.2f} · seed {self.seed}"
+
+    @property
+    def toml(self) -> str:
+        """The scenario as a short TOML file without defaults."""
+        return self.scenario.source[0]
+
+    def value(self, parameter: str) -> Row:
+        """Returns the row of a parameter, such as `rate.down`. Raises KeyError if the line has no such number."""
+        for row in self.parameters.rows():
+            if row["parameter"] == parameter:
+                return row
+        raise KeyError(parameter)
+
+    def possible(self, choice: str) -> list[str]:
+        """Returns the names that a choice such as `queue.down` or `cc.down` may have, the best first; empty if the
+        packets do not show it.
+        """
+        return [row["name"] for row in self.choices.rows() if row["choice"] == choice and row["status"] != "rejected"]
+
+    def conclusions(self) -> list[str]:
+        said: list[str] = []
+        if not self.complete:
+            said.append("The fit was interrupted: better values may exist.")
+        if self.distance <= CLEAR:
+            said.append("The simulated packets are close to the measured ones.")
+        else:
+            said.append(
+                f"The simulated packets differ from the measured ones by {self.distance:.1f} tolerances on average, so "
+                "parts of the line may be missing in the scenario."
+            )
+        unknown = [_NAMES[row["parameter"]] for row in self.parameters.rows() if row["status"] == "unknown"]
+        unknown += [_NAMES[choice] for choice in ("queue.down", "queue.up") if not self.possible(choice)]
+        if unknown:
+            said.append(f"Unknown, because the packets do not show it: {', '.join(unknown)}.")
+        said += ["", *self._advice()]
+        return said
+
+    def _advice(self) -> list[str]:
+        rows = list(self.remedies.rows())
+        if len(rows) < 2:
+            return []
+        best = rows[1]
+        if best["power_change"] <= ALIKE:
+            return ["No remedy would make this line clearly better."]
+        parts = [
+            f"{name} {units.change(best[column])}"
+            for name, column in (
+                ("download", "down_goodput_change"),
+                ("upload", "up_goodput_change"),
+                ("95 % of the round trip", "rtt_p95_change"),
+            )
+            if best[column] is not None
+        ]
+        return [f"**{best['remedy']}** would help this line most: {', '.join(parts)}."]
+
+    def conditions(self) -> list[tuple[str, str]]:
+        return [
+            ("capture", Path(self.source).name),
+            ("simulated", units.seconds(self.scenario.duration_s)),
+            ("trials", f"{len(self.trials):,}"),
+            ("distance", f"{self.distance:.3f}"),
+            ("seed", str(self.seed)),
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "capture": Path(self.source).name,
+            "seed": self.seed,
+            "trials": len(self.trials),
+            "distance": self.distance,
+            "complete": self.complete,
+        }
+
+    def results(self) -> dict[str, Any]:
+        return {
+            "parameters": list(self.parameters.rows()),
+            "choices": list(self.choices.rows()),
+            "remedies": list(self.remedies.rows()),
+            "notes": list(self.notes),
+            "scenario": self.scenario.to_tables(),
+        }
+
+    def files(self) -> Mapping[str, Table | str]:
+        tables = {
+            "parameters": self.parameters,
+            "choices": self.choices,
+            "timeline": self.timeline,
+            "trials": self.trials,
+        }
+        if len(self.remedies):
+            tables["remedies"] = self.remedies
+        return {SCENARIO: self.toml, **{f"{name}.csv": table for name, table in tables.items()}}
+
+    def shown(self) -> Iterable[Block]:
+        yield _parameters(self.parameters.rows())
+        yield self._choices()
+        if len(self.remedies):
+            yield _remedies(self.remedies.rows())
+        yield from self.notes
+
+    def page(self) -> Iterable[Block]:
+        yield from self.notes
+        yield Headline("The line")
+        yield _parameters(self.parameters.rows())
+        yield self._choices()
+        yield Headline("Measured and fitted")
+        yield Drawing("measured", "Goodput, round trips and outstanding data over time")
+        if len(self.remedies):
+            yield Headline("Remedies on this line")
+            yield _remedies(self.remedies.rows())
+            yield "power: goodput divided by the 95th percentile of the round trip, relative to the line as it is."
+        yield Headline("Everything that was tried")
+        yield view(self.choices, keys=2, where=" in choices.csv")
+        yield Source(SCENARIO, self.toml)
+
+    def _choices(self) -> View:
+        names = dict.fromkeys(row["choice"] for row in self.choices.rows())
+        rows: list[list[str]] = []
+        for choice in ("queue.down", "queue.up", *(name for name in names if name.startswith("cc."))):
+            possible = self.possible(choice)
+            rows.append([_NAMES[choice], " or ".join(possible) if possible else "unknown"])
+        return View([Heading("choice", numeric=False), Heading("fitted", numeric=False)], rows)
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Returns a value with its unit for people."""
+    if value is None:
+        return "–"
+    return {"bit/s": units.rate, "ms": units.millis, "B": units.size, "share": units.percent}[unit](value)
+
+
+def _parameters(rows: Iterable[Row]) -> View:
+    cells: list[list[str]] = []
+    for row in rows:
+        unit = row["unit"]
+        known = row["status"] != "unknown"
+        value = amount(row["value"], unit)
+        cells.append(
+            [
+                _NAMES[row["parameter"]],
+                value if known else "unknown",
+                amount(row["low"], unit),
+                amount(row["high"], unit),
+                "" if known else f"{value} in the scenario",
+            ]
+        )
+    headings = [Heading("parameter", numeric=False), Heading("value"), Heading("low"), Heading("high")]
+    return View([*headings, Heading("", numeric=False)], cells, caption="low, high: 95 % interval")
+
+
+def _remedies(rows: Iterable[Row]) -> View:
+    def change(value: float | None) -> str:
+        return "–" if value is None else units.change(value)
+
+    return View(
+        [
+            Heading("remedy", numeric=False),
+            Heading("down"),
+            Heading("up"),
+            Heading("RTT 95 %"),
+            Heading("down, change"),
+            Heading("up, change"),
+            Heading("RTT, change"),
+        ],
+        [
+            [
+                row["remedy"],
+                units.rate(row["down_goodput_bps"]),
+                units.rate(row["up_goodput_bps"]),
+                units.millis(row["rtt_p95_ms"]),
+                change(row["down_goodput_change"]),
+                change(row["up_goodput_change"]),
+                change(row["rtt_p95_change"]),
+            ]
+            for row in rows
+        ],
+    )

@@ -1,0 +1,318 @@
+"""Searches the structure and the numbers of a line: first by trying the choices, then by CMA-ES, then around the best.
+
+The search has three stages:
+
+1. queue disciplines, congestion controls and random loss: one direction after the other, the rest unchanged;
+2. the numbers of the best structures, with CMA-ES (Hansen 2016);
+3. samples around the best trial, from which a linear regression on the statistics gives intervals (Beaumont et al.
+   2002, approximate Bayesian computation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from cmaes import CMA  # pyright: ignore[reportMissingTypeStubs]
+
+from lopsided.studies.fit.draft import LOSSY, queues_to_try
+from lopsided.studies.fit.line import CONTROLS, WAYS, Parameter, Structure, Way
+from lopsided.studies.fit.trials import Runner, Trial
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+USUAL = ("cubic", "bbr")
+"""Congestion controls that are tried with every queue."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KEPT = 6
+"""Structures that are compared again with slightly different numbers."""
+NUDGES = (0.3, -0.3, 0.1, -0.1)
+"""Distances from the starting values, in spreads, at which structures are compared again."""
+NEIGHBOURS = 4
+"""Nearest trials that decide together with a trial whether it is the best."""
+FINALISTS = 6
+"""Structures whose numbers are refined."""
+TRIED = 2
+"""Queue disciplines that are tried with every congestion control."""
+FURTHER = 2.5
+CLOSE = 1.5
+"""A structure whose distance is at most this many times the best one's stays in the search, before and after its
+numbers are refined."""
+CALM = 0.3
+"""Below this score, a trial is not close by chance."""
+ROUND = 3
+"""Generations of CMA-ES between two decisions."""
+AROUND = 0.2
+"""Share of the trials that sample the surroundings of the best one."""
+RADII = (1.0, 0.5, 0.25)
+"""Distances of these samples from the best trial, in spreads."""
+LEAST_SAMPLES = 8
+"""Fewest trials for a regression."""
+POPULATION = 8
+BOUND = 4.0
+"""Largest distance from the starting value, in spreads."""
+SHOWN = 0.5
+"""A number is unknown if the statistics explain less than this share of its variance."""
+WIDTH = 1.96
+"""Half width of a 95 % interval in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The fitted value of a parameter, and bounds of a 95 % interval, `None` if unbounded."""
+
+    parameter: Parameter
+    value: float
+    low: float | None
+    high: float | None
+    explained: float
+    """Share of the parameter's variance that the statistics explain."""
+
+    @property
+    def known(self) -> bool:
+        """True if the packets determine the value."""
+        return self.low is not None and self.high is not None
+
+
+@dataclass
+class _Arm:
+    """A structure whose numbers are being refined."""
+
+    structure: Structure
+    optimiser: CMA
+    score: float = float("inf")
+    """Mean score of the better half of the last generation: a single trial can be close by chance."""
+
+
+@dataclass
+class Search:
+    """The search for a draft's structure and numbers."""
+
+    runner: Runner
+    structure: Structure
+    trials: int
+    seed: int
+
+    def distances(self, choice: str) -> dict[str, float]:
+        """Returns the smallest distance of each name that was tried for a choice such as `queue.down`."""
+        return _closest(self.runner.made, choice)
+
+    def best(self) -> Trial | None:
+        """The best trial so far.
+
+        Flows in both directions disturb each other, and a small change moves their losses. A trial can then be close by
+        chance, so the trials around it count as much as the trial itself.
+        """
+        first = min(self.runner.made, key=lambda trial: trial.score, default=None)
+        if first is None or first.score < CALM:
+            return first
+        same = [trial for trial in self.runner.made if trial.structure.key == first.structure.key]
+        places = np.array([trial.positions for trial in same])
+        scores = np.array([min(trial.score, 1e6) for trial in same])
+
+        def local(number: int) -> float:
+            apart = np.square(places - places[number]).sum(axis=1)
+            around = np.argsort(apart, kind="stable")[1 : 1 + NEIGHBOURS]
+            return float(scores[number] + (scores[around].mean() if len(around) else 0.0))
+
+        return same[min(range(len(same)), key=local)]
+
+    def run(self) -> None:
+        """Makes all trials; their results are in the runner."""
+        self._refine([_Arm(each, self._optimiser(each)) for each in self._structures()])
+        best = self.best()
+        if best is not None:
+            self._around(best, max(self.trials - len(self.runner.made), POPULATION))
+
+    # --- structures ---------------------------------------------------------------------------------------------------
+
+    def _structures(self) -> list[Structure]:
+        """Returns the structures that come closest, the best first."""
+        data = dict.fromkeys(WAYS, 0)
+        for traffic in self.runner.draft.traffic:
+            data[traffic.way] += traffic.flow.row["acked_bytes"] or 0
+        # The direction with the most data first.
+        loaded: list[Way] = sorted((way for way in WAYS if data[way]), key=lambda way: -data[way])
+        chosen, ranked = self.structure, [self.structure]
+        if len(loaded) > 1:
+            chosen = self._of_ways(chosen, loaded)[0]
+        for way in loaded:
+            ranked = self._of_ways(chosen, [way])
+            chosen = ranked[0]
+        best = self._mean(chosen)
+        return [each for each in ranked[:FINALISTS] if self._mean(each) <= FURTHER * best + 0.05]
+
+    def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
+        """Tries queues and controls, the same in all these directions, and returns the best structures."""
+
+        def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
+            found = base
+            for way in ways:
+                allowed = queue if queue in queues_to_try(draft, way) else "fifo"
+                found = found.with_queue(way, allowed).with_control(way, control)
+                found = found.with_loss(way, lossy=lossy and draft.ways[way].losses >= LOSSY)
+            return found
+
+        draft = self.runner.draft
+        guesses = dict.fromkeys([*(base.controls[way] for way in ways), *USUAL])
+        queues = dict.fromkeys(queue for way in ways for queue in queues_to_try(draft, way))
+        first = [changed(queue, control) for queue in queues for control in guesses]
+        kept = dict.fromkeys(each.queues[ways[0]] for each in self._ranked(first))
+        tried = [*first, *(changed(queue, control) for queue in list(kept)[:TRIED] for control in CONTROLS)]
+        if any(draft.ways[way].losses >= LOSSY for way in ways):
+            tried += [changed("fifo", control, lossy=True) for control in CONTROLS]
+        return sorted(self._ranked(tried)[:KEPT], key=self._mean)
+
+    def _ranked(self, structures: Sequence[Structure]) -> list[Structure]:
+        """Returns the structures, ordered by the distance with their starting values."""
+        distinct = list({each.key: each for each in structures}.values())
+        made = self.runner.run([(each, self._start(each)) for each in distinct])
+        order = sorted(range(len(distinct)), key=lambda number: made[number].score)
+        return [distinct[number] for number in order]
+
+    @property
+    def _nudges(self) -> tuple[float, ...]:
+        two_way = len({each.way for each in self.runner.draft.traffic}) > 1
+        return NUDGES if two_way else NUDGES[:2]
+
+    def _start(self, structure: Structure) -> list[float]:
+        return [0.0] * len(self.runner.draft.parameters(structure))
+
+    def _mean(self, structure: Structure) -> float:
+        """The mean distance with the starting values and with slightly different ones.
+
+        A single run can be close or far by chance, because losses fall on other packets.
+        """
+        places = self._start(structure)
+        signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
+        nearby = [places, *(list(signs * share) for share in self._nudges)]
+        return float(np.mean([trial.distance for trial in self.runner.run([(structure, each) for each in nearby])]))
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    def _optimiser(self, structure: Structure) -> CMA:
+        start = np.zeros(len(self.runner.draft.parameters(structure)))
+        bounds = np.tile([-BOUND, BOUND], (len(start), 1))
+        return CMA(mean=start, sigma=0.7, bounds=bounds, seed=self.seed % 2**32, population_size=POPULATION)
+
+    def _refine(self, arms: list[_Arm]) -> None:
+        """Minimises the distance over the numbers of each structure, and gives up structures that stay behind."""
+        end = int(self.trials * (1 - AROUND))
+        while arms and len(self.runner.made) + POPULATION * len(arms) <= end:
+            for _ in range(ROUND):
+                self._generation(arms)
+            best = min(arm.score for arm in arms)
+            arms = sorted(arms, key=lambda arm: arm.score)[: max(1, (len(arms) + 1) // 2)]
+            arms = [arm for arm in arms if arm.score <= CLOSE * best + 0.02]
+
+    def _generation(self, arms: Sequence[_Arm]) -> None:
+        asked = [[arm.optimiser.ask() for _ in range(POPULATION)] for arm in arms]
+        wanted = [(arm.structure, list(each)) for arm, of_arm in zip(arms, asked, strict=True) for each in of_arm]
+        made = self.runner.run(wanted)
+        for number, (arm, of_arm) in enumerate(zip(arms, asked, strict=True)):
+            scores = [min(trial.score, 1e6) for trial in made[number * POPULATION : (number + 1) * POPULATION]]
+            arm.optimiser.tell(list(zip(of_arm, scores, strict=True)))
+            arm.score = float(np.mean(sorted(scores)[: POPULATION // 2]))
+
+    def _around(self, best: Trial, trials: int) -> None:
+        """Samples around the best trial, and moves to where a regression on the samples expects the capture.
+
+        The samples come closer each time, because the regression is linear.
+        """
+        rng = np.random.default_rng(self.seed)
+        for number, radius in enumerate(RADII):
+            count = max(1, trials // len(RADII) - (1 if number else 0))
+            drawn = np.array(best.positions) + radius * rng.normal(size=(count, len(best.positions)))
+            self.runner.run([(best.structure, list(np.clip(each, -BOUND, BOUND))) for each in drawn])
+            samples = self._samples(best)
+            moved = np.array([each.estimate for each in samples])
+            known = np.array([each.explained >= SHOWN for each in samples])
+            places = np.where(known, moved, best.positions)
+            (step,) = self.runner.run([(best.structure, list(np.clip(places, -BOUND, BOUND)))])
+            if step.score < best.score:
+                best = step
+
+    # --- intervals ----------------------------------------------------------------------------------------------------
+
+    def intervals(self, best: Trial) -> list[Interval]:
+        """Returns the parameters of the best structure with their intervals."""
+        found: list[Interval] = []
+        samples = self._samples(best)
+        for parameter, at, sample in zip(
+            self.runner.draft.parameters(best.structure), best.positions, samples, strict=True
+        ):
+            value = parameter.value(at)
+            if sample.explained < SHOWN:
+                low, high = parameter.value(at - parameter.measured), parameter.value(at + parameter.measured)
+                bounds = (low, high) if parameter.measured else (None, None)
+                found.append(Interval(parameter, value, *bounds, sample.explained))
+                continue
+            half = WIDTH * sample.error
+            low, high = min(sample.estimate, at) - half, max(sample.estimate, at) + half
+            found.append(Interval(parameter, value, parameter.value(low), parameter.value(high), sample.explained))
+        return found
+
+    def _samples(self, best: Trial) -> list[_Estimate]:
+        """Regresses each parameter of the best structure on the statistics of the trials that are close."""
+        near = [
+            trial
+            for trial in self.runner.made
+            if trial.structure.key == best.structure.key and trial.apart.shape == best.apart.shape
+        ]
+        near = sorted(near, key=lambda trial: trial.distance)[: max(20 * len(best.positions), 40)]
+        positions = np.array([trial.positions for trial in near])
+        apart = np.array([trial.apart for trial in near])
+        return [_regressed(apart, positions[:, number]) for number in range(len(best.positions))]
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """The position of a parameter at which a regression expects the capture's statistics."""
+
+    estimate: float
+    error: float
+    """Standard deviation of the error if one trial is left out."""
+    explained: float
+    """Share of the variance that the statistics explain."""
+
+
+def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _Estimate:
+    """Predicts the position at which all statistics agree with the observed ones, by ridge regression."""
+    if len(positions) < LEAST_SAMPLES or positions.std() == 0:
+        return _Estimate(0.0, float("inf"), 0.0)
+    scale = apart.std(axis=0)
+    used = scale > 0
+    features = (apart - apart.mean(axis=0))[:, used] / scale[used]
+    at_capture = -apart.mean(axis=0)[used] / scale[used]
+    target = positions - positions.mean()
+    found_svd: tuple[NDArray[np.float64], ...] = np.linalg.svd(features, full_matrices=False)
+    left, singular, right = found_svd
+    found: list[_Estimate] = []
+    for ridge in np.geomspace(1e-3, 1e4, 15):
+        shrink = singular**2 / (singular**2 + ridge)
+        fitted = left @ (shrink * (left.T @ target))
+        # The error of each trial if the regression leaves it out.
+        leverage = np.sum(left**2 * shrink, axis=1) + 1 / len(target)
+        left_out = (target - fitted) / np.maximum(1 - leverage, 0.05)
+        deviation = math.sqrt(float(left_out @ left_out) / len(left_out))
+        slopes = right.T @ (singular / (singular**2 + ridge) * (left.T @ target))
+        estimate = float(np.clip(positions.mean() + at_capture @ slopes, positions.min(), positions.max()))
+        found.append(_Estimate(estimate, deviation, 1 - deviation**2 / float(np.var(target))))
+    return min(found, key=lambda each: each.error)
+
+
+def _closest(trials: Sequence[Trial], key: str) -> dict[str, float]:
+    """Returns the smallest distance of all trials by a choice of the structure, such as `queue.down`."""
+    kind, _, way = key.partition(".")
+    found: dict[str, float] = {}
+    for trial in trials:
+        of = {"queue": trial.structure.queues, "cc": trial.structure.controls}[kind]
+        name = of[way]  # pyright: ignore[reportArgumentType]
+        found[name] = min(found.get(name, float("inf")), trial.distance)
+    return dict(sorted(found.items(), key=lambda each: each[1]))

@@ -1,0 +1,271 @@
+"""Finds the scenario whose simulated packets come closest to those of a capture.
+
+    found = lop.fit("capture.pcapng")
+    found.scenario            # run it, change it, or write it with `to_toml`
+    found.parameters          # value and 95 % interval of rates, RTT, buffers and losses
+    found.save("line")        # fit.toml, tables and report.html
+
+`lopsided analyze` gives the starting values. Simulated packets pass the same analysis as the capture, and the search
+minimises the distance between the two.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.data.study_tables import FIT_CHOICES, FIT_PARAMETERS, FIT_REMEDIES, FIT_TIMELINE, FIT_TRIALS
+from lopsided.data.table import Row, Table
+from lopsided.errors import UsageError
+from lopsided.run_options import MOST_THREADS
+from lopsided.scenario import checked_seed
+from lopsided.studies.analyze import STANDARD_INPUT, analyze
+from lopsided.studies.fit.draft import chosen_flows, client_of, draft_of, first_structure, place_of, ways_of
+from lopsided.studies.fit.line import WAYS, Way
+from lopsided.studies.fit.remedies import remedies as try_remedies
+from lopsided.studies.fit.result import Fit
+from lopsided.studies.fit.search import Search
+from lopsided.studies.fit.statistics import Flow, Measure, flows
+from lopsided.studies.fit.trials import Runner, View
+from lopsided.studies.jobs import Progress, part_of
+from lopsided.studies.options import FIT_LEAST_TRIALS
+from lopsided.studies.options import FIT_TRIALS as TRIALS
+
+if TYPE_CHECKING:
+    from lopsided.studies.fit.trials import Trial
+
+_SEARCH_SHARE = 0.9
+"""Share of the work before the remedies, for progress."""
+
+
+class Fitter:
+    """A fit under way: `run` it, and `result` returns at any time what was found so far."""
+
+    def __init__(
+        self,
+        capture: str | Path,
+        other: str | Path | None = None,
+        *,
+        flow: int | None = None,
+        trials: int = TRIALS,
+        seed: int = 1,
+        workers: int | None = None,
+    ) -> None:
+        if trials < FIT_LEAST_TRIALS:
+            raise UsageError(f"a fit needs at least {FIT_LEAST_TRIALS} trials, not {trials}")
+        if workers is not None and not 1 <= workers <= MOST_THREADS:
+            raise UsageError(f"cannot run on {workers} workers: must be from 1 to {MOST_THREADS:,}")
+        self.source = os.fspath(capture)
+        self.seed = checked_seed(seed)
+        self.trials = trials
+        self.workers = workers or os.cpu_count() or 1
+        found = analyze(capture)
+        of_flows = chosen_flows(found, flow)
+        ways = ways_of(of_flows, client_of(of_flows))
+        measures = [Measure.of(each) for each in of_flows]
+        self.draft = draft_of(of_flows, ways)
+        views = [View.of(place_of(of_flows, ways), of_flows, measures)]
+        if other is not None:
+            if STANDARD_INPUT in (self.source, os.fspath(other)):
+                raise UsageError("two captures cannot be read from standard input: name two files")
+            views.append(_second(other, of_flows, ways))
+        self.runner = Runner(self.draft, views, self.seed, self.workers)
+        self.search = Search(self.runner, first_structure(self.draft, of_flows, ways), trials, self.seed)
+        self._complete = False
+        self._remedies: Table | None = None
+
+    def run(self, progress: Progress | None = None, *, remedies: bool = True) -> Fit:
+        """Makes all trials, tries the remedies, and returns what was found."""
+        share = _SEARCH_SHARE if remedies else 1.0
+        report = part_of(progress, 0.0, share)
+        if report is not None:
+            self.runner.on_trial = lambda done: report(min(done / self.trials, 1.0))
+        self.search.run()
+        self._complete = True
+        best = self.search.best()
+        if remedies and best is not None:
+            loaded: list[Way] = [way for way in WAYS if self.draft.ways[way].loaded]
+            scenario = self.runner.scenario(best)
+            self._remedies = try_remedies(
+                scenario, loaded, workers=self.workers, progress=part_of(progress, share, 1 - share)
+            )
+        if progress is not None:
+            progress(1.0)
+        return self.result()
+
+    @property
+    def begun(self) -> bool:
+        """True if a trial was made, so that there is a result."""
+        return self.search.best() is not None
+
+    def result(self) -> Fit:
+        """Returns what was found so far. Needs at least one trial."""
+        best = self.search.best()
+        assert best is not None
+        scenario = self.runner.scenario(best)
+        return Fit(
+            source=self.source,
+            scenario=scenario,
+            distance=best.distance,
+            parameters=Table.of(self._parameters(best), FIT_PARAMETERS),
+            choices=Table.of(self._choices(best), FIT_CHOICES),
+            timeline=Table.of(self._timeline(best), FIT_TIMELINE),
+            trials=Table.of(self._trials(), FIT_TRIALS),
+            remedies=self._remedies or Table.of([], FIT_REMEDIES),
+            seed=self.seed,
+            notes=self._notes(),
+            complete=self._complete,
+        )
+
+    def _parameters(self, best: Trial) -> list[Row]:
+        found: list[Row] = []
+        for each in self.search.intervals(best):
+            found.append(
+                {
+                    "parameter": each.parameter.name,
+                    "value": each.value,
+                    "low": each.low,
+                    "high": each.high,
+                    "unit": each.parameter.unit,
+                    "status": "fitted" if each.known else "unknown",
+                    "explained": max(each.explained, 0.0),
+                }
+            )
+        # The buffer of a queue that never filled is no parameter of the search, but a reader looks for it.
+        for way in WAYS:
+            if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
+                found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})
+        return found
+
+    def _choices(self, best: Trial) -> list[Row]:
+        found: list[Row] = []
+        for way in WAYS:
+            if self.draft.ways[way].loaded:
+                found += _rated(f"queue.{way}", best, self.search.distances(f"queue.{way}"))
+            if any(each.way == way for each in self.draft.traffic):
+                found += _rated(f"cc.{way}", best, self.search.distances(f"cc.{way}"))
+        return found
+
+    def _timeline(self, best: Trial) -> list[Row]:
+        simulated = self.runner.seen(self.runner.scenario(best))[0]
+        found: list[Row] = []
+        for traffic, other in zip(self.draft.traffic, simulated, strict=True):
+            found += _over_time(traffic.name, "measured", traffic.flow, self.draft.begin_s)
+            if other is not None:
+                found += _over_time(traffic.name, "fitted", other, 0.0)
+        return found
+
+    def _trials(self) -> list[Row]:
+        found: list[Row] = []
+        for trial in self.runner.made:
+            values = self.runner.values(trial.structure, trial.positions)
+            found.append(
+                {
+                    "trial": trial.number,
+                    "distance": trial.distance if np.isfinite(trial.distance) else None,
+                    "structure": trial.structure.text,
+                    "parameters": ", ".join(f"{name} = {value:.6g}" for name, value in values.items()),
+                }
+            )
+        return found
+
+    def _notes(self) -> list[str]:
+        return list(self.draft.notes)
+
+
+def fit(
+    capture: str | Path,
+    other: str | Path | None = None,
+    *,
+    flow: int | None = None,
+    trials: int = TRIALS,
+    remedies: bool = True,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Fit:
+    """Finds the line on which a capture was made, as a scenario whose simulated packets come closest.
+
+    Parameters
+    ----------
+    capture
+        A pcap or pcapng file, as for `analyze`.
+    other
+        A second capture of the same flows at another point of the path. Both then count equally.
+    flow
+        Number of one direction in the table of `analyze`: fit only this flow. Default: all flows with at least 2 % of
+        the largest flow's data, at most 12.
+    trials
+        Number of scenarios that are simulated.
+    remedies
+        Also try remedies on the fitted line.
+    seed
+        Seed of the search and of the simulations. The same seed gives the same result on any number of workers.
+    workers
+        Number of threads; default: the number of cores.
+    progress
+        Called with the share of the work done, 0 to 1.
+
+    Returns
+    -------
+    Fit
+        The scenario, and the values with 95 % intervals: rates in bit/s of IP packets, times in ms, buffers in bytes.
+        A value that the packets do not determine is marked as unknown.
+
+    Raises
+    ------
+    UsageError
+        If a file is not a capture, has no connection with acknowledged data, or for an impossible number of trials.
+    """
+    fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers)
+    return fitter.run(progress, remedies=remedies)
+
+
+def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
+    """Returns the second capture with the flows of the first, in their order."""
+    found = {flow.key: flow for flow in flows(analyze(other))}
+    same = [found.get(flow.key) for flow in of_flows]
+    known = [flow for flow in same if flow is not None]
+    if not known:
+        raise UsageError("the two captures have no flow in common, by addresses and ports")
+    of_known = [way for way, flow in zip(ways, same, strict=True) if flow is not None]
+    measures = [Measure.of(mine or first) for mine, first in zip(same, of_flows, strict=True)]
+    return View.of(place_of(known, of_known), same, measures)  # pyright: ignore[reportArgumentType]
+
+
+def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
+    """The rows of a choice: a name is possible if it comes about as close as the best."""
+    kind, _, way = choice.partition(".")
+    chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
+    found: list[Row] = []
+    for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
+        near = distance <= best.distance * 1.1 + 0.02
+        status = "best" if name == chosen else "possible" if near else "rejected"
+        found.append({"choice": choice, "name": name, "distance": distance, "status": status})
+    return found
+
+
+def _over_time(name: str, source: str, flow: Flow, begin_s: float) -> list[Row]:
+    bins = flow.bins
+    return [
+        {
+            "flow": name,
+            "source": source,
+            "time_s": float(time - begin_s),
+            "goodput_bps": float(acked / width * 8),
+            "rtt_mean_ms": None if np.isnan(rtt) else float(rtt),
+            "outstanding_max_bytes": float(out),
+        }
+        for time, width, acked, rtt, out in zip(
+            bins["time_s"],
+            bins["width_s"],
+            bins["acked_bytes"],
+            bins["rtt_mean_ms"],
+            bins["outstanding_max_bytes"],
+            strict=True,
+        )
+    ]

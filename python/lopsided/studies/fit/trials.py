@@ -1,0 +1,149 @@
+"""Runs scenarios of a fit and measures how far their packets are from the capture's."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.data import captures
+from lopsided.errors import LopsidedError
+from lopsided.studies.analyze import Capture, analyze
+from lopsided.studies.fit.statistics import Flow, Measure, distance, flows, vector, weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lopsided.scenario import Scenario
+    from lopsided.studies.fit.line import Draft, Structure
+
+PULL = 0.01
+"""Weight of the distance from the starting values. It decides only where the packets decide nothing."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One capture as the fit sees it: its place in the scenario, and its flows with their statistics."""
+
+    place: str
+    """`server`, `client` or `link`."""
+    flows: Sequence[Flow | None]
+    """The capture's flows, in the order of the draft's traffic; `None` for one that it lacks."""
+    measures: Sequence[Measure]
+    observed: Sequence[Mapping[str, float]]
+
+    @classmethod
+    def of(cls, place: str, of_flows: Sequence[Flow | None], measures: Sequence[Measure]) -> View:
+        """Measures the flows of a capture."""
+        observed = [
+            {} if flow is None else measure.of_flow(flow) for flow, measure in zip(of_flows, measures, strict=True)
+        ]
+        return cls(place, of_flows, measures, observed)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A simulated scenario: structure, positions of its parameters, and the distance from the capture."""
+
+    number: int
+    structure: Structure
+    positions: tuple[float, ...]
+    """Positions of the parameters on their logarithmic scales, in units of their spreads."""
+    distance: float
+    apart: NDArray[np.float64] = field(repr=False)
+    """Differences of all statistics, each in its tolerance."""
+
+    @property
+    def score(self) -> float:
+        """The distance with the pull towards the starting values: what the search minimises."""
+        return self.distance + PULL * float(np.sum(np.square(self.positions)))
+
+
+@dataclass
+class Runner:
+    """Makes trials on several threads. Their results do not depend on the number of threads."""
+
+    draft: Draft
+    views: Sequence[View]
+    seed: int
+    workers: int
+    made: list[Trial] = field(default_factory=list[Trial])
+    """All trials so far, in order."""
+    on_trial: Callable[[int], object] | None = None
+    """Called with the number of trials after each."""
+    _known: dict[tuple[str, tuple[float, ...]], Trial] = field(
+        default_factory=dict[tuple[str, tuple[float, ...]], Trial]
+    )
+
+    def values(self, structure: Structure, positions: Sequence[float]) -> dict[str, float]:
+        """Returns the values of a structure's parameters at these positions."""
+        parameters = self.draft.parameters(structure)
+        return {each.name: each.value(place) for each, place in zip(parameters, positions, strict=True)}
+
+    def scenario(self, trial: Trial) -> Scenario:
+        """Returns the scenario of a trial."""
+        return self.draft.scenario(trial.structure, self.values(trial.structure, trial.positions))
+
+    def run(self, wanted: Sequence[tuple[Structure, Sequence[float]]]) -> list[Trial]:
+        """Runs scenarios and returns their trials, in order. A scenario that was run before is not run again."""
+        keys = [(structure.key, tuple(float(place) for place in positions)) for structure, positions in wanted]
+        missing = {key: each for key, each in zip(keys, wanted, strict=True) if key not in self._known}
+        with ThreadPoolExecutor(self.workers) as pool:
+            pending = [pool.submit(self._measured, *each) for each in missing.values()]
+            try:
+                for key, (structure, _), future in zip(missing, missing.values(), pending, strict=True):
+                    trial = Trial(len(self.made), structure, key[1], *future.result())
+                    self.made.append(trial)
+                    self._known[key] = trial
+                    if self.on_trial is not None:
+                        self.on_trial(len(self.made))
+            finally:
+                for future in pending:
+                    future.cancel()
+        return [self._known[key] for key in keys]
+
+    def _measured(self, structure: Structure, positions: Sequence[float]) -> tuple[float, NDArray[np.float64]]:
+        try:
+            scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
+            seen = self.seen(scenario)
+        except LopsidedError:
+            # Such as values that a scenario cannot have. The search goes elsewhere.
+            return float("inf"), np.full(1, np.nan)
+        total, apart = 0.0, list[np.ndarray]()
+        for view, found in zip(self.views, seen, strict=True):
+            of = [flow for flow in view.flows if flow is not None]
+            shares = iter(weights(of) / len(self.views))
+            for flow, measure, observed, other in zip(view.flows, view.measures, view.observed, found, strict=True):
+                if flow is None:
+                    continue
+                simulated = {} if other is None else measure.of_flow(other)
+                share = float(next(shares))
+                total += share * distance(observed, simulated)
+                apart.append(vector(observed, simulated))
+        return total, np.concatenate(apart)
+
+    def seen(self, scenario: Scenario) -> list[list[Flow | None]]:
+        """Runs a scenario and returns the flows of its traffic as each capture shows them."""
+        with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
+            places = {view.place for view in self.views}
+            points = [point for point, of in (("links", {"link"}), ("hosts", {"server", "client"})) if places & of]
+            scenario.run(seed=self.seed, pcap=folder, pcap_at=points)  # pyright: ignore[reportArgumentType]
+            listed = {each.flow: each.place for each in captures.read_index(Path(folder))}
+            wanted = [listed[traffic.name] for traffic in self.draft.traffic]
+            return [in_order(analyze(_file(Path(folder), view.place)), wanted) for view in self.views]
+
+
+def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
+    """Returns the flows of a capture to these receivers, with the most data first if a receiver has several."""
+    found = flows(capture)
+    receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]
+    return [found[receivers.index(each)] if each in receivers else None for each in wanted]
+
+
+def _file(folder: Path, place: str) -> Path:
+    return folder / "link-link.pcapng" if place == "link" else captures.at_host(folder, place)

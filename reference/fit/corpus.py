@@ -1,0 +1,37 @@
+"""The lines of the corpus of `reference.analyze` that a bulk flow loads, each with CUBIC and with BBR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reference.analyze import corpus
+from reference.analyze.corpus import Case
+
+BULK = ("download", "two-way", "upload")
+"""Traffic patterns that load the line."""
+SEEN, ASKED = "cubic", "bbr"
+"""Congestion control of the captures that are fitted, and of the runs that are predicted."""
+
+
+def lines(part: str, count: int) -> list[Case]:
+    """Returns the first lines of a part that a bulk flow loads, with the control of the captures."""
+    found: list[Case] = []
+    number = 0
+    while len(found) < count:
+        number += 12
+        found = [with_control(case, SEEN) for case in corpus.cases(part, number) if case.pattern in BULK]
+    return found[:count]
+
+
+def with_control(case: Case, control: str) -> Case:
+    """Returns a case with another congestion control."""
+    toml = case.toml.replace(f'cc = "{case.control}"', f'cc = "{control}"')
+    return replace(case, name=f"{case.name.removesuffix(f'-{case.control}')}-{control}", control=control, toml=toml)
+
+
+def runs(cases: list[Case]) -> Iterator[Case]:
+    """Yields each line with both controls."""
+    for case in cases:
+        yield case
+        yield with_control(case, ASKED)

@@ -1,0 +1,156 @@
+"""Fits the CUBIC captures, and scores the lines found and the predictions for BBR.
+
+The prediction is the fitted scenario with BBR at all senders. The baselines have the measured rates and the measured
+RTT only: one with the default buffer of a scenario, one with a buffer that never fills, as in Mahimahi's default.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lopsided as lop
+from lopsided.data import captures
+from lopsided.data.table import Row
+from lopsided.studies.fit import Fit, Fitter
+from reference.analyze.corpus import Case
+from reference.fit.corpus import ASKED, with_control
+
+BASELINES = {"rate and RTT, 50 packets": "50 packets", "rate and RTT, unlimited": "100000 packets"}
+PREDICTED = "fit"
+
+
+@dataclass
+class Scores:
+    """Errors by quantity, and the errors of predictions by predictor and quantity."""
+
+    errors: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    inside: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
+    right: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
+    predictions: dict[str, dict[str, list[float]]] = field(default_factory=dict[str, dict[str, list[float]]])
+
+
+def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a line for each case while it is scored, and then the tables as Markdown."""
+    scores = Scores()
+    for case in cases:
+        home, asked = folder / world / case.name, folder / world / with_control(case, ASKED).name
+        if not (home / "flows.parquet").exists() or not (asked / "flows.parquet").exists():
+            yield f"{case.name}: no captures"
+            continue
+        place = "client" if case.pattern == "upload" else "server"
+        fitter = Fitter(captures.at_host(home / "pcap", place), **options)
+        found = fitter.run(remedies=False)
+        _line(scores, case, found)
+        said = _predictions(scores, fitter, found, asked, place)
+        best = fitter.search.best()
+        assert best is not None
+        parts = [f"distance {found.distance:.2f}", best.structure.text, said]
+        yield f"{case.name} ({case.pattern}, {case.queue}): {'; '.join(parts)}"
+    yield ""
+    yield from _tables(scores)
+
+
+def _line(scores: Scores, case: Case, found: Fit) -> None:
+    swapped = case.pattern == "upload"
+    way_of = {"down": "up", "up": "down"} if swapped else {"down": "down", "up": "up"}
+    data = "up" if swapped else "down"
+    loaded = ("down", "up") if case.pattern == "two-way" else (data,)
+    rates = {"down": case.down_bps, "up": case.up_bps}
+    for way in loaded:
+        _value(scores, "rate of a loaded direction", found.value(f"rate.{way_of[way]}"), rates[way])
+        queue = found.possible(f"queue.{way_of[way]}")
+        scores.right.setdefault("queue discipline", []).append(queue[:1] == [case.queue])
+        scores.right.setdefault("queue discipline among the possible", []).append(case.queue in queue)
+        scores.right.setdefault("congestion control", []).append(
+            found.possible(f"cc.{way_of[way]}")[:1] == [case.control]
+        )
+        if case.queue == "fifo" and queue[:1] == ["fifo"]:
+            limit = re.search(rf"\[link\.{way}\].*?limit = \"(\d+) packets", case.toml, re.DOTALL)
+            assert limit is not None
+            _value(scores, "buffer", found.value(f"buffer.{way_of[way]}"), int(limit[1]) * 1500)
+    for way in {"down", "up"} - set(loaded):
+        _value(scores, "rate of a direction with ACKs only", found.value(f"rate.{way_of[way]}"), rates[way])
+    serial_ms = 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
+    row = found.value("rtt_floor")
+    scores.errors.setdefault("RTT floor (ms)", []).append(
+        row["value"] - case.rtt_ms - (0 if "shaper" in case.toml else serial_ms)
+    )
+
+
+def _value(scores: Scores, quantity: str, row: Row, right: float) -> None:
+    known = row["status"] == "fitted"
+    scores.errors.setdefault(quantity, []).append(row["value"] / right - 1 if known else float("nan"))
+    if known:
+        scores.inside.setdefault(quantity, []).append(row["low"] <= right <= row["high"])
+
+
+def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place: str) -> str:
+    true = _measured(
+        captures.at_host(asked / "pcap", place), [each.flow.row["to_port"] for each in fitter.draft.traffic]
+    )
+    best = fitter.search.best()
+    assert best is not None
+    start = fitter.runner.values(best.structure, [0.0] * len(best.positions))
+    plain = fitter.draft.scenario(best.structure, start)
+    scenarios = {PREDICTED: found.scenario}
+    for name, limit in BASELINES.items():
+        settings = {f"link.{way}.queue": f'{{ kind = "fifo", limit = "{limit}" }}' for way in ("down", "up")}
+        scenarios[name] = plain.with_(**settings, **{f"link.{way}.loss": "{ random = 0 }" for way in ("down", "up")})
+    said: list[str] = []
+    for name, scenario in scenarios.items():
+        with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
+            changed = scenario.with_(**{"flow.*.cc": ASKED})
+            changed.run(pcap=folder, pcap_at=["hosts"])
+            ports = [each.port for each in captures.read_index(Path(folder))]
+            predicted = _measured(captures.at_host(Path(folder), place), ports)
+        errors = scores.predictions.setdefault(name, {})
+        for quantity in ("goodput_bps", "rtt_p95_ms"):
+            apart = [abs(np.log(one[quantity] / other[quantity])) for one, other in zip(predicted, true, strict=True)]
+            errors.setdefault(quantity, []).append(float(np.mean(apart)))
+        said.append(f"{name} {errors['goodput_bps'][-1]:.1%} {errors['rtt_p95_ms'][-1]:.1%}")
+    return "; ".join(said)
+
+
+def _measured(path: Path, ports: list[int]) -> list[Row]:
+    """Goodput and 95 % of the round trips of the whole path, for the flows to these ports."""
+    capture = lop.analyze(path)
+    found: list[Row] = []
+    for port in ports:
+        row = next(row for row in capture.largest if row["to_port"] == port)
+        mine = capture.timeline.numbers("direction") == row["direction"]
+        rtt = capture.timeline.numbers("rtt_mean_ms")[mine]
+        found.append({"goodput_bps": row["goodput_bps"], "rtt_p95_ms": float(np.nanquantile(rtt, 0.95))})
+    return found
+
+
+def _tables(scores: Scores) -> Iterator[str]:
+    yield "| quantity | goal | reached | unknown | in the 95 % interval |"
+    yield "|---|---|---|---|---|"
+    for quantity, errors in scores.errors.items():
+        bound = 1.0 if "ms" in quantity else 0.1 if quantity == "buffer" else 0.03
+        known = [abs(error) for error in errors if not np.isnan(error)]
+        inside = scores.inside.get(quantity)
+        covered = f"{sum(inside)} of {len(inside)}" if inside else ""
+        goal = "1 ms" if bound == 1.0 else f"{bound:.0%}"
+        reached = f"{sum(error <= bound for error in known)} of {len(known)}"
+        yield f"| {quantity} | {goal} | {reached} | {len(errors) - len(known)} | {covered} |"
+    for name, right in scores.right.items():
+        yield f"| {name} | | {sum(right)} of {len(right)} | | |"
+    yield ""
+    heads = ("goodput, mean error", "95 % delay, mean error", "goodput, median", "95 % delay, median")
+    yield f"| prediction of BBR from CUBIC | {' | '.join(heads)} |"
+    yield "|---|---|---|---|---|"
+    for name, errors in scores.predictions.items():
+        cells = [
+            f"{function(errors[quantity]):.1%}"
+            for function in (np.mean, np.median)
+            for quantity in ("goodput_bps", "rtt_p95_ms")
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"

@@ -1,0 +1,133 @@
+"""`fit` finds the line of captures whose line is known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.errors import UsageError
+from lopsided.studies.fit import Fitter
+
+LINE = """\
+[scenario]
+duration = "8 s"
+[link]
+rtt = "40 ms"
+down = { rate = "6 Mbit/s", queue = { limit = "40 packets" } }
+up = { rate = "800 kbit/s" }
+[stack]
+cc = "cubic"
+[[flow]]
+direction = "down"
+"""
+TRIALS = 170
+
+
+def captured(folder: Path, text: str, place: str = "host-server") -> Path:
+    lop.Scenario.from_text(text, "line.toml").run(pcap=folder)
+    return folder / f"{place}.pcapng"
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return captured(tmp_path_factory.mktemp("pcap"), LINE)
+
+
+@pytest.fixture(scope="module")
+def found(capture: Path) -> lop.Fit:
+    return lop.fit(capture, trials=TRIALS, remedies=False)
+
+
+def test_rate_rtt_and_buffer_of_the_line_are_found(found: lop.Fit) -> None:
+    rate, floor, buffer = (found.value(name) for name in ("rate.down", "rtt_floor", "buffer.down"))
+    assert rate["value"] == pytest.approx(6e6, rel=0.01)
+    assert rate["low"] <= 6e6 <= rate["high"]
+    assert floor["value"] == pytest.approx(40.0 + 60 * 8e3 / 6e6 + 60 * 8e3 / 8e5, abs=1.0)
+    assert buffer["value"] == pytest.approx(40 * 1500, rel=0.1)
+
+
+def test_queue_discipline_and_congestion_control_are_found(found: lop.Fit) -> None:
+    assert found.possible("queue.down") == ["fifo"]
+    assert found.possible("cc.down")[0] == "cubic"
+
+
+def test_the_buffer_of_a_direction_without_load_is_unknown(found: lop.Fit) -> None:
+    assert found.value("buffer.up")["status"] == "unknown"
+    assert found.value("buffer.up")["value"] is None
+    assert found.possible("queue.up") == []
+    assert "buffer up" in " ".join(found.conclusions())
+
+
+def test_the_saved_scenario_runs(found: lop.Fit, tmp_path: Path) -> None:
+    found.save(tmp_path / "line")
+    run = lop.Scenario.load(tmp_path / "line" / "fit.toml").run()
+    assert next(run.flows.rows())["goodput_bps"] == pytest.approx(5.6e6, rel=0.05)
+    assert "<svg" in (tmp_path / "line" / "report.html").read_text()
+
+
+def test_the_answer_does_not_depend_on_the_number_of_workers(capture: Path, found: lop.Fit) -> None:
+    one = lop.fit(capture, trials=TRIALS, remedies=False, workers=1)
+    assert one.to_dict() == found.to_dict()
+    assert found.to_dict() == lop.fit(capture, trials=TRIALS, remedies=False, workers=2).to_dict()
+
+
+def test_an_aqm_is_told_from_drop_tail(tmp_path: Path) -> None:
+    text = LINE.replace('{ limit = "40 packets" }', '{ kind = "pie" }')
+    fitted = lop.fit(captured(tmp_path, text), trials=80, remedies=False)
+    assert fitted.possible("queue.down") == ["pie"]
+
+
+def test_remedies_are_compared_with_the_line_as_it_is(capture: Path) -> None:
+    rows = list(lop.fit(capture, trials=20).remedies.rows())
+    assert rows[0]["remedy"] == "none"
+    aqm = next(row for row in rows if row["remedy"] == "fq_codel down")
+    assert aqm["rtt_p95_change"] < -0.2
+
+
+def test_two_captures_count_together(capture: Path) -> None:
+    both = lop.fit(capture, capture.with_name("host-client.pcapng"), trials=60, remedies=False)
+    assert both.value("rate.down")["value"] == pytest.approx(6e6, rel=0.02)
+
+
+def test_an_interrupted_fit_keeps_what_it_found(capture: Path) -> None:
+    fitter = Fitter(capture, trials=TRIALS)
+
+    def interrupt(share: float) -> None:
+        if share > 0.2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitter.run(interrupt)
+    found = fitter.result()
+    assert not found.complete
+    assert 0 < len(found.trials) < TRIALS
+    assert "interrupted" in found.conclusions()[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"trials": 3}, "at least 20 trials"), ({"workers": 0}, "0 workers"), ({"flow": 9}, "no direction 9")],
+)
+def test_impossible_options_are_refused(capture: Path, options: dict[str, int], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        lop.fit(capture, **options)  # pyright: ignore[reportArgumentType]
+
+
+def test_captures_without_a_common_flow_are_refused(capture: Path, tmp_path: Path) -> None:
+    other = captured(tmp_path, LINE.replace('direction = "down"', 'direction = "up"'), "host-client")
+    with pytest.raises(UsageError, match="no flow in common"):
+        lop.fit(capture, other)
+
+
+def test_a_file_that_is_no_capture_is_refused_without_a_folder(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"no capture at all, but longer than a header")
+    given = [sys.executable, "-m", "lopsided", "fit", str(bad), "--out", str(tmp_path / "out")]
+    ended = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "out").exists()
