@@ -38,6 +38,7 @@ ELSEWHERE = {
     "proxy": "test_fetching: real time",
     "metrics": "test_sender_log: it needs a log",
     "analyze": "test_analyze: it needs a capture",
+    "fit": "test_fit: it needs a capture",
     "merge": "test_shards: it needs shards",
     "page": "a path",
     "ui": "test_page: real time",

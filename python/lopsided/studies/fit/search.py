@@ -19,7 +19,7 @@ import numpy as np
 from cmaes import CMA  # pyright: ignore[reportMissingTypeStubs]
 
 from lopsided.studies.fit.draft import LOSSY, queues_to_try
-from lopsided.studies.fit.line import CONTROLS, WAYS, Parameter, Structure, Way
+from lopsided.studies.fit.line import CONTROLS, GUESSED, WAYS, Parameter, Structure, Way
 from lopsided.studies.fit.trials import Runner, Trial
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ FURTHER = 2.5
 CLOSE = 1.5
 """A structure whose distance is at most this many times the best one's stays in the search, before and after its
 numbers are refined."""
+SCAN = 13
+"""Points at which an unknown rate is scanned."""
 CALM = 0.3
 """Below this score, a trial is not close by chance."""
 ROUND = 3
@@ -125,7 +127,10 @@ class Search:
 
     def run(self) -> None:
         """Makes all trials; their results are in the runner."""
-        self._refine([_Arm(each, self._optimiser(each)) for each in self._structures()])
+        found = self._structures()
+        self._refine(
+            [_Arm(each, self._optimiser(each, start)) for each, start in zip(found, self._scanned(found), strict=True)]
+        )
         best = self.best()
         if best is not None:
             self._around(best, max(self.trials - len(self.runner.made), POPULATION))
@@ -196,10 +201,34 @@ class Search:
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
-    def _optimiser(self, structure: Structure) -> CMA:
-        start = np.zeros(len(self.runner.draft.parameters(structure)))
+    def _scanned(self, structures: Sequence[Structure]) -> list[list[float]]:
+        """Returns starting positions for each structure.
+
+        A rate that only ACKs show can be far from its guess, and has no effect above some value. So its whole range is
+        scanned with the best structure.
+        """
+        best = structures[0]
+        guesses = {
+            each.name
+            for each in self.runner.draft.parameters(best)
+            if each.name.startswith("rate.") and each.spread == GUESSED
+        }
+        scanned: dict[str, float] = {}
+        for name in sorted(guesses):
+            number = [each.name for each in self.runner.draft.parameters(best)].index(name)
+            start = self._start(best)
+            grid = [[*start[:number], float(place), *start[number + 1 :]] for place in np.linspace(-BOUND, BOUND, SCAN)]
+            made = self.runner.run([(best, each) for each in grid])
+            scanned[name] = min(made, key=lambda trial: trial.score).positions[number]
+        return [
+            [scanned.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
+            for structure in structures
+        ]
+
+    def _optimiser(self, structure: Structure, start: Sequence[float]) -> CMA:
         bounds = np.tile([-BOUND, BOUND], (len(start), 1))
-        return CMA(mean=start, sigma=0.7, bounds=bounds, seed=self.seed % 2**32, population_size=POPULATION)
+        middle = np.clip(start, 0.9 * -BOUND, 0.9 * BOUND)
+        return CMA(mean=middle, sigma=0.7, bounds=bounds, seed=self.seed % 2**32, population_size=POPULATION)
 
     def _refine(self, arms: list[_Arm]) -> None:
         """Minimises the distance over the numbers of each structure, and gives up structures that stay behind."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
     from lopsided.studies.fit.line import Draft, Structure
 
-PULL = 0.01
+PULL = 0.001
 """Weight of the distance from the starting values. It decides only where the packets decide nothing."""
 
 
