@@ -97,6 +97,11 @@ class Records:
         self._found[measurement.cell, measurement.seed] = measurement
         self.write()
 
+    def absorb(self, others: Records) -> None:
+        """Adds the measurements of other records, and writes the file."""
+        self._found |= others._found
+        self.write()
+
     def write(self) -> None:
         """Writes the file: cells in their order, seeds in ascending order."""
         last = len(self._order)

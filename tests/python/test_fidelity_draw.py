@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from lopsided.studies.shards import Shard
 from lopsided.worlds.kernel import translate
 from reference import fidelity
 from reference.fidelity import draw, values
 from reference.fidelity.chance import Value, percentile
+from reference.fidelity.draw import __main__ as program
 from reference.fidelity.draw import measure, page
 from reference.fidelity.records import Measurement, Records
 
@@ -97,3 +99,28 @@ def test_the_fixed_cells_values_are_told_beside_chance():
     found = values.side_by_side(linux, {(cell.name, seed): told for seed in range(1, 9)})
     assert list(found) == [(cell.name, "download", "goodput_bps")]
     assert f"| {cell.name} | download | goodput | 2,000 kbit/s | 2,000 kbit/s | +0.0 % |" in values.render(found)
+
+
+def test_the_parts_of_a_draw_are_the_draw(tmp_path):
+    drawn, seeds, count = draw.draw(3, 5), range(1, 4), 4
+    wanted = program.wanted_of(drawn, seeds)
+
+    def measured(number):
+        one, seed = wanted[number]
+        return Measurement(
+            one.name, seed, {("flow", "goodput"): float(number)}, "Linux", one.fingerprint(), str(number)
+        )
+
+    whole = Records(tmp_path / "whole.csv", (one.name for one in drawn))
+    for number in range(len(wanted)):
+        whole.add(measured(number))
+    for part in range(1, count + 1):
+        shard = Shard(part, count)
+        records = program.part_of(tmp_path, 3, drawn, shard)
+        for number in shard.numbers(len(wanted)):
+            records.add(measured(number))
+    joined = Records(tmp_path / "joined.csv", (one.name for one in drawn))
+    program.join(joined, tmp_path, 3, drawn)
+    assert (tmp_path / "joined.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    lost = program.part_of(tmp_path, 3, drawn, Shard(2, count))
+    assert all(lost.get(*wanted[number]) for number in Shard(2, count).numbers(len(wanted)))

@@ -3,16 +3,22 @@
 Linux's values are stored run by run in `draw-SEED.csv`, next to the page, so that an interrupted draw continues and a
 measured one needs no Linux. Linux's captures are kept outside the repository. If they exist, the packets of each
 scenario's first seed are aligned with the simulator's, and the result is `draw-SEED-packets.csv`.
+
+With `--shard i/n` a machine makes one part of Linux's runs, stored in `draw-SEED-shard-i-of-n.csv`. The command without
+`--shard` joins the parts and writes the page of one machine. A lost or interrupted part continues.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 
 from lopsided.cli.terminal import print_line, progress
 from lopsided.errors import LopsidedError
+from lopsided.studies import shards
+from lopsided.studies.shards import Shard
 from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import packets, stamps
 from reference.fidelity.draw import COUNT, Drawn, draw, page, probes
@@ -30,6 +36,9 @@ def main() -> int:
     parser.add_argument("--sim-seeds", type=int, default=24, help="runs of each in the simulator")
     parser.add_argument("--show", type=int, metavar="NUMBER", help="print this scenario of the draw, and end")
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument(
+        "--shard", metavar="I/N", help="make one part of Linux's runs, as `lopsided sweep --shard` does"
+    )
     parser.add_argument("--minutes", type=float, help="begin no run on Linux after so many minutes")
     parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="runs on Linux side by side")
     parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="where page and records are")
@@ -41,11 +50,18 @@ def main() -> int:
         print(drawn[arguments.show - 1].text)
         return 0
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    records = Records(arguments.folder / f"draw-{arguments.draw}.csv", (one.name for one in drawn))
     seeds = range(1, 1 + arguments.seeds)
+    if arguments.shard is not None:
+        try:
+            return _part(arguments, drawn, seeds)
+        except LopsidedError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+    records = Records(arguments.folder / f"draw-{arguments.draw}.csv", (one.name for one in drawn))
+    join(records, arguments.folder, arguments.draw, drawn)
     try:
         if not arguments.recorded:
-            _measure(records, drawn, seeds, Effort.of(arguments.minutes, arguments.workers))
+            _measure(records, wanted_of(drawn, seeds), Effort.of(arguments.minutes, arguments.workers))
         with progress("simulating") as report:
             wanted = [(one, seed) for one in drawn for seed in range(1, 1 + arguments.sim_seeds)]
             simulated = simulate(wanted, values_of, report)
@@ -68,11 +84,45 @@ def main() -> int:
     return 0
 
 
-def _measure(records: Records, drawn: list[Drawn], seeds: range, effort: Effort) -> None:
+def wanted_of(drawn: list[Drawn], seeds: range) -> list[tuple[Drawn, int]]:
+    """The runs on Linux, the first seeds first."""
+    return [(one, seed) for seed in seeds for one in drawn]
+
+
+def part_of(folder: Path, draw: int, drawn: list[Drawn], shard: Shard) -> Records:
+    """The records of one part."""
+    path = folder / f"draw-{draw}-shard-{shard.number:05}-of-{shard.count:05}.csv"
+    return Records(path, (one.name for one in drawn))
+
+
+def join(records: Records, folder: Path, draw: int, drawn: list[Drawn]) -> None:
+    """Adds the measurements of all parts in the folder to the records."""
+    for path in sorted(folder.glob(f"draw-{draw}-shard-*.csv")):
+        records.absorb(Records(path, (one.name for one in drawn)))
+
+
+def _part(arguments: argparse.Namespace, drawn: list[Drawn], seeds: range) -> int:
+    shard = shards.parse(arguments.shard)
+    if isinstance(shard, int):
+        command = ["python", "-m", "reference.fidelity.draw", "--draw", str(arguments.draw)]
+        command += ["--count", str(arguments.count), "--seeds", str(arguments.seeds), "--folder", str(arguments.folder)]
+        one = shlex.join([*command, "--shard", f"auto/{shard}"])
+        print_line(f"sbatch --array=1-{shard} --wrap={shlex.quote(one)}")
+        print_line(shlex.join(command))
+        return 0
+    records = part_of(arguments.folder, arguments.draw, drawn, shard)
+    wanted = wanted_of(drawn, seeds)
+    mine = [wanted[number] for number in shard.numbers(len(wanted))]
+    _measure(records, mine, Effort.of(arguments.minutes, arguments.workers))
+    made = sum(records.get(*one) is not None for one in mine)
+    print_line(f"shard {shard.number} of {shard.count}: {made} of {len(mine)} runs on Linux")
+    return int(made < len(mine))
+
+
+def _measure(records: Records, wanted: list[tuple[Drawn, int]], effort: Effort) -> None:
     try:
         with progress("measuring on Linux") as report:
-            first_seeds_first = [(one, seed) for seed in seeds for one in drawn]
-            for one, seed, _ in measure(records, first_seeds_first, values_of, effort, report):
+            for one, seed, _ in measure(records, wanted, values_of, effort, report):
                 print_line(f"{one.name}, seed {seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
