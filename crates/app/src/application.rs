@@ -135,6 +135,20 @@ pub trait Application: Debug + Send {
 /// The services that an application may use: the sockets of its own flow, the time, and random numbers.
 ///
 /// The host that runs the application implements this trait. See [`Application`] for an example of its use.
+///
+/// # Examples
+///
+/// A function that fills the send buffer of a socket, as an application does on [`SocketEvent::Ready`]:
+///
+/// ```
+/// use lopsided_app::{SocketId, Sockets};
+/// use lopsided_core::Payload;
+///
+/// fn fill(io: &mut dyn Sockets, socket: SocketId) -> u64 {
+///     let room = u32::try_from(io.writable(socket)).unwrap_or(u32::MAX);
+///     io.write(socket, &Payload::virtual_len(room))
+/// }
+/// ```
 pub trait Sockets {
     /// The current time, since the start of the run.
     fn now(&self) -> Time;

@@ -8,6 +8,33 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Settings of an application, declared as a [`Part`], from which the two ends of a flow are built.
+///
+/// # Examples
+///
+/// An upload of 1 MB, by the settings of a built-in application:
+///
+/// ```
+/// use lopsided_app::{AppConfig, AppError, AppPair, AppSettings, FlowContext, RunApplications, TransferConfig};
+/// use lopsided_core::Bytes;
+/// use lopsided_spec::{Key, Part};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Megabyte;
+///
+/// impl Part for Megabyte {
+///     const NAME: &'static str = "megabyte";
+///     const TEXT: &'static str = "One transfer of 1 MB.";
+///     const KEYS: &'static [Key<Megabyte>] = &[];
+/// }
+///
+/// impl AppSettings for Megabyte {
+///     fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
+///         TransferConfig { size: Bytes::new(1_000_000), ..TransferConfig::default() }.build(flow, own)
+///     }
+/// }
+///
+/// assert!(AppConfig::new(Megabyte).get::<Megabyte>().is_some());
+/// ```
 pub trait AppSettings: Part {
     /// Builds the two applications of one flow.
     ///

@@ -25,6 +25,36 @@ use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 
 /// A transport as a scenario chooses it: settings with keys of their own, from which the endpoints are built.
+///
+/// # Examples
+///
+/// Settings without keys that choose the host's own TCP, opened by the receiver of the data:
+///
+/// ```
+/// use lopsided_app::{Opening, Transport, TransportEnd, TransportSettings};
+/// use lopsided_spec::{Key, Part};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Pulled;
+///
+/// impl Part for Pulled {
+///     const NAME: &'static str = "pulled";
+///     const TEXT: &'static str = "TCP, opened by the receiver.";
+///     const KEYS: &'static [Key<Pulled>] = &[];
+/// }
+///
+/// impl TransportSettings for Pulled {
+///     fn build(&self, _end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
+///         Ok(None)
+///     }
+///
+///     fn opening(&self) -> Opening {
+///         Opening::Receiver
+///     }
+/// }
+///
+/// assert!(Pulled.shows_acks());
+/// ```
 pub trait TransportSettings: Part {
     /// Builds one end of a flow. Returns `None` for the host's own TCP.
     ///
@@ -142,6 +172,22 @@ pub struct TransportInfo {
 
 /// One end of a flow over a transport other than the host's own TCP. A socket is a connection, or one stream of a
 /// connection. The endpoint chooses the sockets' numbers, below 2^31.
+///
+/// # Examples
+///
+/// The calls of a host when a timeout is due. `examples/own-transport` of the repository implements the trait for smoltcp.
+///
+/// ```
+/// use lopsided_app::{Datagram, SocketEvent, SocketId, Transport};
+/// use lopsided_core::Time;
+///
+/// fn on_timeout(end: &mut dyn Transport, now: Time) -> (Vec<(SocketId, SocketEvent)>, Vec<Datagram>, Option<Time>) {
+///     end.handle_timeout(now);
+///     let events = std::iter::from_fn(|| end.poll_event()).collect();
+///     let datagrams = std::iter::from_fn(|| end.poll_transmit(now)).collect();
+///     (events, datagrams, end.poll_timeout())
+/// }
+/// ```
 pub trait Transport: Debug + Send {
     /// Opens a connection and a socket on it. Returns `None` if no connection can be opened now.
     fn connect(&mut self, now: Time) -> Option<SocketId>;

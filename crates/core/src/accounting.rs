@@ -144,6 +144,7 @@ impl NodeCounters {
 /// A packet on its way between two accountings of a network, without its box. The box stays with the accounting that
 /// creates packets, in the processor's cache, and a row of unboxed packets lies in consecutive memory.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct Unboxed(Fields);
 
 /// The accounting of all nodes of a network, and the observers.
@@ -187,16 +188,19 @@ impl Accounting {
 
     /// The accounting of a part of the same network, for another thread: the same number of nodes, all counters zero,
     /// no observers.
+    #[doc(hidden)]
     pub fn part(&self) -> Accounting {
         Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
     }
 
     /// Exchanges the counters of a node between two accountings of a network.
+    #[doc(hidden)]
     pub fn swap_node(&mut self, node: NodeId, other: &mut Accounting) {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
     /// Moves a packet out of its box, and keeps the box for the next packet.
+    #[doc(hidden)]
     pub fn unbox(&mut self, packet: Packet) -> Unboxed {
         let mut place = packet.0;
         // Only the fields move to the other part, so that each part allocates from its own memory.
@@ -206,6 +210,7 @@ impl Accounting {
     }
 
     /// Puts a packet of another accounting into a box of this one.
+    #[doc(hidden)]
     pub fn rebox(&mut self, Unboxed(fields): Unboxed) -> Packet {
         match self.free.pop() {
             Some(mut place) => {
@@ -226,6 +231,7 @@ impl Accounting {
 
     /// The driver states that it does not read the nodes' measurements before `until`. This has no effect if an
     /// observer watches more than hosts.
+    #[doc(hidden)]
     pub fn promise_unseen(&mut self, until: Time) {
         // Such an observer must see each departure at its own time.
         self.unseen_until = if self.mask.has(EventMask::BETWEEN_HOSTS) { Time::ZERO } else { until };
@@ -233,6 +239,7 @@ impl Accounting {
 
     /// See [`crate::Cx::unseen_until`].
     #[inline]
+    #[doc(hidden)]
     pub fn unseen_until(&self) -> Time {
         self.unseen_until
     }
@@ -254,6 +261,7 @@ impl Accounting {
 
     /// Whether a node requested an interrupt since the last call: see [`crate::Cx::interrupt`].
     #[inline]
+    #[doc(hidden)]
     pub fn take_interrupt(&mut self) -> bool {
         std::mem::take(&mut self.interrupted)
     }

@@ -149,6 +149,7 @@ impl<'a> Cx<'a> {
 
     /// Takes back the box of a delivered packet for the next one. A caller that omits this call frees the box instead.
     #[inline]
+    #[doc(hidden)]
     pub fn recycle(&mut self, delivered: Delivered) {
         self.accounting.recycle(delivered.0);
     }
@@ -250,6 +251,7 @@ impl<'a> Cx<'a> {
 
     /// Asks the driver of the network to regain control as soon as this event is over.
     #[inline]
+    #[doc(hidden)]
     pub fn interrupt(&mut self) {
         self.accounting.interrupt();
     }

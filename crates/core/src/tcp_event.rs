@@ -274,6 +274,7 @@ named! {
 
 /// An event inside an endpoint. Offsets are bytes of the stream, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TcpEvent {
     /// The connection's state changed.
     StateChanged {

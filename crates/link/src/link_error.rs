@@ -6,6 +6,7 @@ use std::fmt;
 
 /// The reason why a link cannot be built. The [`Fault`] names the key within the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkError {
     /// The rate is below 1 bit/s or above 10 Tbit/s.
     Rate(BitRate),

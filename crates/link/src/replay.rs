@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 /// The fate of a replayed packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Replayed {
     /// Departure from the queue: the time, and the packet's position among all departures, counted from 0.
     pub left: Option<(Time, u32)>,
@@ -29,6 +30,7 @@ pub struct Replayed {
 /// # Errors
 ///
 /// If the link cannot be built.
+#[doc(hidden)]
 pub fn replay(
     config: &LinkConfig,
     seed: u64,
@@ -72,6 +74,7 @@ pub fn replay(
 /// # Errors
 ///
 /// If the queue cannot be built.
+#[doc(hidden)]
 pub fn replay_at_instants(
     config: &LinkConfig,
     seed: u64,

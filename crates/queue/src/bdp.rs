@@ -64,6 +64,7 @@ impl Default for BdpConfig {
 
 /// How the two bounds of eq 6.3 are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BdpBound {
     /// The larger one, as in the text.
     Max,

@@ -72,6 +72,7 @@ part_value!(Rule);
 
 /// A transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Protocol {
     /// TCP.
     Tcp,
@@ -85,6 +86,7 @@ impl Choice for Protocol {
 
 /// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PacketKind {
     /// A pure TCP ACK: no payload, no SYN, FIN or RST.
     Ack,

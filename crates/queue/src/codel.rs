@@ -81,6 +81,28 @@ pub struct Codel {
 }
 
 /// The queue that CoDel takes packets from.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_queue::{CodelSource, QueuedPacket};
+/// use std::collections::VecDeque;
+///
+/// #[derive(Default)]
+/// struct Ring(VecDeque<QueuedPacket>);
+///
+/// impl CodelSource for Ring {
+///     fn pop(&mut self) -> Option<QueuedPacket> {
+///         self.0.pop_front()
+///     }
+///     fn waiting(&self) -> Bytes {
+///         self.0.iter().map(|queued| queued.packet.size()).sum()
+///     }
+/// }
+///
+/// assert_eq!(Ring::default().waiting(), Bytes::ZERO);
+/// ```
 pub trait CodelSource {
     /// Removes and returns the packet at the head.
     fn pop(&mut self) -> Option<QueuedPacket>;

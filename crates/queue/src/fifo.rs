@@ -42,6 +42,7 @@ impl Part for FifoConfig {
 
 /// The packet that is dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum DropFrom {
     /// The arriving packet.
     #[default]

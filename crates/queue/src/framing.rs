@@ -32,6 +32,7 @@ pub struct Framing {
 
 /// How the line carries a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum CellFormat {
     /// Single bytes, without further overhead.
     #[default]

@@ -54,6 +54,7 @@ pub static QUEUES: Family = Family {
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a discipline of this kind dequeues from its child only while the child has packets.
+#[doc(hidden)]
 pub fn asks_only_while_full(kind: &str) -> bool {
     ASK_ONLY_WHILE_FULL.contains(&kind)
 }

@@ -9,6 +9,7 @@ pub(crate) const MOST_EVENTS: usize = 10_000_000;
 /// Why a scenario cannot be built. The scenario crate reports most of these errors when it reads a file; a scenario
 /// made in code can still contain them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuildError {
     /// A flow names a host that does not exist.
     NoHost {
@@ -103,6 +104,7 @@ impl std::error::Error for BuildError {}
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The scenario cannot be built.
     Build(BuildError),

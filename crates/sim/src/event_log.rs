@@ -50,8 +50,8 @@ impl Observer for EventLog {
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, "dropped", packet) },
             Event::Rewritten { packet, .. } => row(at, "rewritten", packet),
             Event::Absorbed { packet } => row(at, "absorbed", packet),
-            // Recorded by `TcpLog`.
-            Event::Tcp { .. } => return,
+            // `TcpLog` records `Event::Tcp`. The mask lets no other event through.
+            _ => return,
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((node, row));
     }

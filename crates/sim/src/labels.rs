@@ -16,6 +16,7 @@ pub struct NodeLabel {
 
 /// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NodeKind {
     /// A host.
     Host,

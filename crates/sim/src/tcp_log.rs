@@ -103,6 +103,7 @@ impl TcpEventRow {
                 ..blank
             },
             TcpEvent::CcPhase { from, to } => TcpEventRow { from, to, ..blank },
+            _ => blank,
         }
     }
 }

@@ -6,6 +6,29 @@ use std::any::Any;
 use std::fmt::{self, Debug};
 
 /// A struct of settings with scenario keys. The [crate documentation](crate) has an example.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Duration;
+/// use lopsided_spec::{AnyPart, Key, Part, Value, key};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Delay {
+///     delay: Duration,
+/// }
+///
+/// impl Part for Delay {
+///     const NAME: &'static str = "delay";
+///     const TEXT: &'static str = "Delays every packet.";
+///     const KEYS: &'static [Key<Delay>] = &[key("delay", |part: &mut Self| &mut part.delay, "How long a packet waits.")];
+/// }
+///
+/// let mut part = Delay::default();
+/// part.set("delay", Value::Time(Duration::from_millis(5)))?;
+/// assert_eq!(part, Delay { delay: Duration::from_millis(5) });
+/// # Ok::<(), String>(())
+/// ```
 pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The part's name. In a family it is the value of `kind`; elsewhere the name of the table in the reference.
     const NAME: &'static str;
@@ -243,6 +266,32 @@ fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
 }
 
 /// A part of any type, as a trait object. Every [`Part`] implements it.
+///
+/// # Examples
+///
+/// The settings of a discipline whose type the code does not name:
+///
+/// ```
+/// use lopsided_spec::{AnyPart, Key, Part, Value, key};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Fifo {
+///     limit: u32,
+/// }
+///
+/// impl Part for Fifo {
+///     const NAME: &'static str = "fifo";
+///     const TEXT: &'static str = "First in, first out.";
+///     const KEYS: &'static [Key<Fifo>] = &[key("limit", |part: &mut Self| &mut part.limit, "Packets that may wait.")];
+/// }
+///
+/// let mut part: Box<dyn AnyPart> = Box::new(Fifo::default());
+/// part.set("limit", Value::Integer(15))?;
+/// assert_eq!(part.info().name, "fifo");
+/// assert_eq!(part.downcast::<Fifo>(), Some(&Fifo { limit: 15 }));
+/// assert!(part.set("limt", Value::Integer(15)).is_err());
+/// # Ok::<(), String>(())
+/// ```
 pub trait AnyPart: Any + Debug + Send + Sync {
     /// The part's declaration.
     fn info(&self) -> PartInfo;

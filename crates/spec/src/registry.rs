@@ -5,6 +5,27 @@ use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 /// An object that scenarios choose by its name.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_spec::{Named, Registry};
+///
+/// #[derive(Clone)]
+/// struct Colour(&'static str);
+///
+/// impl Named for Colour {
+///     fn name(&self) -> &'static str {
+///         self.0
+///     }
+/// }
+///
+/// static COLOURS: Registry<Colour> = Registry::new(&[|| Colour("red"), || Colour("blue")]);
+///
+/// COLOURS.register(Colour("green")).expect("the name is free");
+/// assert_eq!(COLOURS.names(), ["red", "blue", "green"]);
+/// assert!(COLOURS.register(Colour("red")).is_err(), "a built-in name cannot be replaced");
+/// ```
 pub trait Named: Clone {
     /// The name under which the entry is chosen.
     fn name(&self) -> &'static str;

@@ -127,6 +127,33 @@ impl Value {
 }
 
 /// A Rust type that the value of a key can have.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_spec::{Scalar, Value, ValueType};
+///
+/// /// A share, which scenarios write in percent.
+/// struct Share(f64);
+///
+/// impl Scalar for Share {
+///     const TYPE: ValueType = ValueType::Probability;
+///
+///     fn to_value(&self) -> Value {
+///         Value::Number(self.0)
+///     }
+///
+///     fn from_value(value: Value) -> Result<Share, String> {
+///         match value {
+///             Value::Number(share) => Ok(Share(share)),
+///             other => Err(format!("{other:?} is not a share")),
+///         }
+///     }
+/// }
+///
+/// assert!(Share::from_value(Value::Flag(true)).is_err());
+/// assert_eq!(Share(0.5).to_value(), Value::Number(0.5));
+/// ```
 pub trait Scalar: Sized {
     /// The type of value that a key of this type takes.
     const TYPE: ValueType;
@@ -142,6 +169,19 @@ pub trait Scalar: Sized {
 }
 
 /// A field that a key reads and writes, independent of its type.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_spec::{Setting, Value};
+///
+/// let mut size = Bytes::new(0);
+/// let field: &mut dyn Setting = &mut size;
+/// field.set(Value::Size(Bytes::new(1500)))?;
+/// assert_eq!(field.get(), Value::Size(Bytes::new(1500)));
+/// # Ok::<(), String>(())
+/// ```
 pub trait Setting {
     /// The type of value.
     fn value_type(&self) -> ValueType;

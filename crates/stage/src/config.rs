@@ -5,6 +5,43 @@ use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 
 /// A stage that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a [`Stage`].
+///
+/// # Examples
+///
+/// A stage that forwards everything, in front of the queue:
+///
+/// ```
+/// use lopsided_core::{Cx, Packet};
+/// use lopsided_spec::{Fault, Key, Part};
+/// use lopsided_stage::{Outlet, Stage, StageKind, StageRole, StageSide};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Wire;
+///
+/// impl Part for Wire {
+///     const NAME: &'static str = "wire";
+///     const TEXT: &'static str = "Forwards every packet.";
+///     const KEYS: &'static [Key<Wire>] = &[];
+/// }
+///
+/// impl Stage for Wire {
+///     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, _cx: &mut Cx<'_>) {
+///         out.forward(packet);
+///     }
+/// }
+///
+/// impl StageKind for Wire {
+///     fn side(&self) -> StageSide {
+///         StageSide::Entry
+///     }
+///
+///     fn build(&self, _role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault> {
+///         Ok(Box::new(Wire))
+///     }
+/// }
+///
+/// assert!(Wire.build(&StageRole { seed: 1, role: "link/up/stage 1" }).is_ok());
+/// ```
 pub trait StageKind: Part {
     /// Returns the side of the queue and the line that the stage is on.
     fn side(&self) -> StageSide;

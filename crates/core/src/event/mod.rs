@@ -11,6 +11,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 /// One event. Packets are borrowed: an observer copies what it keeps.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// A host handed the packet to the network.
     Sent(&'a Packet),

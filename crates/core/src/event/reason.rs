@@ -6,6 +6,7 @@ macro_rules! reasons {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
+        #[non_exhaustive]
         pub enum $name { $( #[doc = $doc] $reason, )+ }
 
         impl $name {

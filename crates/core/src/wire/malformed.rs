@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Why bytes cannot be parsed as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Malformed {
     /// The bytes end within a header or within the packet.
     Truncated,

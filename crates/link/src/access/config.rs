@@ -8,6 +8,36 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 ///
 /// [`crate::ACCESS`] lists the built-in kinds. An access method from another crate is used through
 /// [`AccessConfig::new`].
+///
+/// # Examples
+///
+/// A line that sends at half of its rate:
+///
+/// ```
+/// use lopsided_core::{BitRate, Rng};
+/// use lopsided_link::{AccessConfig, AccessKind, Serializer, Shaper};
+/// use lopsided_spec::{Fault, Key, Part};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct HalfRate;
+///
+/// impl Part for HalfRate {
+///     const NAME: &'static str = "half_rate";
+///     const TEXT: &'static str = "Sends at half of the line's rate.";
+///     const KEYS: &'static [Key<HalfRate>] = &[];
+/// }
+///
+/// impl AccessKind for HalfRate {
+///     fn build(&self, rate: Option<BitRate>, _rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
+///         let rate = rate.ok_or_else(|| Fault::new("kind", "the line needs a rate"))?;
+///         Ok(Box::new(Serializer::new(BitRate::from_bps(rate.as_bps() / 2))))
+///     }
+/// }
+///
+/// let shaper = AccessConfig::new(HalfRate).build(Some(BitRate::from_bps(10_000_000)), 1, "link/up")?;
+/// assert_eq!(shaper.rate(), Some(BitRate::from_bps(5_000_000)));
+/// # Ok::<(), Fault>(())
+/// ```
 pub trait AccessKind: Part {
     /// Builds the shaper of one run. `rate` is the direction's rate, `rng` a random stream that only this shaper uses.
     ///

@@ -21,6 +21,7 @@ pub struct HeaderCompressionConfig {
 
 /// A scheme that compresses headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CompressionScheme {
     /// Headers are sent unchanged.
     None,

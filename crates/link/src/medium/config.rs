@@ -17,6 +17,38 @@ pub struct MediumSettings {
 /// A medium that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a [`Medium`].
 ///
 /// [`crate::MEDIA`] lists the built-in kinds. A medium from another crate is used through [`MediumConfig::new`].
+///
+/// # Examples
+///
+/// A channel whose stations are polled, without losses:
+///
+/// ```
+/// use lopsided_core::Rng;
+/// use lopsided_link::{Medium, MediumConfig, MediumKind, MediumSettings, PolledConfig};
+/// use lopsided_spec::{Fault, Key, Part, key};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Clear(PolledConfig);
+///
+/// impl Part for Clear {
+///     const NAME: &'static str = "clear";
+///     const TEXT: &'static str = "Polls its stations and loses nothing.";
+///     const KEYS: &'static [Key<Clear>] =
+///         &[key("name", |clear: &mut Self| &mut clear.0.settings.name, "Links name it.").required("\"m\"")];
+/// }
+///
+/// impl MediumKind for Clear {
+///     fn settings(&self) -> &MediumSettings {
+///         &self.0.settings
+///     }
+///
+///     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+///         PolledConfig { loss: 0.0, ..self.0.clone() }.build(stations, rng)
+///     }
+/// }
+///
+/// assert_eq!(MediumConfig::new(Clear::default()).kind(), "clear");
+/// ```
 pub trait MediumKind: Part {
     /// Returns the settings that all media have.
     fn settings(&self) -> &MediumSettings;

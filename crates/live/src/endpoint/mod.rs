@@ -371,6 +371,7 @@ fn failed(error: ConnError) -> io::Error {
         ConnError::Refused => ErrorKind::ConnectionRefused,
         ConnError::Reset => ErrorKind::ConnectionReset,
         ConnError::TimedOut => ErrorKind::TimedOut,
+        _ => ErrorKind::Other,
     };
     io::Error::new(kind, error)
 }

@@ -48,6 +48,7 @@ values! {
             ByteCounting::Delivered => "delivered",
             ByteCounting::Limited { .. } => "limited",
             ByteCounting::Half => "half",
+            _ => "unknown",
         },
         /// Largest number of segments for which an ACK counts in slow start, if the counting is `limited`.
         counted_segments: Option<u32> = match setup.counting {

@@ -6,6 +6,7 @@ use lopsided_spec::Choice;
 
 /// A rule that decides which waiting ACKs are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FilterRule {
     /// Every earlier ACK with a smaller number (balakrishnan1999, section 6.2), whatever SACK blocks and ECN flags it
     /// has.

@@ -7,6 +7,7 @@ use lopsided_spec::Choice;
 
 /// The flow isolation modes of tc-cake(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Isolation {
     /// One queue.
     Flowblind,

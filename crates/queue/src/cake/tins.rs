@@ -4,6 +4,7 @@ use lopsided_spec::Choice;
 
 /// The priority queue modes of tc-cake(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum TinMode {
     /// One tin.
     Besteffort,

@@ -46,6 +46,7 @@ pub struct RedConfig {
 
 /// The packets that are marked instead of dropped, with `ecn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Marks {
     /// Packets capable of ECN (RFC 3168, section 5).
     #[default]
@@ -69,6 +70,7 @@ impl Choice for Marks {
 
 /// The packet that is dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Victim {
     /// The arriving packet.
     #[default]

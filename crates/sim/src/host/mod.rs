@@ -547,10 +547,10 @@ impl Happened {
             ConnEvent::Established => self.connected = true,
             ConnEvent::PeerClosed => self.peer_closed = true,
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
-            ConnEvent::Failed(ConnError::Refused | ConnError::Reset) => self.closed = Some(CloseReason::Reset),
             ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
+            ConnEvent::Failed(_) => self.closed = Some(CloseReason::Reset),
             // Applications are notified of readiness at every visit.
-            ConnEvent::Readable | ConnEvent::Writable => {}
+            _ => {}
         }
     }
 }

@@ -134,6 +134,7 @@ pub enum Signal {
 
 /// The ECN mode that a controller requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EcnUse {
     /// RFC 3168, if the profile enables ECN.
     Classic,

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnEvent {
     /// The handshake is complete.
     Established,
@@ -31,6 +32,7 @@ pub(super) struct Readiness {
 
 /// The reason why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnError {
     /// The peer answered the SYN with a reset, because nothing listens there (ECONNREFUSED).
     Refused,

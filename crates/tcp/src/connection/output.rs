@@ -51,6 +51,7 @@ impl Connection {
     /// Writes the segment that [`Next::Full`] announced. Call it at the same time as the call that returned
     /// [`Next::Full`], with no other call in between.
     #[inline]
+    #[doc(hidden)]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
         let piece = self.send.send_full(now);
         let outgoing = self.write_data(now, &piece, header);
@@ -61,6 +62,7 @@ impl Connection {
     /// the limit is recorded as by the call itself. Returns [`Next::Open`] also if data waits for pacing, another
     /// segment precedes data, or events are recorded.
     #[inline(always)]
+    #[doc(hidden)]
     pub fn what_is_next(&mut self, now: Time) -> Next {
         let only_data = self.acks.due().is_none()
             && self.answer.is_none()
@@ -80,6 +82,7 @@ impl Connection {
     /// As [`Connection::write_segment`], but for an interface whose queue has no room for data. Due data is refused as
     /// in Linux: it does not count as sent, and the window is reduced once.
     #[cold]
+    #[doc(hidden)]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
         if self.has_urgent() {

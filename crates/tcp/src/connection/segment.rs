@@ -29,6 +29,7 @@ pub struct Outgoing {
 
 /// The segment that follows another one at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Next {
     /// None. Another call would change nothing.
     Nothing,

@@ -5,6 +5,7 @@ use lopsided_core::{Bytes, Duration};
 /// The metrics that a host stores at the end of a connection for the next one to the same destination (Linux's
 /// `tcp_metrics`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetricsSave {
     /// None (Linux with `tcp_no_metrics_save`).
     Off,
@@ -16,6 +17,7 @@ pub enum MetricsSave {
 
 /// The condition under which a read notifies the peer of a larger window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WindowUpdate {
     /// Less than a segment of the window was left (RFC 9293 section 3.8.6.2.2).
     NearlyClosed,
@@ -26,6 +28,7 @@ pub enum WindowUpdate {
 
 /// The way in which duplicate ACKs are counted. An ACK with a different window is not a duplicate (RFC 5681 section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DuplicateCount {
     /// The count restarts when the acknowledgement advances.
     UntilProgress,
@@ -35,6 +38,7 @@ pub enum DuplicateCount {
 
 /// The ECN mode. It corresponds to Linux's tcp_ecn 0, 2, 1 and, since 6.18, 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EcnRule {
     /// ECN is neither requested nor accepted.
     Off,
@@ -48,6 +52,7 @@ pub enum EcnRule {
 
 /// The amount that an ACK adds to the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ByteCounting {
     /// One step per ACK (RFC 5681 with one increment per ACK).
     Acks,
@@ -69,6 +74,7 @@ pub enum ByteCounting {
 
 /// The window after an idle time of more than one RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IdleRestart {
     /// Unchanged.
     Never,
@@ -81,6 +87,7 @@ pub enum IdleRestart {
 
 /// The condition under which a short last segment waits for an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Nagle {
     /// While any data is outstanding (RFC 9293 section 3.7.4).
     BehindAny,
@@ -90,6 +97,7 @@ pub enum Nagle {
 
 /// The rule that sets PSH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PushRule {
     /// A segment that empties the send buffer (4.4BSD and its descendants).
     EmptiesBuffer,
@@ -153,6 +161,7 @@ impl AckSettings {
 
 /// The computation of the retransmission timeout from the RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum RtoRule {
     /// RFC 6298: smoothed RTT plus 4 times the deviation, between `min` and `max`; `initial` before the first sample.
     Rfc6298 {
@@ -246,6 +255,7 @@ impl RtoRule {
 
 /// The number of ticks in an RTT sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TickSamples {
     /// The ticks of a free-running clock between sending and ACK, plus one (4.4BSD).
     Counted,
@@ -255,6 +265,7 @@ pub enum TickSamples {
 
 /// The time at which a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TimerGrain {
     /// At its deadline.
     Exact,
@@ -267,6 +278,7 @@ pub enum TimerGrain {
 
 /// The rule by which a sender infers loss from ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LossDetection {
     /// By time: a segment is lost if a segment sent later was delivered at least a reordering window ago (RFC 8985).
     Rack,
@@ -286,6 +298,7 @@ pub enum LossDetection {
 /// The reaction of a sender without SACK to the first ACK that advances after a fast retransmit. With `Reno` and
 /// `CarefulReno` every timeout also halves the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FastRecovery {
     /// A partial ACK repairs the next hole too, and recovery continues (RFC 6582).
     NewReno,
@@ -300,6 +313,7 @@ pub enum FastRecovery {
 
 /// The way in which the window shrinks to the new threshold during a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CwndReduction {
     /// At once (RFC 6675).
     Immediate,
@@ -328,6 +342,7 @@ pub struct Undo {
 
 /// The size of a socket buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BufferRule {
     /// A constant size.
     Fixed(Bytes),
@@ -353,6 +368,7 @@ pub enum BufferRule {
 
 /// The unit of the send buffer's size, and the condition under which a blocked writer continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SendBufferAccounting {
     /// Bytes of the stream. A blocked writer continues as soon as data is acknowledged.
     Stream,
@@ -373,6 +389,7 @@ pub enum SendBufferAccounting {
 
 /// The computation of the offered window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReceiveWindow {
     /// The free room of the receive buffer.
     Room,

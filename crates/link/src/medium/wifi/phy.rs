@@ -43,6 +43,7 @@ const MODULATIONS: &[(u64, u64, u64)] = &[
 
 /// An amendment of IEEE 802.11.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Standard {
     /// 802.11a.
     A,
