@@ -44,6 +44,18 @@ def test_links_hold_on_the_site():
     assert docs.relinked(text, "docs" / page, page) == "[a](../fidelity.md) [b](../CONTRIBUTING.md)"
 
 
+def test_a_long_table_of_values_is_a_download(tmp_path):
+    rows = "".join(f"| `cell {number}` | **{number} %** | a \\| b |\n" for number in range(docs.MOST_ROWS + 1))
+    short = "| a |\n|---|\n| 1 |\n"
+    text = f"Before\n\n{short}\n| cell | value | note |\n|---|---|---|\n{rows}\nAfter\n"
+    found = docs.with_downloads(text, tmp_path / "values.md")
+    assert found.startswith(f"Before\n\n{short}\n| cell |") and found.endswith("\nAfter\n")
+    assert found.count("| `cell") == docs.SHOWN_ROWS and "[All 31 rows as CSV](values-table-1.csv)" in found
+    lines = (tmp_path / "values-table-1.csv").read_text().splitlines()
+    assert lines[:2] == ["cell,value,note", "cell 0,0 %,a | b"]
+    assert len(lines) == docs.MOST_ROWS + 2
+
+
 def test_a_release_changes_every_version_and_closes_the_changelog():
     files = release.written("9.8.7", "https://forge.test/owner/name", "2031-02-03")
     assert set(files) == {*release.HOLDERS, "CHANGELOG.md"}
