@@ -15,7 +15,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 ///
 /// ```
 /// use lopsided_core::{BitRate, Rng};
-/// use lopsided_link::{AccessConfig, AccessKind, Serializer, Shaper};
+/// use lopsided_link::{AccessConfig, AccessKind, AnyShaper, Serializer, Shaper};
 /// use lopsided_spec::{Fault, Key, Part};
 ///
 /// #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// impl AccessKind for HalfRate {
 ///     fn build(&self, rate: Option<BitRate>, _rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
 ///         let rate = rate.ok_or_else(|| Fault::new("kind", "the line needs a rate"))?;
-///         Ok(Box::new(Serializer::new(BitRate::from_bps(rate.as_bps() / 2))))
+///         Ok(Box::new(AnyShaper::Serializer(Serializer::new(BitRate::from_bps(rate.as_bps() / 2)))))
 ///     }
 /// }
 ///

@@ -47,7 +47,7 @@ pub struct MediumSettings {
 ///     }
 /// }
 ///
-/// assert_eq!(MediumConfig::new(Clear::default()).kind(), "clear");
+/// assert_eq!(MediumConfig::new(Clear::default()).part().info().name, "clear");
 /// ```
 pub trait MediumKind: Part {
     /// Returns the settings that all media have.
