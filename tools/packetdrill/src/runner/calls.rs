@@ -52,9 +52,7 @@ impl Runner {
                         self.error_read |= error.is_some();
                         let name = match error {
                             None => "0",
-                            Some(ConnError::Refused) => "ECONNREFUSED",
-                            Some(ConnError::Reset) => "ECONNRESET",
-                            Some(ConnError::TimedOut) => "ETIMEDOUT",
+                            Some(error) => errno(error),
                         };
                         let want = call
                             .args
@@ -308,9 +306,7 @@ impl Runner {
             }
             let may = connection.writable();
             let error = match connection.error() {
-                Some(ConnError::Refused) => "ECONNREFUSED",
-                Some(ConnError::Reset) => "ECONNRESET",
-                Some(ConnError::TimedOut) => "ETIMEDOUT",
+                Some(error) => errno(error),
                 None if self.shut_write || connection.state() > State::CloseWait => "EPIPE",
                 None => "EAGAIN",
             };
@@ -378,5 +374,16 @@ impl Runner {
             return Err((event.text.clone(), format!("{result}")));
         }
         Ok(())
+    }
+}
+
+/// Linux's name of an error.
+fn errno(error: ConnError) -> &'static str {
+    match error {
+        ConnError::Refused => "ECONNREFUSED",
+        ConnError::Reset => "ECONNRESET",
+        ConnError::TimedOut => "ETIMEDOUT",
+        // Any other text differs from what a script expects.
+        _ => "EIO",
     }
 }
