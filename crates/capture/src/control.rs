@@ -1,275 +1,265 @@
-//! Guesses the congestion control of a sender from its flight size: by how much the flight falls after a loss, how it
-//! grows until the next loss, whether it dips at intervals to probe the path, and whether it stays flat without a loss.
+//! Infers the congestion control of a sender: every known control follows the ACKs of the capture, and the one whose
+//! windows fit the flight of the sender best is the most probable.
 //!
-//! The guess is coarse. Congestion controls that look alike in a capture share a name: `reno` includes HighSpeed, YeAH
-//! and Illinois on paths where these halve the flight and grow by one segment per round trip. Left out: reductions
-//! after ECN marks.
+//! Two numbers measure the fit of a control (see [`Fit`]): how far its windows after losses are from the flight, and how
+//! far its windows between losses are. BBR follows a model of the path instead of the losses, so other signs show it.
+//! Left out: reductions after ECN marks.
 
-/// Maximum number of factors, shapes and dips that are kept.
-const MOST: usize = 64;
-/// Maximum number of flight sizes that are kept between two reductions.
-const MOST_FLIGHTS: usize = 64;
+use crate::replay::{Compared, replay};
+use crate::steps::{Loss, Step};
+
+/// The controls that a sender may run, and their prior weights: how common they are.
+const KNOWN: [(&str, f64); 12] = [
+    ("reno", 1.5),
+    ("cubic", 2.0),
+    ("bic", 1.0),
+    ("highspeed", 1.0),
+    ("htcp", 1.0),
+    ("westwood", 1.0),
+    ("vegas", 1.0),
+    ("scalable", 1.0),
+    ("hybla", 1.0),
+    ("illinois", 1.0),
+    ("yeah", 1.0),
+    ("veno", 0.3),
+];
+
+/// Fewest steps for a guess: eight round trips.
+const ENOUGH: usize = 64;
+/// Fewest comparisons for a guess. Each loss and each round trip without a loss is one comparison.
+const ENOUGH_COMPARED: usize = 8;
+/// Windows differ by this share and by half a segment because of rounding: the scale of a reduction's error.
+const REDUCTION_SCALE: f64 = 0.06;
+/// The scale of an error between losses: this share of the flight and half a segment.
+const GROWTH_SCALE: f64 = 0.03;
+const HALF_SEGMENT: f64 = 0.5;
+/// Number of losses, and of periods between losses, that count as independent evidence. Further ones repeat it.
+const INDEPENDENT: f64 = 8.0;
+/// Natural logarithm of the weight of a control that is not listed.
+const UNLISTED: f64 = -7.0;
+/// What each sign of BBR adds to the logarithm of its weight, which is `UNLISTED` without signs.
+const FALLS_SIGN: f64 = 5.0;
+const RISES_SIGN: f64 = 2.0;
+const PROBES_SIGN: f64 = 3.0;
+const PACING_SIGN: f64 = 8.0;
+/// Share of round trips in which the flight falls without a loss, and in which it rises, that is a sign of BBR.
+const FALLS: f64 = 0.1;
+const RISES: f64 = 0.3;
+/// A change of the flight by more than this share and two segments counts as a rise or a fall.
+const CHANGE: f64 = 0.1;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
-/// Dips that are at most this many nanoseconds apart count as one.
-const DIP_APART: u64 = 2_000_000_000;
+/// Dips that are at most this many microseconds apart count as one.
+const DIP_APART_US: u32 = 2_000_000;
+/// BBR empties the queue every 10 s (version 1) or 5 s (version 3) to measure the smallest round trip.
+const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
+/// Steps in a round trip.
+const ROUND: usize = 8;
 
-/// The features by which a congestion control is recognised.
-struct Known {
-    name: &'static str,
-    /// Flight after a loss divided by the flight before.
-    factor: f64,
-    /// Share of the growth between two losses that is reached at half of the time: below 0.5 if growth accelerates,
-    /// above 0.5 if growth slows down. `None` if the share depends on the window.
-    shape: Option<f64>,
-    /// Prior weight: how common the congestion control is.
-    weight: f64,
+/// The fit of a control. Both errors are 0 for a perfect fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Name of the control.
+    pub name: &'static str,
+    /// Mean error of the windows after losses: ln(1 + (difference / scale)²). 0 without losses.
+    pub reduction: f64,
+    /// Number of losses that were compared.
+    pub reductions: usize,
+    /// Mean error of the windows between losses, computed in the same way. 0 without such periods.
+    pub growth: f64,
+    /// Number of periods between losses that were compared.
+    pub periods: usize,
+    /// Probability of the control, from 0 to 1.
+    pub probability: f64,
 }
 
-/// The known controls. Factors are up to 0.02 below the nominal ones, because windows are rounded down to whole
-/// segments.
-const KNOWN: [Known; 5] = [
-    Known { name: "reno", factor: 0.49, shape: Some(0.52), weight: 1.0 },
-    Known { name: "cubic", factor: 0.68, shape: Some(0.60), weight: 2.0 },
-    Known { name: "bic", factor: 0.78, shape: None, weight: 0.4 },
-    // H-TCP's window grows with the square of the time since the last loss (Leith and Shorten, 2004).
-    Known { name: "htcp", factor: 0.49, shape: Some(0.20), weight: 0.3 },
-    Known { name: "scalable", factor: 0.86, shape: None, weight: 0.2 },
-];
-/// Prior weight of Westwood. Its factor depends on the path: see `westwood_factor`.
-const WESTWOOD_WEIGHT: f64 = 0.15;
-/// Prior weight of Hybla, which on long paths grows by more than one segment per round trip.
-const HYBLA_WEIGHT: f64 = 0.5;
-/// Hybla's reference round trip in ms (Caini and Firrincieli, 2004).
-const HYBLA_MS: f64 = 25.0;
-/// Standard deviations of a measured factor, of a shape, and of the natural logarithm of growth.
-const FACTOR_SPREAD: f64 = 0.035;
-const SHAPE_SPREAD: f64 = 0.18;
-const GROWTH_SPREAD: f64 = 0.5;
-/// Likelihood that the sender runs a congestion control that is not listed here.
-const UNKNOWN: f64 = 0.05;
-/// A median factor above this means that losses do not reduce the flight, as with BBR.
-const NOT_REDUCED: f64 = 1.2;
-/// Round trips per reduction above which a flat flight indicates a delay-based congestion control.
-const CALM: f64 = 75.0;
-/// A flight counts as flat if its largest value is at most this many times its smallest value.
-const FLAT: f64 = 1.2;
+impl Fit {
+    /// Computes the errors from the comparisons of a control, in the order of time.
+    fn of(name: &'static str, found: &[Compared]) -> Fit {
+        let (reductions, errors): (Vec<_>, Vec<_>) = split(found);
+        Fit {
+            name,
+            reduction: mean(&reductions),
+            reductions: reductions.len(),
+            growth: mean(&errors),
+            periods: errors.len(),
+            probability: 0.0,
+        }
+    }
 
-/// Features of one sender's congestion control, collected while the capture is read.
-#[derive(Clone, Debug, Default)]
-pub struct Control {
-    /// Flight after each loss divided by the flight before.
-    factors: Vec<f64>,
-    /// Shape of the growth as in [`Known::shape`], one value for each period between losses.
-    shapes: Vec<f64>,
-    /// Growth of the flight in segments per round trip, one for each period between losses.
-    growths: Vec<f64>,
-    reductions: u32,
-    /// Flight in bytes when the latest loss recovery began, until the first round trip after recovery is over.
-    before: Option<u32>,
-    /// During the first round trip after loss recovery: when recovery ended, and the largest flight since, in bytes.
-    after: Option<(u64, u32)>,
-    /// Time and flight in bytes since the latest recovery: every `stride`-th of `seen` values.
-    flights: Vec<(u64, u32)>,
-    /// The latest round trip in nanoseconds, and bytes of a full segment.
-    rtt: u64,
-    mss: u32,
-    stride: u64,
-    seen: u64,
-    in_repair: bool,
-    largest: u32,
-    dips: Vec<u64>,
+    /// Natural logarithm of the likelihood.
+    fn log_likelihood(&self) -> f64 {
+        let independent = |count: usize| (count as f64).min(INDEPENDENT);
+        -(self.reduction * independent(self.reductions) + self.growth * independent(self.periods))
+    }
+}
+
+/// Returns the error of each reduction, and the mean error of each period between losses.
+fn split(found: &[Compared]) -> (Vec<f64>, Vec<f64>) {
+    let (mut reductions, mut periods) = (Vec::new(), Vec::new());
+    let mut period: Vec<&Compared> = Vec::new();
+    for compared in found {
+        if compared.rounds <= 1.0 {
+            periods.extend(period_error(&period));
+            period.clear();
+        }
+        if compared.rounds == 0.0 {
+            let (flight, window) = (compared.flight, compared.window.max(1.0));
+            let off = ((flight - window).abs() - HALF_SEGMENT).max(0.0) / window;
+            reductions.push(softened(off / (REDUCTION_SCALE + HALF_SEGMENT / window)));
+        } else {
+            period.push(compared);
+        }
+    }
+    periods.extend(period_error(&period));
+    (reductions, periods)
+}
+
+/// Mean error of a period between two losses; `None` without comparisons.
+fn period_error(period: &[&Compared]) -> Option<f64> {
+    if period.is_empty() {
+        return None;
+    }
+    let differences: Vec<f64> = period.iter().map(|one| one.flight - one.window).collect();
+    // Both windows are whole segments and may begin at different fractions of a segment.
+    let shift = median(&differences).clamp(-1.0, 1.0);
+    let errors = period.iter().zip(&differences).map(|(one, difference)| {
+        softened((difference - shift) / (HALF_SEGMENT + GROWTH_SCALE * one.flight))
+    });
+    Some(errors.sum::<f64>() / period.len() as f64)
+}
+
+/// Limits the weight of outliers: the logarithm of a Cauchy density.
+fn softened(error: f64) -> f64 {
+    libm::log1p(error * error)
 }
 
 /// The most probable congestion control of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guess {
-    /// `reno`, `cubic`, `bic`, `htcp`, `hybla`, `scalable`, `westwood`, `bbr`, `delay-based` or `unknown`.
+    /// Name of the control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
-    /// Probability of the named congestion control, from 0 to 1.
+    /// Probability of the named control, from 0 to 1.
     pub probability: f64,
     /// Median of the flight after a loss divided by the flight before; NaN without a loss.
     pub factor: f64,
 }
 
-/// Further measurements of the direction of data that [`Control::guess`] needs.
-#[derive(Clone, Copy, Debug)]
-pub struct Habits {
-    /// Share of the time in which pacing limited the sender, from 0 to 1.
-    pub pacing: f64,
-    /// Share of the time in which the congestion window limited the sender after slow start, from 0 to 1.
-    pub window: f64,
-    /// Duration of the transfer in round trips.
-    pub rounds: f64,
-    /// Smallest round trip of the whole path in ms.
-    pub floor_ms: f64,
-    /// Median time in ms that data waited in queues when losses happened.
-    pub wait_at_loss_ms: f64,
+/// Returns the most probable control of a sender with the given log of ACKs, and the fits of all controls, the best
+/// first. `mss` is the payload of a full segment in bytes. `pacing` is the share of the time in which the sender paced,
+/// from 0 to 1; 0 if the point of capture does not show pacing.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_capture::guess;
+///
+/// // Nothing can be inferred from an empty log.
+/// assert_eq!(guess(&[], 1448, 0.0).0.name, "unknown");
+/// ```
+pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
+    let factor = median(&factors(steps));
+    let unknown = Guess { name: "unknown", probability: 1.0, factor };
+    let signs = bbr_signs(steps, mss, pacing);
+    if steps.len() < ENOUGH && pacing <= 0.5 {
+        return (unknown, Vec::new());
+    }
+    let mut fits: Vec<Fit> = Vec::new();
+    let mut weights: Vec<f64> = Vec::new();
+    let mut compared = 0;
+    for (name, prior) in KNOWN {
+        let found = replay(name, steps, mss).unwrap_or_default();
+        compared = compared.max(found.len());
+        let fit = Fit::of(name, &found);
+        weights.push(libm::log(prior) + fit.log_likelihood());
+        fits.push(fit);
+    }
+    let enough = compared >= ENOUGH_COMPARED;
+    if !enough {
+        // Without comparisons, every control fits.
+        (fits, weights) = (Vec::new(), Vec::new());
+    }
+    weights.push(UNLISTED + signs);
+    fits.push(Fit { name: "bbr", reduction: 0.0, reductions: 0, growth: 0.0, periods: 0, probability: 0.0 });
+    // Equal weights of a listed and an unlisted control at the least sign of BBR leave the guess open.
+    let most = weights.iter().copied().fold(UNLISTED, f64::max);
+    let total = weights.iter().map(|weight| libm::exp(weight - most)).sum::<f64>() + libm::exp(UNLISTED - most);
+    for (fit, weight) in fits.iter_mut().zip(weights) {
+        fit.probability = libm::exp(weight - most) / total;
+    }
+    fits.sort_by(|one, other| other.probability.total_cmp(&one.probability));
+    let best = fits[0];
+    let unlisted = libm::exp(UNLISTED - most) / total;
+    if best.probability <= unlisted || signs == 0.0 && best.name == "bbr" {
+        return (Guess { probability: unlisted, ..unknown }, fits);
+    }
+    (Guess { name: best.name, probability: best.probability, factor }, fits)
 }
 
-impl Habits {
-    /// Westwood reduces the window to the bandwidth-delay product of the path without a queue (Mascolo et al., 2001).
-    fn westwood_factor(&self) -> f64 {
-        self.floor_ms / (self.floor_ms + self.wait_at_loss_ms)
-    }
+/// Sum of the signs of BBR in a log.
+fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
+    let (rounds, falls, rises) = changes(steps, f64::from(mss.max(1)));
+    let share = |count: u32| f64::from(count) / f64::from(rounds.max(1));
+    let mut signs = 0.0;
+    // No other control reduces its window by 10 % without a loss, again and again.
+    signs += if falls >= 2 && share(falls) >= FALLS { FALLS_SIGN } else { 0.0 };
+    signs += if rises >= 3 && share(rises) >= RISES { RISES_SIGN } else { 0.0 };
+    let gaps = gaps_between_dips(steps);
+    signs += if gaps.len() >= 2 && PROBES_S.contains(&median(&gaps)) { PROBES_SIGN } else { 0.0 };
+    signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
 }
 
-impl Control {
-    /// Records the beginning of a loss recovery, with the flight in bytes at that time.
-    pub(crate) fn reduced(&mut self, flight: u32) {
-        self.reductions += 1;
-        self.end_of_growth();
-        self.before = Some(flight);
-        self.after = None;
+/// Returns the number of round trips in congestion avoidance, and of those in which the flight falls or rises.
+fn changes(steps: &[Step], mss: f64) -> (u32, u32, u32) {
+    let (mut rounds, mut falls, mut rises) = (0, 0, 0);
+    for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
+        let flights: Vec<f64> = run.chunks_exact(ROUND).map(largest).collect();
+        for pair in flights.windows(2) {
+            let (change, bound) = (pair[1] - pair[0], (CHANGE * pair[0]).max(2.0 * mss));
+            rounds += 1;
+            falls += u32::from(change < -bound);
+            rises += u32::from(change > bound + mss / 2.0);
+        }
     }
+    (rounds, falls, rises)
+}
 
-    /// Records the flight `out` in bytes after a segment, outside slow start. `repairs` is true during loss recovery,
-    /// `rtt` is the latest round trip in nanoseconds, `mss` the bytes of a full segment.
-    pub(crate) fn flight(&mut self, at: u64, out: u32, rtt: u64, mss: u32, repairs: bool) {
-        (self.rtt, self.mss) = (rtt, mss);
-        if repairs {
-            self.in_repair = true;
-            return;
-        }
-        if self.in_repair {
-            self.in_repair = false;
-            self.after = Some((at, out));
-            self.flights.clear();
-            (self.stride, self.seen) = (1, 0);
-        }
-        // The largest flight of one full round trip: right after recovery the flight is not yet at its new size.
-        if let Some((since, most)) = self.after {
-            if at.saturating_sub(since) <= rtt {
-                self.after = Some((since, most.max(out)));
-            } else {
-                self.end_of_round(most);
-            }
-        }
-        self.remember(at, out);
-        self.look_for_dip(at, out);
-    }
+/// Largest flight in bytes of some steps.
+fn largest(steps: &[Step]) -> f64 {
+    f64::from(steps.iter().map(|step| step.flight_bytes).max().unwrap_or(0))
+}
 
-    /// The first round trip after loss recovery is over. Its largest flight yields a reduction factor.
-    fn end_of_round(&mut self, most: u32) {
-        self.after = None;
-        if let Some(before) = self.before.take().filter(|before| *before > 0) {
-            if self.factors.len() < MOST {
-                self.factors.push(f64::from(most) / f64::from(before));
-            }
+/// Seconds between dips of the flight.
+fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
+    let (mut dips, mut most): (Vec<u32>, u32) = (Vec::new(), 0);
+    for step in steps.iter().filter(|step| !step.repairs && !step.slow_start && step.flight_bytes > 0) {
+        most = most.max(step.flight_bytes);
+        let is_apart = dips.last().is_none_or(|last| step.at_us - last > DIP_APART_US);
+        if f64::from(step.flight_bytes) < DIP * f64::from(most) && is_apart {
+            dips.push(step.at_us);
+            most = step.flight_bytes;
         }
     }
+    dips.windows(2).map(|pair| f64::from(pair[1] - pair[0]) * 1e-6).collect()
+}
 
-    /// Stores every `stride`-th flight. If the list is full, every second entry is removed and the stride doubles.
-    fn remember(&mut self, at: u64, out: u32) {
-        self.stride = self.stride.max(1);
-        if self.seen % self.stride == 0 {
-            if self.flights.len() == MOST_FLIGHTS {
-                let mut place = 0;
-                self.flights.retain(|_| {
-                    place += 1;
-                    place % 2 == 1
-                });
-                self.stride *= 2;
-            }
-            self.flights.push((at, out));
+/// Flight in the second round trip after each fast recovery, divided by the flight before the loss.
+fn factors(steps: &[Step]) -> Vec<f64> {
+    let mut found = Vec::new();
+    for (place, step) in steps.iter().enumerate() {
+        let Some((Loss::Fast, before)) = step.loss else { continue };
+        let Some(begin) = steps[place + 1..].iter().position(|step| !step.repairs) else { continue };
+        let after = &steps[place + 1 + begin..];
+        let quiet = after.iter().take(2 * ROUND).all(|step| !step.repairs && step.loss.is_none());
+        if after.len() >= 2 * ROUND && quiet && before > 0 {
+            found.push(largest(&after[ROUND..2 * ROUND]) / f64::from(before));
         }
-        self.seen += 1;
     }
+    found
+}
 
-    /// Records a dip of the flight. BBR reduces its flight to four segments to measure the smallest round trip
-    /// (ProbeRTT).
-    fn look_for_dip(&mut self, at: u64, out: u32) {
-        self.largest = self.largest.max(out);
-        let apart = self.dips.last().is_none_or(|last| at.saturating_sub(*last) > DIP_APART);
-        if f64::from(out) < DIP * f64::from(self.largest) && apart && self.dips.len() < MOST {
-            self.dips.push(at);
-            self.largest = out;
-        }
-    }
-
-    /// A period of growth ends with a loss. Records its shape and its growth per round trip.
-    fn end_of_growth(&mut self) {
-        let (Some(first), Some(last)) = (self.flights.first(), self.flights.last()) else { return };
-        let gained = f64::from(last.1) - f64::from(first.1);
-        let middle = first.0 + (last.0 - first.0) / 2;
-        let half = self.flights[self.flights.partition_point(|(at, _)| *at < middle)];
-        if self.flights.len() >= MOST_FLIGHTS / 4 && gained > 0.1 * f64::from(last.1) && self.shapes.len() < MOST {
-            self.shapes.push((f64::from(half.1) - f64::from(first.1)) / gained);
-            let rounds = (last.0 - first.0) as f64 / self.rtt.max(1) as f64;
-            self.growths.push(gained / f64::from(self.mss.max(1)) / rounds.max(1.0));
-        }
-    }
-
-    /// Returns the most probable congestion control, or `unknown`.
-    pub fn guess(&self, habits: &Habits) -> Guess {
-        let factor = median(&self.factors);
-        let guess = |name, probability| Guess { name, probability, factor };
-        let gaps: Vec<f64> = self.dips.windows(2).map(|pair| (pair[1] - pair[0]) as f64 * 1e-9).collect();
-        // BBR probes for the smallest round trip every 10 s (version 1) or every 5 s (version 3).
-        let probes = gaps.len() >= 2 && (4.5..=11.5).contains(&median(&gaps));
-        if habits.pacing > 0.5 {
-            return guess("bbr", if probes { 0.95 } else { 0.7 });
-        }
-        if self.factors.len() >= 3 && factor > NOT_REDUCED {
-            return guess("bbr", 0.8);
-        }
-        // The flight shows the congestion window only while the window limits the sender.
-        if habits.window < 0.2 || habits.rounds < 30.0 {
-            return guess("unknown", 1.0);
-        }
-        if habits.rounds > CALM * f64::from(self.reductions + 1) && habits.window > 0.6 && self.is_flat() {
-            return guess("delay-based", 0.6);
-        }
-        if self.factors.len() < 2 {
-            return guess("unknown", 1.0);
-        }
-        let likely = self.likely(factor, habits);
-        let total: f64 = likely.iter().map(|(_, weight)| weight).sum::<f64>() + UNKNOWN;
-        let best = likely.iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        match best {
-            // A guess below 50 % would be wrong more often than right.
-            Some((name, weight)) if *weight / total >= 0.5 => guess(name, weight / total),
-            _ => guess("unknown", UNKNOWN / total),
-        }
-    }
-
-    /// Returns the loss-based congestion controls with their likelihoods.
-    fn likely(&self, factor: f64, habits: &Habits) -> Vec<(&'static str, f64)> {
-        let (shape, growth) = (median(&self.shapes), median(&self.growths));
-        let near = |value: f64, right: f64, spread: f64| {
-            let off = (value - right) / spread;
-            // A feature that the capture does not show is neutral.
-            if off.is_nan() { 1.0 } else { libm::exp(-0.5 * off * off) }
-        };
-        let by_factor = |right: f64| near(factor, right, FACTOR_SPREAD);
-        let mut found: Vec<(&'static str, f64)> = KNOWN
-            .iter()
-            .map(|known| {
-                let bent = known.shape.map_or(1.0, |right| near(shape, right, SHAPE_SPREAD));
-                (known.name, known.weight * by_factor(known.factor) * bent)
-            })
-            .collect();
-        found.push(("westwood", WESTWOOD_WEIGHT * by_factor(habits.westwood_factor())));
-        // Segments per round trip: (RTT / reference RTT) squared for Hybla (section 3 of its paper), 1 for Reno.
-        let longer = (habits.floor_ms / HYBLA_MS).max(1.0);
-        let faster = longer * longer;
-        if faster > 2.0 && growth > 0.0 {
-            let of_hybla = near(libm::log(growth), libm::log(faster), GROWTH_SPREAD);
-            let of_reno = near(libm::log(growth), 0.0, GROWTH_SPREAD);
-            found.push(("hybla", HYBLA_WEIGHT * by_factor(0.5) * of_hybla));
-            found.iter_mut().filter(|(name, _)| *name == "reno").for_each(|(_, weight)| *weight *= of_reno);
-        }
-        found
-    }
-
-    /// True if the flight hardly changed in the later half of the values since the latest loss recovery, or since the
-    /// beginning.
-    fn is_flat(&self) -> bool {
-        let later = &self.flights[self.flights.len() / 2..];
-        let bounds = later.iter().map(|(_, out)| *out);
-        let (least, most) = (bounds.clone().min().unwrap_or(0), bounds.max().unwrap_or(0));
-        later.len() >= MOST_FLIGHTS / 4 && f64::from(most) <= FLAT * f64::from(least)
-    }
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
 /// The median; NaN without values.

@@ -2,12 +2,12 @@
 
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
-use crate::control::Control;
 use crate::flight::Flight;
 use crate::points::{Kind, Points};
 use crate::segment::{Options, Segment};
-use crate::sender::{Sender, Sending, SlowStartEnd};
+use crate::sender::{Arriving, Sender, Sending, SlowStartEnd};
 use crate::sketch::Sketch;
+use crate::steps::Step;
 use crate::timeline::{Bin, Timeline};
 use crate::waits::Ways;
 use lopsided_core::Time;
@@ -111,8 +111,6 @@ pub struct Direction {
     pub windows: (u32, u32, u64, u64),
     /// Largest payload of a segment, in bytes.
     pub largest: u32,
-    /// Features of the sender's congestion control.
-    pub control: Control,
     /// Points of the time-sequence diagram; `None` if the caller did not request points.
     pub points: Option<Box<Points>>,
     /// Timestamp clock of this endpoint.
@@ -209,13 +207,8 @@ impl Direction {
             if !self.shows_holes {
                 self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
             }
-            self.control.reduced(sender.flight_at_loss().unwrap_or(sender.out()));
         }
         self.most_out = self.most_out.max(sender.out());
-        // All loss-based controls double the flight in slow start, so slow start does not distinguish them.
-        if !sender.is_in_slow_start() {
-            self.control.flight(at, sender.out(), waits.rtt, mss, sender.repairs());
-        }
         let bin = timeline.packet(at, segment.number);
         bin.sent_bytes += u64::from(segment.len);
         bin.wire_bytes += u64::from(segment.ip_len);
@@ -284,7 +277,14 @@ impl Direction {
             self.ack_path.reordered += u64::from(is_pure);
         }
         let covered = flight.acked_to(Time::from_nanos(at), segment.ack);
-        sender.acked(at, timestamps.map(|(value, _)| value), segment.ack, window);
+        sender.acked(Arriving {
+            at,
+            value: timestamps.map(|(value, _)| value),
+            ack: segment.ack,
+            window,
+            sacked: flight.sacked_bytes(),
+            rtt: covered.and_then(|covered| covered.rtt).and_then(|far| self.ways.whole(far.as_nanos())),
+        });
         if let Some(covered) = covered {
             self.acked_bytes += u64::from(covered.bytes);
             self.last_ack = at;
@@ -335,6 +335,16 @@ impl Direction {
     /// without data.
     pub fn repairs(&self) -> Option<(Option<SlowStartEnd>, u32, u32)> {
         self.sender.as_ref().map(|sender| (sender.slow_start_end, sender.recoveries, sender.timeouts))
+    }
+
+    /// The ACKs as the sender received them, in groups; empty without data.
+    pub fn steps(&self) -> &[Step] {
+        self.sender.as_ref().map_or(&[], |sender| sender.steps.all())
+    }
+
+    /// Bytes of payload in a full segment; 0 without data.
+    pub fn full_segment(&self) -> u32 {
+        self.mss
     }
 
     /// Returns the bins with their final limits. Pacing is counted as a full congestion window if the point of capture

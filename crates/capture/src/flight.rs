@@ -69,12 +69,14 @@ pub struct Flight {
     acked: Seq,
     /// One past the highest sequence number of any SACK block.
     sacked_to: Option<Seq>,
+    /// Bytes above `acked` that SACK blocks cover.
+    sacked_bytes: u32,
 }
 
 impl Flight {
     /// Creates an empty flight; `start` is the first sequence number of data.
     pub fn new(start: Seq) -> Flight {
-        Flight { held: VecDeque::new(), next: start, acked: start, sacked_to: None }
+        Flight { held: VecDeque::new(), next: start, acked: start, sacked_to: None, sacked_bytes: 0 }
     }
 
     /// One past the highest sequence number that passed the point of capture.
@@ -90,6 +92,11 @@ impl Flight {
     /// Bytes that passed and are not yet acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.next.since(self.acked)
+    }
+
+    /// Bytes above [`Flight::acked`] that SACK blocks report as received.
+    pub fn sacked_bytes(&self) -> u32 {
+        self.sacked_bytes
     }
 
     /// The first unacknowledged segment.
@@ -135,6 +142,7 @@ impl Flight {
         let again = self.held.range(..count).any(|segment| segment.again_at.is_some());
         let sacked: u32 = self.held.range(..count).filter(|segment| segment.sacked).map(Sent::len).sum();
         covered.delivered = covered.bytes.saturating_sub(sacked);
+        self.sacked_bytes = self.sacked_bytes.saturating_sub(sacked);
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
             // A segment that a SACK block covered arrived earlier. This ACK reports that the hole below the segment is
@@ -164,6 +172,7 @@ impl Flight {
                 bytes += held.len();
             }
         }
+        self.sacked_bytes += bytes;
         newest.map(|(sent, again)| Sacked {
             bytes,
             after_loss: (above && lost && again.is_none()).then(|| at.saturating_since(sent)),

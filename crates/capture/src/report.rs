@@ -2,7 +2,7 @@
 
 use crate::bottleneck::{Bottleneck, of_acks, of_data};
 use crate::connection::{Connection, Vantage};
-use crate::control::{Guess, Habits};
+use crate::control::{Guess, guess};
 use crate::limit::Limit;
 use crate::load::Loads;
 use crate::timeline::Bin;
@@ -86,14 +86,8 @@ impl Report {
         let path = &direction.ack_path;
         let active = direction.last_ack.saturating_sub(direction.first_data.unwrap_or(0)) as f64 * 1e-9;
         let stretch = path.stretch as f64 / path.advancing as f64;
-        let habits = Habits {
-            pacing: shares[Limit::Pacing as usize],
-            window: shares[Limit::Avoidance as usize] + shares[Limit::AckPath as usize],
-            rounds: active * 1e3 / floor_ms.max(direction.far.mean_ms()),
-            floor_ms,
-            wait_at_loss_ms: direction.wait_at_loss_ms.quantile(0.5),
-        };
-        let control = direction.control.guess(&habits);
+        let (control, _) =
+            guess(direction.steps(), direction.full_segment(), shares[Limit::Pacing as usize]);
         if control.name == "bbr" && vantage != Vantage::Sender {
             // Away from the sender, gaps between segments do not show pacing. BBR is known to pace.
             bins.iter_mut().for_each(Bin::pace);

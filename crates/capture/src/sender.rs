@@ -14,6 +14,7 @@
 //! The method follows T-RAT (Zhang et al., 2002) and Siekkinen et al. (2008). The ACK path and pacing are additions.
 
 use crate::limit::Limit;
+use crate::steps::{Loss, Steps};
 use crate::timeline::Timeline;
 use crate::waits::Waits;
 use lopsided_core::Seq;
@@ -98,6 +99,10 @@ pub(crate) struct Sender {
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
+    /// Bytes above `acked` that the receiver reported by SACK.
+    sacked: u32,
+    /// The ACKs as the sender received them, for the comparison with known congestion controls.
+    pub(crate) steps: Steps,
     pub(crate) slow_start_end: Option<SlowStartEnd>,
     /// Number of loss recoveries that duplicate ACKs or SACK started.
     pub(crate) recoveries: u32,
@@ -107,12 +112,18 @@ pub(crate) struct Sender {
 
 /// An ACK that has passed the point of capture and not yet reached the sender.
 #[derive(Clone, Copy, Debug)]
-struct Arriving {
-    at: u64,
+pub(crate) struct Arriving {
+    /// Time at the point of capture.
+    pub(crate) at: u64,
     /// Timestamp value of the receiver.
-    value: Option<u32>,
-    ack: Seq,
-    window: u32,
+    pub(crate) value: Option<u32>,
+    pub(crate) ack: Seq,
+    /// The scaled receive window in bytes.
+    pub(crate) window: u32,
+    /// Bytes above `ack` that SACK blocks cover.
+    pub(crate) sacked: u32,
+    /// Round trip of the whole path in nanoseconds; `None` without a sample.
+    pub(crate) rtt: Option<u64>,
 }
 
 impl Arriving {
@@ -140,8 +151,6 @@ struct Suspect {
 struct Repair {
     /// Recovery ends when this sequence number is acknowledged (`recover`, RFC 6582, section 3.2).
     point: Seq,
-    /// Flight in bytes at the beginning of recovery.
-    flight: u32,
 }
 
 /// The growth of the flight from one round trip to the next.
@@ -189,6 +198,8 @@ impl Sender {
             suspect: None,
             repair: None,
             rounds,
+            sacked: 0,
+            steps: Steps::default(),
             slow_start_end: None,
             recoveries: 0,
             timeouts: 0,
@@ -206,20 +217,22 @@ impl Sender {
     }
 
     /// True while the sender is in slow start.
-    pub(crate) fn is_in_slow_start(&self) -> bool {
-        self.rounds.slow_start
-    }
-
     /// Frees the memory of pending ACKs.
     pub(crate) fn close(&mut self) {
         self.pending = VecDeque::new();
+        self.steps.close();
     }
 
-    /// Records an ACK at the point of capture. `value` is its timestamp, `window` the scaled receive window in bytes.
-    pub(crate) fn acked(&mut self, at: u64, value: Option<u32>, ack: Seq, window: u32) {
+    /// Records an ACK at the point of capture.
+    pub(crate) fn acked(&mut self, arriving: Arriving) {
         if self.pending.len() < MOST_PENDING {
-            self.pending.push_back(Arriving { at, value, ack, window });
+            self.pending.push_back(arriving);
         }
+    }
+
+    /// Bytes in flight that the receiver has not reported by SACK.
+    fn in_flight(&self) -> u32 {
+        self.out().saturating_sub(self.sacked)
     }
 
     /// True if the sender had no data to send before the segment with this echo that passes now: all data was
@@ -246,16 +259,22 @@ impl Sender {
             self.least_window = self.least_window.min(arriving.window);
             self.acks_since += 1;
             self.last_ack = self.last_ack.max((arriving.at + near).min(now));
+            self.sacked = arriving.sacked;
             if arriving.ack.after(self.acked) {
+                let before = self.acked;
                 self.acked = arriving.ack.earlier_of(self.next);
+                self.steps.acked(self.last_ack, self.acked.since(before), arriving.rtt.unwrap_or(0));
                 if self.acked == self.next {
                     self.cleared = Some(self.last_ack);
                 }
+            } else if arriving.ack == self.acked && self.out() > 0 {
+                self.steps.acked(self.last_ack, 0, 0);
             }
             // The flight after recovery belongs to a reduced window: start a new round trip.
             if self.repair.is_some_and(|repair| repair.point.at_or_before(self.acked)) {
                 self.repair = None;
                 self.rounds.begin(self.next);
+                self.steps.repaired();
             }
             if self.rounds.end.at_or_before(self.acked) {
                 let end = self.rounds.finish(self.next, self.repair.is_some());
@@ -301,6 +320,9 @@ impl Sender {
         self.cleared = None;
         self.room = self.window.map(|window| window.saturating_sub(self.out()));
         self.rounds.flight = self.rounds.flight.max(self.out());
+        if self.repair.is_none() {
+            self.steps.sent(self.in_flight(), self.rounds.slow_start);
+        }
         begins
     }
 
@@ -326,7 +348,8 @@ impl Sender {
         self.timeouts += 1;
         // The lost flight was about as large as the one before it.
         self.rounds.restart(self.next, suspect.flight / 2);
-        self.repair = Some(Repair { point: self.next + suspect.flight, flight: suspect.flight });
+        self.repair = Some(Repair { point: self.next + suspect.flight });
+        self.steps.lost(Loss::Timeout, suspect.flight);
         true
     }
 
@@ -336,8 +359,11 @@ impl Sender {
             return false;
         }
         self.slow_start_end = self.slow_start_end.or(Some(SlowStartEnd::Loss));
-        let flight = self.out();
+        let flight = self.in_flight();
         let first = self.repair.is_none();
+        if timer || first {
+            self.steps.lost(if timer { Loss::Timeout } else { Loss::Fast }, flight);
+        }
         // RFC 5681, equation 4: ssthresh is half of the flight.
         if timer {
             self.timeouts += 1;
@@ -346,7 +372,7 @@ impl Sender {
         } else if first {
             self.recoveries += 1;
             self.rounds.slow_start = false;
-            self.repair = Some(Repair { point: self.next, flight });
+            self.repair = Some(Repair { point: self.next });
         }
         first || timer
     }
@@ -363,6 +389,7 @@ impl Sender {
         let limit = self.limit(segment, slack, waits);
         if matches!(limit, Limit::Application | Limit::ReceiveWindow | Limit::ReceiverStall) {
             self.rounds.spoiled = true;
+            self.steps.spoiled();
             if limit == Limit::ReceiveWindow && self.rounds.slow_start {
                 self.slow_start_end = self.slow_start_end.or(Some(SlowStartEnd::ReceiveWindow));
             }
@@ -419,11 +446,6 @@ impl Sender {
         } else {
             Limit::Avoidance
         }
-    }
-
-    /// Flight in bytes at the beginning of the current loss recovery.
-    pub(crate) fn flight_at_loss(&self) -> Option<u32> {
-        self.repair.map(|repair| repair.flight)
     }
 }
 

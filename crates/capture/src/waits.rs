@@ -85,6 +85,13 @@ impl Ways {
         self.near_least
     }
 
+    /// Round trip of the whole path, from a round trip of `far` ns to the receiver. `None` until the first echo shows the
+    /// round trip to the sender. Without timestamps the point of capture is assumed to be at the sender.
+    pub(crate) fn whole(&self, far: u64) -> Option<u64> {
+        let has_timestamps = !self.echoes.is_empty();
+        (self.near_least.is_some() || !has_timestamps).then_some(far + self.near)
+    }
+
     /// Records an ACK with timestamp `value` that waited `waited` ns before the point of capture.
     pub(crate) fn ack_passed(&mut self, at: u64, value: Option<u32>, waited: Option<u64>) {
         if let Some(waited) = waited {

@@ -1,0 +1,227 @@
+//! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
+//! flight of the sender.
+//!
+//! Each control starts from the flight that the capture shows: before a loss, one round trip after a loss recovery, and
+//! at the end of slow start. From there the control follows the ACKs until the next loss.
+
+use crate::steps::{Loss, Step};
+use lopsided_core::{Bytes, Duration, Time};
+use lopsided_tcp::cc::{self, Setup};
+use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
+
+/// Steps in one round trip: see [`Step`].
+const ROUND: usize = 8;
+
+/// The window of a control next to the flight of the sender, in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    /// Window of the control.
+    pub window: f64,
+    /// Largest flight of a round trip.
+    pub flight: f64,
+    /// Flight at the beginning of the epoch (before the loss for a reduction).
+    pub first: f64,
+    /// Number of round trips since the beginning of the epoch; 0 for a reduction.
+    pub rounds: f64,
+}
+
+/// A control that follows the ACKs of a capture.
+struct Shadow {
+    control: Box<dyn Controller>,
+    path: PathState,
+    mss: u64,
+    /// Flight before the latest loss.
+    before: f64,
+    /// True from a timeout to the next fast recovery.
+    timeout: bool,
+    stage: Stage,
+    found: Vec<Compared>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// Slow start: the control takes the flight of the sender over.
+    Start,
+    /// The first round trip after a loss recovery or slow start. `reduced` is true after a fast recovery.
+    First { step: usize, reduced: bool },
+    /// Congestion avoidance, `first` segments at step `step`.
+    Follows { step: usize, first: f64 },
+    /// Loss recovery.
+    Repairs { fast: bool },
+    /// The application or the receiver limited the sender: no comparison until the next loss.
+    Spoiled,
+}
+
+/// Returns the comparisons of one control; `None` if its name is unknown.
+pub fn replay(name: &str, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
+    let mss = u64::from(mss.max(1));
+    let setup = Setup {
+        initial_window: Bytes::new(10 * mss),
+        remembered_threshold: None,
+        counting: ByteCounting::Delivered,
+        abe: false,
+        tick: Duration::from_millis(4),
+        seed: 1,
+    };
+    let rtt = steps.iter().find(|step| step.rtt_us > 0).map(|step| Duration::from_micros(u64::from(step.rtt_us)));
+    let path = PathState {
+        mss: Bytes::new(mss),
+        in_flight: Bytes::ZERO,
+        srtt: rtt,
+        min_rtt: rtt,
+        delivered: Bytes::ZERO,
+        lost: Bytes::ZERO,
+        una: 0,
+        nxt: 10 * mss,
+        app_limited: false,
+        sack: true,
+        ca_state: CaState::Open,
+    };
+    let mut control = cc::build(name, &setup)?;
+    control.on_established(Time::from_nanos(1_000_000), &path);
+    let mut shadow = Shadow { control, path, mss, before: 0.0, timeout: false, stage: Stage::Start, found: Vec::new() };
+    for place in 0..steps.len() {
+        shadow.step(steps, place);
+    }
+    Some(shadow.found)
+}
+
+impl Shadow {
+    fn step(&mut self, steps: &[Step], place: usize) {
+        let step = &steps[place];
+        if !step.repairs && matches!(self.stage, Stage::Repairs { .. }) {
+            self.path.ca_state = CaState::Open;
+            self.control.on_recovered(time(step.at_us), &self.path);
+            let fast = self.stage == Stage::Repairs { fast: true };
+            self.stage = Stage::First { step: place, reduced: fast };
+        }
+        self.acks(step, steps.get(place + 1).map_or(step.at_us, |next| next.at_us));
+        if !step.repairs {
+            self.compare(steps, place);
+        }
+        if let Some((loss, flight)) = step.loss {
+            self.lose(step, loss, flight);
+        }
+    }
+
+    /// Passes the ACKs of a step to the control.
+    fn acks(&mut self, step: &Step, until_us: u32) {
+        let duplicates = u64::from(step.duplicates);
+        let count = duplicates + u64::from(step.acks);
+        let rtt = (step.rtt_us > 0).then(|| Duration::from_micros(u64::from(step.rtt_us)));
+        if let Some(rtt) = rtt {
+            self.path.srtt = self.path.srtt.map(|srtt| (srtt * 7 + rtt) / 8).or(Some(rtt));
+            self.path.min_rtt = self.path.min_rtt.map(|least| least.min(rtt)).or(Some(rtt));
+        }
+        let mut left = u64::from(step.acked_bytes);
+        for number in 0..count {
+            // Duplicate ACKs come first: a hole is filled at the end.
+            let is_new = number >= duplicates;
+            let bytes = if is_new { left / (count - number) } else { 0 };
+            left -= bytes;
+            let delivered = Bytes::new(if is_new { bytes } else { self.mss });
+            let prior = self.path.in_flight;
+            self.path.una += bytes;
+            self.path.delivered += Bytes::new(bytes);
+            let since = u64::from(until_us.saturating_sub(step.at_us)) * number / count;
+            let ack = Acked {
+                delivered,
+                cumulative: Bytes::new(bytes),
+                segments: delivered.get().div_ceil(self.mss) as u32,
+                predicted: !step.repairs && is_new,
+                told: false,
+                may_raise: is_new,
+                rtt,
+                newest_rtt: rtt,
+                maybe_delayed: false,
+                forward_ms: None,
+                prior_in_flight: prior,
+                cwnd_limited: !step.spoiled,
+                cwnd_full: !step.spoiled,
+                in_recovery: step.repairs,
+                reduced_to: None,
+                ca_state: self.path.ca_state,
+                next_departure: Time::ZERO,
+                ecn_echo: false,
+                marked: Bytes::ZERO,
+                rate: RateSample::default(),
+            };
+            self.control.on_ack(time(step.at_us) + Duration::from_micros(since), &ack, &self.path);
+        }
+        if step.flight_bytes > 0 {
+            self.path.in_flight = Bytes::new(u64::from(step.flight_bytes));
+        }
+        self.path.nxt = self.path.nxt.max(self.path.una + self.path.in_flight.get());
+    }
+
+    fn compare(&mut self, steps: &[Step], place: usize) {
+        let step = &steps[place];
+        let segments = |bytes: u32| f64::from(bytes) / self.mss as f64;
+        let most = |from: usize| {
+            let from = (place + 1).saturating_sub(ROUND).max(from);
+            segments(steps[from..=place].iter().map(|step| step.flight_bytes).max().unwrap_or(0))
+        };
+        if step.slow_start && !self.timeout {
+            self.stage = Stage::Start;
+            let flight = Bytes::new(u64::from(step.flight_bytes).max(self.mss));
+            self.control.adopt(time(step.at_us), flight, None);
+            return;
+        }
+        if step.spoiled {
+            self.stage = Stage::Spoiled;
+            return;
+        }
+        // After a timeout the end of slow start does not show.
+        if self.timeout {
+            return;
+        }
+        match self.stage {
+            Stage::Start => self.stage = Stage::First { step: place, reduced: false },
+            Stage::First { step: first, reduced } if place + 1 >= first + 2 * ROUND => {
+                let flight = most(first);
+                if reduced && flight > 0.0 {
+                    let window = self.window();
+                    self.found.push(Compared { window, flight, first: self.before, rounds: 0.0 });
+                }
+                let bytes = Bytes::new((flight * self.mss as f64) as u64);
+                self.control.adopt(time(step.at_us), bytes, Some(bytes));
+                self.stage = Stage::Follows { step: place, first: flight };
+            }
+            Stage::Follows { step: begin, first } if (place - begin) % ROUND == 0 => {
+                let rounds = ((place - begin) / ROUND) as f64;
+                self.found.push(Compared { window: self.window(), flight: most(begin), first, rounds });
+            }
+            _ => {}
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.control.cwnd().get() as f64 / self.mss as f64
+    }
+
+    fn lose(&mut self, step: &Step, loss: Loss, flight: u32) {
+        let flight = Bytes::new(u64::from(flight).max(self.mss));
+        self.before = flight.get() as f64 / self.mss as f64;
+        let now = time(step.at_us);
+        self.path.in_flight = flight;
+        let signal = match loss {
+            Loss::Fast => {
+                self.control.adopt(now, flight, Some(flight.min(self.control.ssthresh().unwrap_or(flight))));
+                self.path.ca_state = CaState::Recovery;
+                Signal::Loss
+            }
+            Loss::Timeout => {
+                self.path.ca_state = CaState::Loss;
+                Signal::Timeout { consecutive: 1 }
+            }
+        };
+        self.timeout = loss == Loss::Timeout;
+        self.control.on_congestion(now, signal, &self.path);
+        self.stage = Stage::Repairs { fast: loss == Loss::Fast };
+    }
+}
+
+/// Controls expect times after zero.
+fn time(at_us: u32) -> Time {
+    Time::from_nanos(u64::from(at_us) * 1000 + 2_000_000)
+}

@@ -1,0 +1,125 @@
+//! The ACKs that a sender received, in groups of about an eighth of a round trip, and the flight after each group.
+//!
+//! The log is what a comparison with known congestion controls needs. It is much shorter than the list of all ACKs.
+
+/// Maximum number of steps. The log ends when it is full, which takes at least 500 round trips.
+const MOST: usize = 4096;
+/// Number of steps in a round trip.
+const PER_ROUND: u64 = 8;
+/// Shortest step in nanoseconds.
+const SHORTEST: u64 = 1_000_000;
+
+/// How a sender detected a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// By duplicate ACKs or SACK.
+    Fast,
+    /// By the retransmission timer.
+    Timeout,
+}
+
+/// A group of ACKs that reached the sender one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Step {
+    /// Time of the first ACK, in microseconds since the first step.
+    pub at_us: u32,
+    /// Bytes that the ACKs newly acknowledge.
+    pub acked_bytes: u32,
+    /// Number of these ACKs.
+    pub acks: u16,
+    /// Number of duplicate ACKs: they acknowledge nothing new while data is in flight.
+    pub duplicates: u16,
+    /// True during loss recovery.
+    pub repairs: bool,
+    /// True if the application or the receiver limited the sender in this step.
+    pub spoiled: bool,
+    /// True in slow start.
+    pub slow_start: bool,
+    /// Smallest round trip of the whole path in microseconds; 0 without a sample.
+    pub rtt_us: u32,
+    /// Largest flight after a segment outside loss recovery, in bytes; 0 without such a segment.
+    pub flight_bytes: u32,
+    /// A loss that ends this step, and the flight in bytes at that time.
+    pub loss: Option<(Loss, u32)>,
+}
+
+/// The log of one sender.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps {
+    steps: Vec<Step>,
+    /// Time of the first step in nanoseconds.
+    begin: Option<u64>,
+    /// Latest round trip in nanoseconds.
+    rtt: u64,
+    repairs: bool,
+    /// True if the next ACK begins a new step.
+    is_closed: bool,
+}
+
+impl Steps {
+    pub(crate) fn all(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Records an ACK of `bytes` that reaches the sender at time `at`; 0 bytes for a duplicate ACK. `rtt` is in
+    /// nanoseconds, 0 without a sample.
+    pub(crate) fn acked(&mut self, at: u64, bytes: u32, rtt: u64) {
+        let begin = *self.begin.get_or_insert(at);
+        self.rtt = if rtt > 0 { rtt } else { self.rtt };
+        let at_us = u32::try_from(at.saturating_sub(begin) / 1000).unwrap_or(u32::MAX);
+        let width_us = (self.rtt / PER_ROUND).max(SHORTEST) / 1000;
+        let is_over = |step: &Step| u64::from(at_us.saturating_sub(step.at_us)) >= width_us;
+        if self.is_closed || self.steps.last().is_none_or(is_over) {
+            if self.steps.len() >= MOST {
+                return;
+            }
+            self.steps.push(Step { at_us, repairs: self.repairs, ..Step::default() });
+            self.is_closed = false;
+        }
+        let Some(step) = self.steps.last_mut() else { return };
+        step.acked_bytes = step.acked_bytes.saturating_add(bytes);
+        let count = if bytes > 0 { &mut step.acks } else { &mut step.duplicates };
+        *count = count.saturating_add(1);
+        let rtt_us = u32::try_from(rtt / 1000).unwrap_or(u32::MAX);
+        if rtt_us > 0 && (step.rtt_us == 0 || rtt_us < step.rtt_us) {
+            step.rtt_us = rtt_us;
+        }
+    }
+
+    /// Records the flight in bytes after a segment outside loss recovery.
+    pub(crate) fn sent(&mut self, flight: u32, slow_start: bool) {
+        if let Some(step) = self.steps.last_mut().filter(|_| !self.is_closed) {
+            step.flight_bytes = step.flight_bytes.max(flight);
+            step.slow_start = slow_start;
+        }
+    }
+
+    /// Records that the application or the receiver limited the sender.
+    pub(crate) fn spoiled(&mut self) {
+        if let Some(step) = self.steps.last_mut().filter(|_| !self.is_closed) {
+            step.spoiled = true;
+        }
+    }
+
+    /// Records the beginning of a loss recovery with a flight in bytes.
+    pub(crate) fn lost(&mut self, loss: Loss, flight: u32) {
+        // The ACK that reveals the loss also reports data as received, which the sender does not replace. So the window
+        // is the largest flight of the round trip before.
+        let latest = self.steps.iter().rev().take(PER_ROUND as usize).take_while(|step| step.loss.is_none());
+        let flight = latest.filter(|step| !step.repairs).map(|step| step.flight_bytes).fold(flight, u32::max);
+        if let Some(step) = self.steps.last_mut() {
+            step.loss = Some((loss, flight));
+        }
+        (self.repairs, self.is_closed) = (true, true);
+    }
+
+    /// Records the end of a loss recovery.
+    pub(crate) fn repaired(&mut self) {
+        (self.repairs, self.is_closed) = (false, true);
+    }
+
+    /// Frees the unused capacity.
+    pub(crate) fn close(&mut self) {
+        self.steps.shrink_to_fit();
+    }
+}
