@@ -88,9 +88,8 @@ impl Report {
         let stretch = path.stretch as f64 / path.advancing as f64;
         let (control, _) =
             guess(direction.steps(), direction.full_segment(), shares[Limit::Pacing as usize]);
-        if control.name == "bbr" && vantage != Vantage::Sender {
-            // Away from the sender, gaps between segments do not show pacing. BBR is known to pace.
-            bins.iter_mut().for_each(Bin::pace);
+        if control.name == "bbr" {
+            bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender));
             shares = self::shares(&bins);
         }
         let longest = (0..shares.len()).max_by(|one, other| shares[*one].total_cmp(&shares[*other]));

@@ -405,16 +405,21 @@ impl Sender {
         }
         let released = self.acks_since > 0 && segment.at.saturating_sub(self.last_ack) <= AT_ONCE + 2 * slack;
         let round = waits.rtt.max(waits.floor).max(1);
-        if let Some(limit) = self.receiver_holds(segment.mss) {
+        if let Some(limit) = self.receiver_holds(segment.mss, waits.near) {
             return limit;
         }
         if let Some(cleared) = self.cleared {
             let at_once = segment.at.saturating_sub(cleared) <= AT_ONCE + 2 * slack;
-            // While ACKs wait in a queue, the ACK may take longer to the sender than modelled. A latest segment without
-            // PSH shows that the sender had more data.
-            let late = waits.are_of_acks() && !self.last_pushed;
-            let by_window = (at_once || late) && !self.last_short;
-            return if by_window { self.by_window(waits) } else { Limit::Application };
+            // A latest segment without PSH shows that the sender had more data (RFC 9293, section 3.9.1.2). Near the
+            // sender, only pacing can then delay the next segment, for less than a round trip. Elsewhere, the ACK may
+            // take longer to the sender than modelled.
+            return match (at_once && !self.last_short, self.last_pushed) {
+                (true, _) => self.by_window(waits),
+                (false, true) => Limit::Application,
+                (false, false) if waits.near <= AT_ONCE && gap <= round => Limit::Pacing,
+                (false, false) if waits.near <= AT_ONCE => Limit::Application,
+                (false, false) => self.by_window(waits),
+            };
         }
         if released && !(self.last_short && self.acks_since > 1) {
             return self.by_window(waits);
@@ -423,18 +428,24 @@ impl Sender {
             return Limit::Application;
         }
         if gap as f64 > PACING_SHARE * round as f64 && !released {
-            return if self.acks_since > 0 { Limit::Application } else { self.by_window(waits) };
+            return match (self.acks_since > 0, self.last_pushed) {
+                (true, true) => Limit::Application,
+                (true, false) => Limit::Pacing,
+                (false, _) => self.by_window(waits),
+            };
         }
         Limit::Pacing
     }
 
     /// Returns the receiver's limit if the window had no room for a full segment after the latest segment, or since
     /// then.
-    fn receiver_holds(&self, mss: u32) -> Option<Limit> {
+    fn receiver_holds(&self, mss: u32, near: u64) -> Option<Limit> {
         if self.least_window < mss {
             return Some(Limit::ReceiverStall);
         }
-        self.room.filter(|room| *room < mss).map(|_| Limit::ReceiveWindow)
+        // Far from the sender, the order of ACKs and data within one tick of the timestamps is uncertain.
+        let full = if near > AT_ONCE { 3 * mss } else { mss };
+        self.room.filter(|room| *room < full).map(|_| Limit::ReceiveWindow)
     }
 
     /// The cause of a full congestion window.

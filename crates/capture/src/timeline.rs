@@ -82,10 +82,15 @@ impl Bin {
         bin
     }
 
-    /// Moves the time of congestion avoidance to pacing.
-    pub(crate) fn pace(&mut self) {
-        let by_window = std::mem::take(&mut self.limits[Limit::Avoidance as usize]);
-        self.limits[Limit::Pacing as usize] += by_window;
+    /// Corrects the limits of a sender that runs BBR, which has no slow-start threshold. Near the sender
+    /// (`shows_pacing`), the gaps between segments have shown pacing. Elsewhere, BBR is assumed to pace.
+    pub(crate) fn settle_bbr(&mut self, shows_pacing: bool) {
+        let start = std::mem::take(&mut self.limits[Limit::SlowStart as usize]);
+        self.limits[Limit::Avoidance as usize] += start;
+        if !shows_pacing {
+            let by_window = std::mem::take(&mut self.limits[Limit::Avoidance as usize]);
+            self.limits[Limit::Pacing as usize] += by_window;
+        }
     }
 
     /// Merges a later bin into this one.
