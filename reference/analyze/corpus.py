@@ -1,7 +1,8 @@
 """Draws the lines and traffic of the corpus from a seed, and runs them to produce captures and tables.
 
 Each case combines a line of one family, a traffic pattern, a congestion control and a queue discipline. Develop rules
-on the part `design`. The part `held-out` has other families of lines and other random draws; use it to score.
+on the parts `design` and `wide`. The part `held-out` has other families of lines and other random draws; use it to
+score. `wide` has seven families, so that rules fit more than three kinds of lines.
 """
 
 from __future__ import annotations

@@ -98,9 +98,7 @@ def _flow(
         if kind == "drop_tail":
             scores.error("buffer", case, _relative(row["data_buffer_bytes"], case.limit_packets * 1500))
     if main and case.pattern in BULK:
-        # Vegas is the only delay-based control of the twelve.
-        said = "vegas" if row["cc"] == "delay-based" else row["cc"]
-        scores.control[case.control, said] += 1
+        scores.control[case.control, row["cc"]] += 1
 
 
 def _relative(value: float | None, right: float) -> float:

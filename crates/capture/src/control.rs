@@ -39,14 +39,12 @@ const INDEPENDENT: f64 = 8.0;
 const UNLISTED: f64 = -7.0;
 /// What each sign of BBR adds to the logarithm of its weight, which is `UNLISTED` without signs.
 const FALLS_SIGN: f64 = 5.0;
-const RISES_SIGN: f64 = 2.0;
 const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;
-/// Share of round trips in which the flight falls without a loss, and in which it rises, that is a sign of BBR.
+/// Share of round trips in which the flight falls without a loss that is a sign of BBR.
 const FALLS: f64 = 0.1;
-const RISES: f64 = 0.3;
-/// A change of the flight by more than this share and two segments counts as a rise or a fall.
-const CHANGE: f64 = 0.1;
+/// A fall of the flight counts if it exceeds this share and two segments.
+const FALL: f64 = 0.1;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
 /// Dips that are at most this many microseconds apart count as one.
@@ -123,9 +121,10 @@ fn period_error(period: &[&Compared]) -> Option<f64> {
     let differences: Vec<f64> = period.iter().map(|one| one.flight - one.window).collect();
     // Both windows are whole segments and may begin at different fractions of a segment.
     let shift = median(&differences).clamp(-1.0, 1.0);
-    let errors = period.iter().zip(&differences).map(|(one, difference)| {
-        softened((difference - shift) / (HALF_SEGMENT + GROWTH_SCALE * one.flight))
-    });
+    let errors = period
+        .iter()
+        .zip(&differences)
+        .map(|(one, difference)| softened((difference - shift) / (HALF_SEGMENT + GROWTH_SCALE * one.flight)));
     Some(errors.sum::<f64>() / period.len() as f64)
 }
 
@@ -181,7 +180,6 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
     }
     weights.push(UNLISTED + signs);
     fits.push(Fit { name: "bbr", reduction: 0.0, reductions: 0, growth: 0.0, periods: 0, probability: 0.0 });
-    // Equal weights of a listed and an unlisted control at the least sign of BBR leave the guess open.
     let most = weights.iter().copied().fold(UNLISTED, f64::max);
     let total = weights.iter().map(|weight| libm::exp(weight - most)).sum::<f64>() + libm::exp(UNLISTED - most);
     for (fit, weight) in fits.iter_mut().zip(weights) {
@@ -198,30 +196,27 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
 
 /// Sum of the signs of BBR in a log.
 fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
-    let (rounds, falls, rises) = changes(steps, f64::from(mss.max(1)));
-    let share = |count: u32| f64::from(count) / f64::from(rounds.max(1));
+    let (rounds, falls) = falls(steps, f64::from(mss.max(1)));
+    let share = f64::from(falls) / f64::from(rounds.max(1));
     let mut signs = 0.0;
     // No other control reduces its window by 10 % without a loss, again and again.
-    signs += if falls >= 2 && share(falls) >= FALLS { FALLS_SIGN } else { 0.0 };
-    signs += if rises >= 3 && share(rises) >= RISES { RISES_SIGN } else { 0.0 };
+    signs += if falls >= 2 && share >= FALLS { FALLS_SIGN } else { 0.0 };
     let gaps = gaps_between_dips(steps);
     signs += if gaps.len() >= 2 && PROBES_S.contains(&median(&gaps)) { PROBES_SIGN } else { 0.0 };
     signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
 }
 
-/// Returns the number of round trips in congestion avoidance, and of those in which the flight falls or rises.
-fn changes(steps: &[Step], mss: f64) -> (u32, u32, u32) {
-    let (mut rounds, mut falls, mut rises) = (0, 0, 0);
+/// Returns the number of round trips in congestion avoidance, and of those in which the flight falls.
+fn falls(steps: &[Step], mss: f64) -> (u32, u32) {
+    let (mut rounds, mut falls) = (0, 0);
     for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
         let flights: Vec<f64> = run.chunks_exact(ROUND).map(largest).collect();
         for pair in flights.windows(2) {
-            let (change, bound) = (pair[1] - pair[0], (CHANGE * pair[0]).max(2.0 * mss));
             rounds += 1;
-            falls += u32::from(change < -bound);
-            rises += u32::from(change > bound + mss / 2.0);
+            falls += u32::from(pair[0] - pair[1] > (FALL * pair[0]).max(2.0 * mss));
         }
     }
-    (rounds, falls, rises)
+    (rounds, falls)
 }
 
 /// Largest flight in bytes of some steps.

@@ -1,6 +1,7 @@
 //! Tests of the capture reader and of its results for connections.
 
 mod between;
+mod control;
 mod files;
 mod hostile;
 mod limits;

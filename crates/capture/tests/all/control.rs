@@ -1,0 +1,73 @@
+//! Congestion controls, on logs of ACKs with a known window.
+
+use lopsided_capture::{Loss, Step, guess};
+
+const MSS: u32 = 1448;
+const RTT_US: u32 = 40_000;
+/// Steps in a round trip.
+const PARTS: u32 = 8;
+
+/// Adds one round trip with a window of `segments` segments.
+fn round(steps: &mut Vec<Step>, segments: u32, repairs: bool) {
+    for part in 0..PARTS {
+        let acked = segments * (part + 1) / PARTS - segments * part / PARTS;
+        steps.push(Step {
+            at_us: steps.len() as u32 * RTT_US / PARTS,
+            acked_bytes: acked * MSS,
+            acks: acked as u16,
+            repairs,
+            rtt_us: RTT_US,
+            flight_bytes: if repairs { 0 } else { segments * MSS },
+            ..Step::default()
+        });
+    }
+}
+
+/// Returns the log of a window that grows by `growth` segments in each round trip, from `least` to `most` segments, and
+/// is reduced to `least` by a loss.
+fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..8 {
+        for segments in (least..=most).step_by(growth as usize) {
+            round(&mut steps, segments, false);
+        }
+        let last = steps.last_mut().expect("a round trip before the loss");
+        last.loss = Some((Loss::Fast, most * MSS));
+        round(&mut steps, least, true);
+    }
+    steps
+}
+
+#[test]
+fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
+    let (found, fits) = guess(&sawtooth(20, 40, 1), MSS, 0.0);
+    assert_eq!(found.name, "reno", "{fits:?}");
+    assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
+}
+
+#[test]
+fn seven_eighths_after_a_loss_is_scalable() {
+    let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 0.0);
+    // YeAH has the same window if the path shows no queue.
+    let names = [fits[0].name, fits[1].name];
+    assert!(names.contains(&"scalable") && names.contains(&"yeah"), "{fits:?}");
+    assert!(found.probability < 0.7, "{fits:?}");
+}
+
+#[test]
+fn a_window_that_no_control_has_is_unknown() {
+    let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 0.0);
+    assert_eq!(found.name, "unknown", "{fits:?}");
+}
+
+#[test]
+fn a_flight_that_falls_without_losses_is_bbr() {
+    let mut steps = Vec::new();
+    for _ in 0..10 {
+        for segments in [40, 50, 40, 40, 40, 40, 40, 40] {
+            round(&mut steps, segments, false);
+        }
+    }
+    let (found, fits) = guess(&steps, MSS, 0.0);
+    assert_eq!(found.name, "bbr", "{fits:?}");
+}
