@@ -51,7 +51,8 @@ ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
     "--loss-up", "--queue-down", "--queue-up", "--framing", "--metric", "--pcap", "--interval", "--size", "--fail",
-    "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture", "--sender",
+    "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture",
+    "--sender", "--ours",
 }  # fmt: skip
 """Options of several commands whose name explains them."""
 
