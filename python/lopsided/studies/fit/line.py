@@ -100,7 +100,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Direction:
-    """What a capture says about one direction of the line."""
+    """The findings of a capture about one direction of the line."""
 
     rate_bps: float
     rate_known: bool
@@ -132,7 +132,7 @@ class Draft:
     begin_s: float = 0.0
     """Time of the first packet of the flows in the capture."""
     notes: Sequence[str] = ()
-    """What the draft assumes or leaves out, in sentences."""
+    """The assumptions of the draft and the parts that it leaves out, in sentences."""
     cross: Sequence[Mapping[str, Any]] = ()
     """Flows of datagrams for traffic that the capture does not show."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])

@@ -1,4 +1,4 @@
-"""What each remedy would change on the fitted line: queue disciplines, buffers, remedies for ACKs, another control."""
+"""The effect of each remedy on the fitted line: queue disciplines, buffers, remedies for ACKs, another control."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Fit(Study):
     """The effect of each remedy; empty if none was tried."""
     seed: int
     notes: Sequence[str] = ()
-    """What the fit assumes or leaves out."""
+    """The assumptions of the fit and the parts that it leaves out."""
     complete: bool = True
     """False if the fit was interrupted."""
 
