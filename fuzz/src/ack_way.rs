@@ -4,11 +4,11 @@
 //! Data flows in one direction, with losses and marks that the input chooses. Its ACKs pass the stages and the queue.
 //! The ACKs that come out are compared with those that the receiver sent:
 //!
-//! - No acknowledgement number that the receiver did not send, and none that decreases unless the receiver's did.
-//! - SACK blocks and counts of marks only as they were sent.
+//! - Each acknowledgement number is one that the receiver sent. The numbers decrease only if the receiver's did.
+//! - SACK blocks and counts of marks leave only as the receiver sent them.
 //! - No stage delays or removes a report of marks or SACK blocks: each leaves the stages at the time at which it
 //!   entered.
-//! - Counts of accurate ECN leave in the order in which they were sent, and none is left out.
+//! - All counts of accurate ECN leave, in the order in which the receiver sent them.
 
 use crate::Input;
 use crate::line::any_of;
@@ -115,7 +115,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
 }
 
 struct Way {
-    /// Declared first, so that it is dropped before the packets that it has booked.
+    /// Fields are dropped in the order of declaration: the accounting before the packets that it counts.
     accounting: Accounting,
     sender: Connection,
     receiver: Connection,
@@ -321,7 +321,7 @@ impl Way {
         }
     }
 
-    /// A packet leaves the queue.
+    /// Handles a packet that leaves the queue.
     fn tell(&mut self, packet: Packet) {
         let ecn = packet.ip().ecn;
         let told = packet.tcp().cloned().map(|header| (header, packet.payload().clone()));

@@ -1,5 +1,5 @@
-"""Queue disciplines compared with Linux's by replay: the simulator's queue gets the packets of Linux's at the same
-times.
+"""Compares queue disciplines with Linux's by replay: packets arrive at the simulator's queue at the times at which they
+arrived at Linux's.
 
 The kernel world runs a scenario of datagrams, which do not react to the queue, and captures packets before and behind
 the queue. A packet that is only in the first capture was dropped; a packet in both shows when it left, in which order,
@@ -107,7 +107,7 @@ class Case:
 
     @property
     def asked(self) -> bool:
-        """True if it delivers a packet whenever it has one and is asked."""
+        """True if each dequeue returns a packet while the discipline has one."""
         return self.line and not self.held and not self.draws
 
     @cached_property
@@ -264,7 +264,10 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 
 
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
-    """The fates of the same packets in the simulator: with the line, or asked whenever a packet left on Linux."""
+    """Returns the fates of the same packets in the simulator.
+
+    Packets depart at the rate of the line if `line`, otherwise at the times at which packets departed on Linux.
+    """
     instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     arrivals = [packet.arrival() for packet in seen]
     credit_ns = CREDIT_NS if case.line else 0
@@ -447,7 +450,7 @@ TAIL = """
 
 
 def render(recorded: dict[str, list[Seen]]) -> str:
-    """The page, from what is recorded."""
+    """Returns the page, made from the recording."""
     text, apart, far = "", 0, 0
     for case in (case for case in CASES if not case.draws):
         line, found = _row(case, recorded[case.name])
@@ -471,7 +474,7 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """The promises: equal packets of disciplines without random numbers, equal counts of the others."""
+    """Returns the page's checks: equal fates for disciplines without random numbers, equal counts for the others."""
     return [
         Promise(
             "With nothing but the arrivals every packet meets the same fate.",
@@ -519,7 +522,7 @@ def main() -> int:
             for seed in LINUX_SEEDS if case.draws else (1,):
                 print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
-                # At once, so that an interruption loses no measurement.
+                # Write after each measurement, so that an interruption loses none.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
     PAGE.write_text(render(recorded))
     return 0

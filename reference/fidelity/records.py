@@ -80,7 +80,7 @@ class Records:
                     self._take(row)
 
     def get(self, cell: Named, seed: int) -> Measurement | None:
-        """The measurement, or `None` if there is none of the scenario in its present form."""
+        """Returns the measurement, or `None` if the scenario has changed since or was not measured."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
 
@@ -89,7 +89,7 @@ class Records:
         return [self._found[key] for key in sorted(self._found) if key[0] == cell]
 
     def measured(self) -> list[tuple[str, int]]:
-        """Name and seed of all measurements, also of scenarios that have changed since."""
+        """Returns the name and seed of all measurements, including those of scenarios that have changed since."""
         return list(self._found)
 
     def add(self, measurement: Measurement) -> None:

@@ -76,7 +76,7 @@ def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
 
 
 def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
-    """The same run without its events, as a run of the kernel world has none."""
+    """The same run without its events: a run of the kernel world records no events."""
     sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
     assert not story.events
@@ -88,7 +88,7 @@ def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
 
 
 def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Path) -> None:
-    """As for a run on Linux: captures and samples, without events from inside TCP."""
+    """The run has captures and samples, but no events from inside TCP, like a run on Linux."""
     run = recorded.scenario.run(pcap=tmp_path / "pcap", pcap_at=["hosts"])
     assert run.digest == recorded.digest
     observed = _on_linux(run)
@@ -108,7 +108,7 @@ def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Pat
 
 
 def _on_linux(run: lop.Run) -> lop.Run:
-    """The run, with only the tables of a run on Linux."""
+    """Returns the run with only the tables that a run on Linux has."""
     tables = {name: run.table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 

@@ -154,7 +154,7 @@ def test_means_have_intervals_where_there_are_seeds_enough(small):
     assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
     assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
     assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
-    # A side against itself has half by definition; its goodput is one observation for each run.
+    # Two flows of one side have 50 % each by definition. Their goodput is one observation per run.
     itself = cell(matrix, one, one)
     assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
     rates = [
@@ -180,7 +180,7 @@ def test_without_harm_nobody_runs_alone():
     matrix = fairness.matrix(["reno"], [20], "5M", harm=False, duration=10, lead=0, repeat=1)
     assert len(matrix.study) == 1
     assert matrix.cells["harm_rate"].to_list() == [None]
-    assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # Both sides of it join.
+    assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # One run, in which both sides join.
     with pytest.raises(lop.UsageError, match="no side was run alone"):
         matrix.plot("harm_rate")
 
@@ -298,7 +298,7 @@ def test_a_long_way_is_entitled_to_its_max_min_share(parking_lot):
 def test_harm_of_any_run_is_that_of_its_groups_alone(parking_lot):
     found = parking_lot.fairness()
     rows = {row["group"]: row for row in found.groups.rows()}
-    # Alone, the long flow has the 8 Mbit/s of the middle link; in company others meet it at each of three queues.
+    # Alone, the long flow gets the 8 Mbit/s of the middle link. With the others it shares each of three queues.
     assert rows["long"]["alone_goodput_bps"] == pytest.approx(8e6, rel=0.06)
     assert rows["long"]["harm_rate"] > 0.7
     assert rows["short"]["harm_rate"] < 0.3

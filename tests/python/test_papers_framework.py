@@ -221,7 +221,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
-    # A statement that holds by a coin toss says so where statements are counted.
+    # The counts of statements mention a statement that holds only by chance between seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
     # A requested number of repetitions overrides the usual one.
@@ -286,7 +286,7 @@ def test_the_exit_code_reports_unexpected_verdicts(
     # With another number of seeds than the paper's own a verdict may differ by chance, so nothing is reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # The same holds for other seeds, which the report names.
+    # Other seeds are not compared with the recorded verdicts either. The report names the first seed.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
@@ -542,7 +542,7 @@ def test_all_studies_come_to_one_page(paper: Paper, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """A claim does this if it is judged on a single seed and reads the verdict in another setting."""
+    """A claim that is judged on one seed can read the verdict of another experiment for the same seed."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]

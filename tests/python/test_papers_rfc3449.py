@@ -1,5 +1,5 @@
-"""rfc3449: the paths and mechanisms are the RFC's, each row of its tables has a verdict or a reason, and the robust
-statements hold. The tests run one seed of the study.
+"""Tests the study of RFC 3449 on one seed: its paths and mechanisms are the RFC's, each row of the RFC's tables has a
+verdict or a reason, and the robust statements hold.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_the_rule_needs_a_gain_and_no_harm() -> None:
 
     assert is_good(found(1.2, 0.9)) and is_good(found(0.9, 1.2))
     assert not helps(found(1.05, 1.0))
-    # A gain of the download does not outweigh a starved upload, nor the reverse.
+    # A gain in one direction does not outweigh a starved flow in the other.
     assert not is_good(found(6.0, 0.4)) and not is_good(found(0.7, 2.0))
 
 
@@ -70,12 +70,12 @@ def test_receivers_send_as_many_acks_as_their_setting_says(m: Measurements) -> N
 
 
 def test_the_sweep_follows_the_arithmetic(m: Measurements) -> None:
-    """A deep buffer loses no ACK: the download has d / k of its line (section 3.1)."""
+    """A deep buffer loses no ACK, so the download fills d / k of its line (section 3.1)."""
     for d in (1, 2):
         labels = {"d": d, "compression": "none", "uplink_buffer_packets": setup.DEEP}
         curve = m.curve("ratio", "down_bps", "k", **labels)
         for k, rate in zip(curve.x, curve.median / curve.first, strict=True):
-            # The first window arrives before its ACKs have to leave.
+            # Data of the first window does not wait for ACKs, so the rate is slightly higher.
             assert rate == pytest.approx(min(1, d / k), abs=0.02), (d, k)
 
 

@@ -1,4 +1,4 @@
-"""The texts of figures. Their appearance was judged by eye."""
+"""Tests the texts of figures. No test covers their appearance."""
 
 import numpy as np
 import pytest

@@ -150,7 +150,7 @@ impl Sender {
             if written == 0 {
                 break;
             }
-            // PLENTY stands for infinity and is never used up.
+            // `PLENTY` means "no limit", so writes do not reduce it.
             self.left -= if self.left == PLENTY { 0 } else { written };
         }
         // Close only when the connection is established: before that there is no connection for a FIN to end.

@@ -21,7 +21,7 @@ impl<Q: Qdisc> Child<Q> {
         Child { qdisc, held: None }
     }
 
-    /// Returns the discipline, without the held packet.
+    /// Returns the wrapped discipline. The held packet is not in its queue.
     pub fn qdisc(&self) -> &Q {
         &self.qdisc
     }

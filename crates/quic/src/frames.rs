@@ -222,7 +222,7 @@ pub enum Frame<'a> {
         offset: u64,
         /// Length of the data in bytes.
         len: u64,
-        /// The data ends the stream.
+        /// True if the data ends the stream.
         fin: bool,
     },
     /// MAX_DATA.
@@ -283,7 +283,7 @@ pub enum Frame<'a> {
     PathResponse,
     /// CONNECTION_CLOSE.
     ConnectionClose {
-        /// The application closed the connection, or the transport did.
+        /// True if the application closed the connection, false if the transport did.
         by_application: bool,
         /// Error code.
         code: u64,
@@ -368,7 +368,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x01 => Frame::Ping,
         kind @ (0x02 | 0x03) => {
             let (largest, delay, left) = (number(octets)?, number(octets)?, number(octets)?);
-            // Keep the ranges for later, but read over them now to find the end of the frame.
+            // `blocks` parses the ranges on demand. Skip the ranges here to find the end of the frame.
             let blocks = AckBlocks { octets, left, end: Some(largest) };
             number(octets)?;
             for _ in 0..left {

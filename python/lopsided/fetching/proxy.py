@@ -1,14 +1,14 @@
 """An HTTP proxy that fetches large objects of a client over several connections, as `lopsided fetch` does.
 
-If the server of a GET by http sends parts, the object is fetched over several connections and forwarded to the client
-in order, as an ordinary answer. All other http passes unchanged over one connection. TLS (CONNECT) passes unchanged
-too, because a proxy cannot request parts of encrypted data.
+If the server of a GET over http supports byte ranges, the proxy fetches the object over several connections and
+forwards it to the client in order, as an ordinary response. All other http passes unchanged over one connection. TLS
+(CONNECT) passes unchanged too, because a proxy cannot request ranges of encrypted data.
 
-Memory, connections and times are limited: requests at once, bytes ahead of each client, seconds without activity. A
-browser opens many connections and leaves most of them idle, so the proxy accepts more connections than requests, and
-their requests wait.
+The proxy limits the number of concurrent requests, the bytes fetched ahead of each client, and the seconds without
+activity. A browser opens many connections and leaves most of them idle. The proxy therefore accepts more connections
+than requests; the excess requests wait.
 
-Left out: caching, connections to servers that are kept for the next request, HTTP/2, passwords.
+Left out: caching, persistent connections to servers, HTTP/2, passwords.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client is gone or sends invalid data, or the proxy ends. No other task waits for this one.
+            # The client is gone or sends invalid data, or the proxy ends. No other task waits for this task.
             pass
         finally:
             self._clients -= 1
@@ -250,7 +250,7 @@ class _Client:
                 self._http.receive_data(await self._reader.read(_PIECE))
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """The pieces of the request's body, for which the client may be waiting to be asked."""
+        """Yields the pieces of the request's body. Sends `100 Continue` first if the client waits for it."""
         if self._http.they_are_waiting_for_100_continue:
             await self._send(h11.InformationalResponse(status_code=100, headers=[]))
         while True:
@@ -345,7 +345,7 @@ class _Stripe:
         return [*self._asked, *own]
 
     def may_ask(self, first_missing: int) -> bool:
-        # The bytes that the client waits for are always requested, even if much of what follows is here.
+        # Always request the bytes that the client waits for, even if many later bytes have arrived already.
         return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
 
     def place(self, at: int, octets: bytes) -> None:

@@ -42,7 +42,7 @@ pub(super) struct Devices {
 /// One end of the emulated link.
 #[derive(Debug)]
 pub(super) struct End {
-    /// The edge node of the network that the device feeds.
+    /// The node at the edge of the emulated network where packets read from the device enter.
     edge: NodeId,
     tun: Tun,
     /// Packets that will be written with one call.

@@ -28,7 +28,7 @@ const NOT_RUN: i32 = 126;
 
 /// A server that opened no port within this time has failed, in milliseconds.
 const OPENS_WITHIN_MS: i32 = 10_000;
-/// Interval between looks for an open port, in milliseconds.
+/// Interval in milliseconds at which process 1 checks whether the server has opened a port.
 const LOOKS_EVERY_MS: u8 = 10;
 
 pub(super) fn run(parent: &Channel, inside: &Inside) -> i32 {
@@ -74,7 +74,7 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         Side::Child => finish(|| become_command(inside)),
         Side::Parent(pid) => pid,
     };
-    // The number of looks that are left, until a server has opened a port.
+    // Number of checks left before the server counts as failed; `None` after it has opened a port.
     let mut looks = inside.serves.then_some(OPENS_WITHIN_MS / i32::from(LOOKS_EVERY_MS));
     loop {
         if let Some(left) = looks {

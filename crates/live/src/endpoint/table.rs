@@ -32,9 +32,9 @@ pub struct PacketCounts {
     pub received: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Received packets that are no IP packets, have a wrong checksum, or are fragments.
+    /// Received packets that are not IP packets, are fragments, or have a wrong checksum.
     pub malformed: u64,
-    /// Received packets for another address or another protocol than TCP.
+    /// Received packets for another address or with a protocol other than TCP.
     pub foreign: u64,
     /// Received packets that were refused with a reset.
     pub refused: u64,
@@ -268,7 +268,7 @@ mod tests {
         ConnConfig::new(local, remote, 7, Bytes::new(1500), Profile::linux_6_1(), "cubic").expect("built in")
     }
 
-    /// Exchanges packets between the two until neither has any.
+    /// Exchanges packets between the two tables until neither has a packet to send.
     fn carry(now: Time, one: &mut Table, other: &mut Table) {
         loop {
             let mut any = false;

@@ -396,7 +396,7 @@ impl Htb {
             let leaf = self.leaf(node);
             // Each level has its own deficit, because a leaf takes turns with other classes on each level.
             leaf.deficit[level] -= size.get() as i64;
-            // The leaf has used its quantum: the next class in the lender's wheel has its turn.
+            // The leaf has used its quantum, so the wheel of the lender advances to the next class.
             if leaf.deficit[level] < 0 {
                 leaf.deficit[level] += leaf.quantum;
                 match self.nodes[node].parent {

@@ -131,7 +131,7 @@ fn fill<'t>(
         // `complete` needs to distinguish given keys from defaults.
         given.push(key.name);
         let Some(value) = read_key(key, &deciding, line, report) else { continue };
-        // The preset key.
+        // The key that chooses the preset.
         if let (Value::Word(word), true) = (&value, key.input_only) {
             preset = Some(*word);
         }
@@ -171,7 +171,7 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
-        // A nested table has layers of its own.
+        // A nested table has its own list of tables that may set its keys.
         ValueType::Part(table) => {
             let info = table();
             let mut part = info.make?();
@@ -257,7 +257,7 @@ fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<
         ValueType::Depth | ValueType::Limit => Value::Amount(value::limit(node)?.on_line(line.rate, line.base_rtt)?),
         ValueType::DepthOrTime => Value::Amount(match value::limit(node)? {
             QueueLimitText::Time(span) => Amount::Time(span),
-            // Bytes and BDP become bytes at the rate of the line; a time remains a waiting time.
+            // A depth in bytes or BDP is converted to bytes with the line's rate. A depth in time stays a waiting time.
             other => other.on_line(line.rate, line.base_rtt)?,
         }),
         ValueType::Packets => match value::limit(node)? {

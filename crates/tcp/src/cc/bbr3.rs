@@ -317,7 +317,7 @@ impl Controller for Bbr3 {
         self.check_probe_rtt(now, &sample, in_flight);
         self.latest.advance(&sample);
         self.bw = self.max_bw.max().min(self.short_term.bw);
-        // Then the control parameters.
+        // The model is up to date: set the control parameters from it.
         self.set_pacing_rate(self.state.pacing_gain());
         self.set_window(&sample);
     }

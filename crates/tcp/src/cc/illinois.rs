@@ -14,12 +14,12 @@ use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// Fractional bits of the increase, which is in segments per window.
+/// Number of fractional bits in `alpha`, the increase in segments per window.
 const ALPHA_SHIFT: u32 = 7;
 const ALPHA_ONE: u64 = 1 << ALPHA_SHIFT;
 const ALPHA_MIN: u64 = 3 * ALPHA_ONE / 10;
 const ALPHA_MAX: u64 = 10 * ALPHA_ONE;
-/// Fractional bits of the decrease, which is a share of the window.
+/// Number of fractional bits in `beta`, the decrease as a share of the window.
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;

@@ -8,13 +8,15 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// FreeBSD 7.2, the hosts of merritt2010. It has the initial window of RFC 3390, grows by one step per ACK, and
-    /// begins SACK recovery by counting duplicates. It sends an ACK for every second segment or after 100 ms. Window
-    /// updates after reads raise that to two ACKs for three segments. The RTO is at least 30 ms plus 200 ms of slop.
-    /// Buffers grow to 256 KiB.
+    /// FreeBSD 7.2, the hosts of merritt2010.
     ///
-    /// Compared with FreeBSD's own TCP on a line of 2400/196 kbit/s, see docs/fidelity/freebsd.md. The "inflight"
-    /// limiter is left out, because the thesis switched it off.
+    /// The initial window is that of RFC 3390, and the window grows by one step per ACK. SACK recovery begins after a
+    /// number of duplicate ACKs. The receiver sends an ACK for every second segment or after 100 ms; with the window
+    /// updates after reads it sends two ACKs for three segments. The RTO is at least 30 ms plus 200 ms of slop. Buffers
+    /// grow to 256 KiB.
+    ///
+    /// docs/fidelity/freebsd.md compares this profile with FreeBSD's own TCP on a line of 2400/196 kbit/s. The
+    /// "inflight" limiter is left out, because the thesis switched it off.
     pub fn freebsd_7() -> Profile {
         Profile {
             name: "freebsd-7",

@@ -282,7 +282,7 @@ pub enum TimerGrain {
 pub enum LossDetection {
     /// By time: a segment is lost if a segment sent later was delivered at least a reordering window ago (RFC 8985).
     Rack,
-    /// By the number of duplicate ACKs, whatever SACK reports: after the threshold all holes below the highest SACK are
+    /// By the number of duplicate ACKs, regardless of SACK: after the threshold all holes below the highest SACK are
     /// lost (FreeBSD's SACK recovery). After a timeout all data that is not SACKed is retransmitted in order. SACKed
     /// data then counts as in flight until three duplicates begin a recovery. Without SACK, duplicates for data
     /// outstanding at the last fast retransmit or timeout begin no recovery (RFC 6582 section 4.1).
@@ -375,12 +375,12 @@ pub enum SendBufferAccounting {
     /// 4.4BSD: bytes of the stream, rounded up to whole segments. A writer whose data does not fit waits until
     /// `low_water` bytes are free.
     Segments {
-        /// The free room for which a blocked writer waits.
+        /// Free bytes at which a blocked writer continues.
         low_water: Bytes,
     },
-    /// Linux: bytes of memory. A segment uses `per_segment` bytes in addition to its payload (captures of 6.1), and a
-    /// fixed size counts twice (socket(7)). A blocked writer waits until 1/3 of the buffer is free, and therefore
-    /// writes in bursts.
+    /// Linux: bytes of memory. A segment uses `per_segment` bytes in addition to its payload (captures of 6.1). A
+    /// fixed size is doubled, as by `SO_SNDBUF` (socket(7)). A blocked writer waits until 1/3 of the buffer is free,
+    /// and therefore writes in bursts.
     Memory {
         /// Memory of a segment in addition to its payload, in bytes.
         per_segment: u64,
@@ -396,7 +396,7 @@ pub enum ReceiveWindow {
     /// As `Room`, for a buffer that holds a whole number of segments (4.4BSD).
     Segments,
     /// Linux: half of the buffer's memory. A segment uses `per_segment` bytes in addition to its payload (captures of
-    /// 6.1). The window opens with arriving segments, and a fixed size counts twice (socket(7)).
+    /// 6.1). The window opens as segments arrive. A fixed size is doubled, as by `SO_RCVBUF` (socket(7)).
     Memory {
         /// Memory of a segment in addition to its payload, in bytes.
         per_segment: u64,

@@ -269,7 +269,8 @@ impl Receiver {
         self.sack && (!self.recent.is_empty() || self.dsack.is_some())
     }
 
-    /// Bytes of the SACK option in the next segment, with at most `room` blocks; 0 without one.
+    /// Length in bytes of the SACK option in the next segment, with at most `room` blocks. 0 if the segment has no SACK
+    /// option.
     #[inline]
     pub fn sack_option_len(&self, room: usize) -> u32 {
         if !self.has_sack_to_send() {
@@ -327,7 +328,7 @@ impl Receiver {
         }
         let next = self.next as i64;
         if end <= next {
-            // An empty segment at the next byte is a FIN alone, and in order.
+            // An empty segment at the next byte is an in-order FIN without data.
             if payload.is_empty() && end == next {
                 return Arrival::InOrder { closed_gap: false, gaps_left: false };
             }
@@ -341,7 +342,7 @@ impl Receiver {
         let from = start.max(next) as u64;
         let to = (end as u64).min(limit);
         if to <= from {
-            // A FIN alone behind a gap: some stacks report its sequence number as a SACK block.
+            // A FIN without data behind a gap: some stacks report its sequence number as a SACK block.
             if self.sack_fin && payload.is_empty() && self.fin == Some(to) && to > self.next {
                 self.remember(to, to);
                 return Arrival::OutOfOrder;

@@ -373,7 +373,7 @@ impl Sender {
             RtoRule::FreeBsd { .. } => flight.take_timed(now),
             RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
-        // A delayed ACK must not set a minimum that is too long.
+        // A sample that may include the delay of an ACK must not replace an expired minimum by a larger one.
         if let Some(rtt) = outcome.newest_rtt {
             if !outcome.maybe_delayed || flight.rtt.min_rtt().is_none_or(|min| rtt <= min) {
                 flight.rtt.update_min(now, rtt);

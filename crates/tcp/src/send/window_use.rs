@@ -27,9 +27,10 @@ impl WindowUse {
         self.sent = true;
     }
 
-    /// Records the end of a burst with `una` to `nxt` outstanding (Linux's tcp_cwnd_validate). `blocked_by_cwnd`: the
-    /// congestion window may have ended the burst. `left`: more data waits. Returns false if the burst sent nothing
-    /// for another reason than a full congestion window.
+    /// Records the end of a burst (Linux's tcp_cwnd_validate). The bytes from `una` to `nxt` are outstanding.
+    /// `blocked_by_cwnd` is true if the congestion window may have ended the burst, `left` if more data waits.
+    ///
+    /// Returns false, and records nothing, if the burst sent no new data although the congestion window was open.
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {
         let sent = std::mem::take(&mut self.sent);
         if !(sent || blocked_by_cwnd && left) {

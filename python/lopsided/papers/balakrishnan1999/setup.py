@@ -157,7 +157,7 @@ DATA_MARKED = replace(
 )
 """Section 7.1.3: RED marks the upload's data, without ACC."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
-"""Schemes of the simulations as in the authors' code, for tables that compare with it."""
+"""Schemes simulated as in the authors' code, for the tables that compare both."""
 
 SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
 """Schemes of the simulations, in the order of table 1."""

@@ -111,7 +111,7 @@ def compression_costs_little(m: Measurements) -> Verdict:
 def never_both(m: Measurements) -> Verdict:
     """Both buffers of bytes hold half of their limits for at most 5 % of the time, with every size on every line.
 
-    The note has the same for 90 % of the limits, which was measured after the verdict was known.
+    The note has the result for 90 % of the limits, which was measured after the verdict was known.
     """
 
     def both(column: str, words: str) -> list[Measured]:
@@ -205,7 +205,7 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 
 @of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
 def sizing_helps(m: Measurements) -> Verdict:
-    """On both asymmetric lines, buffers that drain equally fast give 1.5 times the performance of equal ones, and 60 %.
+    """On both asymmetric lines, buffers that drain equally fast reach 60 % and 1.5 times the performance of equal ones.
 
     Performance is the smaller of the shares that data fills of the two lines.
     """
@@ -274,7 +274,7 @@ def bytes_perform_better(m: Measurements) -> Verdict:
 
 @of_paper("Efficient mechanisms against the performance problem exist.", "abstract", needs=("mechanisms",))
 def mechanisms_exist(m: Measurements) -> Verdict:
-    """On each asymmetric line ACKs first, and fq_codel, give 1.5 times the performance of one FIFO, and 60 %."""
+    """On each asymmetric line, ACKs first and fq_codel each reach 60 % and 1.5 times the performance of one FIFO."""
     verdicts: list[Verdict] = []
     for line in ASYMMETRIC:
         fifo = percent(f"one FIFO on {line.name}", _mechanism(m, line, "fifo"))
@@ -287,7 +287,7 @@ def mechanisms_exist(m: Measurements) -> Verdict:
 
 @ours("The side whose buffer drains faster stands empty.", "about the abstract's pendulum")
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
-    """If one buffer takes 1.5 times as long to drain, the other is empty twice as often as it."""
+    """If one buffer takes at least 1.5 times as long to drain, the other is empty at least twice as often."""
     verdicts: list[Verdict] = []
     for line in LINES:
         for size in BUFFERS:

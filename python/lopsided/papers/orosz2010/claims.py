@@ -74,7 +74,7 @@ def phase_2_near_70(m: Measurements) -> Verdict:
 
 @ours("Only some uplink buffers leave about 70 %.", "about section V (ORO-A08)", needs=("buffers",))
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
-    """The uplink buffers whose mean share is near print span less than a factor of 2 and include the assumed one.
+    """The uplink buffers that give a mean share near print lie within a factor of 2 and include the assumed buffer.
 
     Shares between the buffers that were run are interpolated.
     """

@@ -55,7 +55,7 @@ NETEM_ROOM = 100_000
 def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
     """tbf: `rate` in bit/s, `burst` in bytes; each packet counts `overhead` bytes more, with `atm` in ATM cells.
 
-    Its own queue is a formality, because a child replaces it at once.
+    The limit of its own queue does not matter, because a child replaces the queue at once.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
@@ -70,7 +70,7 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
 
 
 def serializer() -> str:
-    """htb, whose only class is made by `serializer_class`; unclassified packets go there."""
+    """htb with one class, which `serializer_class` makes. Unclassified packets enter this class."""
     version, rate_to_quantum, default_class = 3, 10, 1
     return _attribute(HTB_INIT, struct.pack("=IIIII", version, rate_to_quantum, default_class, 0, 0)).hex()
 
@@ -123,7 +123,7 @@ def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio:
 
 
 def prio(bands: int) -> str:
-    """prio. Its map by priority is not used if a classifier answers."""
+    """prio. Its map by priority is not used if a classifier chooses the band."""
     return struct.pack("=i16B", bands, *[bands - 1] * 16).hex()
 
 
@@ -185,8 +185,8 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
     For an idle time the kernel looks up in a table how many bits the average falls, in cells of 2^scell microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # The probability in 32 bits supersedes Plog. The kernel starts the timer of its adaptation only if the flag is in
-    # the old place, where the other flags must be then.
+    # The probability in 32 bits replaces Plog. The kernel starts the timer of its adaptation only if the flag is in
+    # the old field. All flags then go into that field.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
@@ -352,9 +352,9 @@ def delay_line(
     gilbert: tuple[float, float, float, float] | None = None,
     room: int = NETEM_ROOM,
 ) -> str:
-    """netem: a serializer (if there is a rate), then a constant delay; random loss, or bursts of it; room for packets.
+    """netem: a serializer (if there is a rate), then a constant delay; random or bursty loss; a limit in packets.
 
-    `gilbert`: the probabilities of going bad, of going good, of passing while bad, of loss while good.
+    `gilbert` has four probabilities: from good to bad, from bad to good, of passing while bad, of loss while good.
     """
     options = struct.pack("=IIIIII", 0, room, _probability(loss), 0, 0, 0)
     options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))

@@ -5,7 +5,7 @@ use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
-/// Ten segments are outstanding since 100 ms, and more data waits.
+/// Returns a script that sent ten segments at 100 ms, none acknowledged yet, and has more data to send.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
     let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
     t.write(100, 60_000);
@@ -13,8 +13,8 @@ fn ten_out(profile: Profile, no_sack: bool) -> Script {
     t
 }
 
-/// The first segment is lost. Two SACKs release new data (RFC 3042), and the third causes the retransmission. At 202
-/// ms.
+/// Returns a script at 202 ms, when SACK recovery has just begun. The first segment is lost. Two SACKs release new data
+/// (RFC 3042), and the third SACK triggers the retransmission.
 fn in_sack_recovery(profile: Profile) -> Script {
     let mut t = ten_out(profile, false);
     t.inject(200, "ack 1 sack 1001:2001");

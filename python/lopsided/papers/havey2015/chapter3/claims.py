@@ -161,7 +161,7 @@ def shares_fairly(m: Measurements) -> Verdict:
 
 @of_sharing("Compatible TCP is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
-    """Its mean share at 60 and 70 ms is 0 to 10 points above that at 30 and 40 ms."""
+    """The mean share of Compatible TCP at 60 and 70 ms is 0 to 10 points above its mean share at 30 and 40 ms."""
     shares = [each.value for each in _shares(m, "literal")]
     short, long = float(np.mean(shares[:2])), float(np.mean(shares[3:]))
     more = number("share at 60 and 70 ms less that at 30 and 40", long - short, "points")

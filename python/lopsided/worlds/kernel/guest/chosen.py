@@ -31,7 +31,7 @@ class Losses:
         self.program = _load(_program(self._counts, chosen, origin_ns))
 
     def lost(self) -> int:
-        """Number of packets that it has dropped."""
+        """Returns the number of packets that the program has dropped."""
         key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(16)
         addresses = ctypes.addressof(key), ctypes.addressof(value)
         _bpf(MAP_LOOKUP, struct.pack("=IxxxxQQQ", self._counts, *addresses, 0))
@@ -54,7 +54,7 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """The instructions: count the packet, search its number and its time, pass or drop."""
+    """Returns the instructions: count the packet, search its number and its time in the lists, pass or drop it."""
     packet, now = 7, 8
     code = [
         _one(0x62, 10, 0, -4, 0),  # the key 0, on the stack
@@ -62,7 +62,7 @@ def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
         _one(0x07, 2, 0, 0, -4),
         *_wide(1, counts, 1),
         _one(0x85, 0, 0, 0, MAP_LOOKUP_ELEMENT),
-        _one(0x55, 0, 0, 2, 0),  # found, as always with an array; the checker wants to see it asked
+        _one(0x55, 0, 0, 2, 0),  # An array has every key, but the verifier requires the check for null.
         _one(0xB7, 0, 0, 0, PASS),
         _one(0x95),
         _one(0xBF, 9, 0),
@@ -81,7 +81,7 @@ def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
     body += look
     for since, until in outages:
         body += _wide(1, since)
-        body.append(_one(0xAD, now, 1, 3))  # before it begins: on to the next
+        body.append(_one(0xAD, now, 1, 3))  # before the outage begins: continue with the next outage
         body += _wide(1, until)
         body.append(_one(0xAD, now, 1, total - len(body) - 1))
     return b"".join([*code, *body, *let_go, *drop])
