@@ -24,6 +24,8 @@ const KNOWN: [(&str, f64); 12] = [
     ("veno", 0.3),
 ];
 
+/// Smallest full segment in bytes for a guess. Smaller segments are those of interactive applications.
+const LEAST_MSS: u32 = 200;
 /// Fewest steps for a guess: eight round trips.
 const ENOUGH: usize = 64;
 /// Fewest comparisons for a guess. Each loss and each round trip without a loss is one comparison.
@@ -160,7 +162,7 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
     let factor = median(&factors(steps));
     let unknown = Guess { name: "unknown", probability: 1.0, factor };
     let signs = bbr_signs(steps, mss, pacing);
-    if steps.len() < ENOUGH && pacing <= 0.5 {
+    if mss < LEAST_MSS || steps.len() < ENOUGH && pacing <= 0.5 {
         return (unknown, Vec::new());
     }
     let mut fits: Vec<Fit> = Vec::new();

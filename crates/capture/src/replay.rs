@@ -9,6 +9,8 @@ use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
+/// Most ACKs of a step that a control receives one by one. More of them are merged, which bounds the time of a replay.
+const MOST_ACKS: u64 = 16;
 /// Steps in one round trip: see [`Step`].
 const ROUND: usize = 8;
 
@@ -107,7 +109,7 @@ impl Shadow {
     /// Passes the ACKs of a step to the control.
     fn acks(&mut self, step: &Step, until_us: u32) {
         let duplicates = u64::from(step.duplicates);
-        let count = duplicates + u64::from(step.acks);
+        let count = duplicates + u64::from(step.acks).min(MOST_ACKS);
         let rtt = (step.rtt_us > 0).then(|| Duration::from_micros(u64::from(step.rtt_us)));
         if let Some(rtt) = rtt {
             self.path.srtt = self.path.srtt.map(|srtt| (srtt * 7 + rtt) / 8).or(Some(rtt));
