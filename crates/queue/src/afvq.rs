@@ -40,14 +40,18 @@ impl Part for AfvqConfig {
     const NAME: &'static str = "afvq";
     const TEXT: &'static str = "ACKs before data, in a queue whose size follows what leaves it (Park and others 2011).";
     const KEYS: &'static [Key<AfvqConfig>] = &[
-        key("queue", |part: &mut Self| &mut part.queue, "The queue of what is no pure ACK.")
+        key("queue", |part: &mut Self| &mut part.queue, "Queue of all packets except pure ACKs.")
             .default_text("a drop-tail queue"),
-        key("ack_limit", |part: &mut Self| &mut part.ack_limit, "The most ACKs that may wait, as while no data does.")
-            .typed(ValueType::Packets),
+        key(
+            "ack_limit",
+            |part: &mut Self| &mut part.ack_limit,
+            "Largest number of ACKs that may wait, reached only while no data waits.",
+        )
+        .typed(ValueType::Packets),
         key(
             "ack_share",
             |part: &mut Self| &mut part.ack_share,
-            "The part of the octets that ACKs may take while data waits; 1 for all.",
+            "Share of the octets that ACKs may take while data waits; 1: all.",
         ),
     ];
 

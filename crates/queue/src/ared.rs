@@ -42,11 +42,12 @@ impl Part for AredConfig {
     const TEXT: &'static str = "Adaptive RED (Floyd 2001): RED whose settings follow from the rate and a target delay.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AredConfig>] = &[
-        key("limit", |ared: &mut Self| &mut ared.limit, "What the queue may hold."),
-        key("target", |ared: &mut Self| &mut ared.target, "The average delay that is wanted."),
-        key("bandwidth", |ared: &mut Self| &mut ared.bandwidth, "How fast packets leave.").default_text("the line's"),
-        key("avpkt", |ared: &mut Self| &mut ared.avpkt, "The size of a usual packet."),
-        key("ecn", |ared: &mut Self| &mut ared.ecn, "Mark packets that are capable of ECN in place of dropping them."),
+        key("limit", |ared: &mut Self| &mut ared.limit, "Limit of the queue."),
+        key("target", |ared: &mut Self| &mut ared.target, "Target of the average delay."),
+        key("bandwidth", |ared: &mut Self| &mut ared.bandwidth, "Rate at which packets leave.")
+            .default_text("the line's"),
+        key("avpkt", |ared: &mut Self| &mut ared.avpkt, "Size of a typical packet."),
+        key("ecn", |ared: &mut Self| &mut ared.ecn, "Mark packets that are capable of ECN instead of dropping them."),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

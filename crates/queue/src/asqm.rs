@@ -67,13 +67,9 @@ impl Part for AsqmConfig {
     const TEXT: &'static str = "ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a target.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AsqmConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
-        key(
-            "target",
-            |part: &mut Self| &mut part.target,
-            "The delay of the link, there and back, at which dropping begins.",
-        ),
-        key("interval", |part: &mut Self| &mut part.interval, "From the first drop to the second."),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
+        key("target", |part: &mut Self| &mut part.target, "Round-trip delay of the link at which dropping begins."),
+        key("interval", |part: &mut Self| &mut part.interval, "Time from the first drop to the second."),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
         key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),

@@ -89,18 +89,18 @@ impl BdpBound {
 
 impl Part for BdpConfig {
     const NAME: &'static str = "bdp";
-    const TEXT: &'static str = "BDP (Havey 2015): a queue for each flow, whose length follows from the flow's own round trip and that of the link.";
+    const TEXT: &'static str = "BDP (Havey 2015): a queue for each flow, whose length follows from the round trips of the flow and of the link.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<BdpConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Queues that flows are hashed to."),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
         key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
         key(
             "bound",
             |part: &mut Self| &mut part.bound,
-            "What the link may take of a round trip: of a tenth and 25 ms the longer (max), or, as eq 6.3 is printed, the shorter (min).",
+            "Part of a round trip that the link may take: the longer of 10 % and 25 ms (max), or the shorter, as eq 6.3 is printed (min).",
         ),
         key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
     ];

@@ -67,11 +67,16 @@ impl Part for CbwfqClass {
     const NAME: &'static str = "cbwfq_class";
     const TEXT: &'static str = "A class of class-based weighted fair queueing.";
     const KEYS: &'static [Key<CbwfqClass>] = &[
-        key("bandwidth", |class: &mut Self| &mut class.bandwidth, "What it is sure of.").required("\"2 Mbit/s\""),
-        key("priority", |class: &mut Self| &mut class.priority, "It goes before all others, and is policed."),
-        key("burst", |class: &mut Self| &mut class.burst, "With priority: what may come at once.")
+        key("bandwidth", |class: &mut Self| &mut class.bandwidth, "Guaranteed rate of the class.")
+            .required("\"2 Mbit/s\""),
+        key(
+            "priority",
+            |class: &mut Self| &mut class.priority,
+            "The class is served before all others, and is policed.",
+        ),
+        key("burst", |class: &mut Self| &mut class.burst, "With priority: amount that may arrive at once.")
             .default_text("200 ms of the bandwidth"),
-        key("queue", |class: &mut Self| &mut class.queue, "Its own queue.").default_text("64 packets, drop-tail"),
+        key("queue", |class: &mut Self| &mut class.queue, "Queue of the class.").default_text("64 packets, drop-tail"),
     ];
 
     fn check(&self) -> Result<(), Fault> {
@@ -96,7 +101,7 @@ impl Part for CbwfqConfig {
         key(
             "classify",
             |part: &mut Self| &mut part.classify,
-            "Which class, counted from 0, a packet belongs to: the first rule that matches.",
+            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
         )
         .default_text("DSCP 46 (EF) to class 0"),
         key("default_class", |part: &mut Self| &mut part.default_class, "The class of packets that no rule matches.")

@@ -49,30 +49,34 @@ impl Part for ChokeConfig {
         .default_text("a third of max"),
         key("max", |choke: &mut Self| &mut choke.red.max, "The average queue from which all packets are picked.")
             .default_text("a quarter of the limit"),
+        key("probability", |choke: &mut Self| &mut choke.red.probability, "Probability when the average reaches max."),
         key(
-            "probability",
-            |choke: &mut Self| &mut choke.red.probability,
-            "The probability where the average reaches max.",
-        ),
-        key("weight", |choke: &mut Self| &mut choke.red.weight, "In place of a burst: the share of each new sample.")
-            .default_text("what the burst needs"),
-        key("burst", |choke: &mut Self| &mut choke.red.burst, "Packets that may come at once into the empty queue.")
-            .default_text("(2 min + max) / 3")
-            .input_only(),
-        key("avpkt", |choke: &mut Self| &mut choke.red.avpkt, "The size of a usual packet."),
-        key("bandwidth", |choke: &mut Self| &mut choke.red.bandwidth, "How fast packets leave: see red.")
+            "weight",
+            |choke: &mut Self| &mut choke.red.weight,
+            "Instead of a burst: the weight of each new sample in the average.",
+        )
+        .default_text("what the burst needs"),
+        key(
+            "burst",
+            |choke: &mut Self| &mut choke.red.burst,
+            "Number of packets that may arrive at once at the empty queue.",
+        )
+        .default_text("(2 min + max) / 3")
+        .input_only(),
+        key("avpkt", |choke: &mut Self| &mut choke.red.avpkt, "Size of a typical packet."),
+        key("bandwidth", |choke: &mut Self| &mut choke.red.bandwidth, "Rate at which packets leave: see red.")
             .none_word("unlimited")
             .default_text("the line's"),
         key(
             "idle_decay",
             |choke: &mut Self| &mut choke.red.idle_decay,
-            "Whether the average falls while the queue is empty: see red.",
+            "True if the average falls while the queue is empty: see red.",
         )
         .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
         key(
             "ecn",
             |choke: &mut Self| &mut choke.red.ecn,
-            "Mark what RED picks and can be marked, in place of dropping it.",
+            "Mark the packets that RED picks instead of dropping them, if they can be marked.",
         ),
     ];
 

@@ -55,15 +55,15 @@ impl Part for Rule {
         key(
             "flow",
             |rule| &mut rule.flow,
-            "The flow's place in the scenario, counted from 0; each copy of a `count` is one.",
+            "Number of the flow in the scenario, from 0; each copy made by `count` has its own number.",
         ),
         key("protocol", |rule| &mut rule.protocol, "The transport."),
-        key("src_port", |rule| &mut rule.src_port, "The port that it comes from."),
-        key("dst_port", |rule| &mut rule.dst_port, "The port that it goes to."),
+        key("src_port", |rule| &mut rule.src_port, "Source port."),
+        key("dst_port", |rule| &mut rule.dst_port, "Destination port."),
         key(
             "packet",
             |rule| &mut rule.packet,
-            "What it is for: a pure ACK, data, or control (a TCP segment without payload that opens or ends a connection).",
+            "Type of the packet: a pure ACK, data, or control (a TCP segment without payload that opens or ends a connection).",
         ),
     ];
 }

@@ -232,22 +232,26 @@ impl Part for CobaltQueueConfig {
     const TEXT: &'static str = "COBALT: CoDel, and BLUE against flows that do not respond; CAKE's queue management.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<CobaltQueueConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
         key("target", |part: &mut Self| &mut part.cobalt.target, codel::TARGET),
         key("interval", |part: &mut Self| &mut part.cobalt.interval, codel::INTERVAL),
         key("ecn", |part: &mut Self| &mut part.cobalt.ecn, codel::ECN),
         key(
             "mtu_time",
             |part: &mut Self| &mut part.cobalt.mtu_time,
-            "How long the link takes for a full packet: four of them are no standing queue.",
+            "Time that the link takes for a full packet. A delay of up to 4 such times is no standing queue.",
         )
         .default_text("1514 octets at the line's rate"),
         key(
             "p_inc",
             |part: &mut Self| &mut part.cobalt.p_inc,
-            "What BLUE's probability gains while the queue overflows.",
+            "Increase of BLUE's probability while the queue overflows.",
         ),
-        key("p_dec", |part: &mut Self| &mut part.cobalt.p_dec, "What it loses while the queue is empty."),
+        key(
+            "p_dec",
+            |part: &mut Self| &mut part.cobalt.p_dec,
+            "Decrease of BLUE's probability while the queue is empty.",
+        ),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -265,7 +265,7 @@ impl Part for CodelQueueConfig {
         "CoDel (RFC 8289): drops or marks at departure once packets have waited above a target for an interval.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<CodelQueueConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
         key("target", |part: &mut Self| &mut part.codel.target, TARGET),
         key("interval", |part: &mut Self| &mut part.codel.interval, INTERVAL),
         key("ecn", |part: &mut Self| &mut part.codel.ecn, ECN),
@@ -286,13 +286,12 @@ impl Discipline for CodelQueueConfig {
 }
 
 // Texts of CoDel's keys, shared by all disciplines that contain CoDel.
-pub(crate) const TARGET: &str = "The standing delay that is acceptable.";
-pub(crate) const INTERVAL: &str =
-    "How long the delay must stay above the target: of the order of the longest round trip.";
-pub(crate) const ECN: &str = "Mark packets that can be marked, in place of dropping them (RFC 3168).";
+pub(crate) const TARGET: &str = "Acceptable standing delay.";
+pub(crate) const INTERVAL: &str = "Time for which the delay must stay above the target: about the longest round trip.";
+pub(crate) const ECN: &str = "Mark packets that can be marked, instead of dropping them (RFC 3168).";
 pub(crate) const CE_THRESHOLD: &str = "Also mark every packet that waited longer than this.";
-pub(crate) const MTU: &str = "Nothing is dropped while no more than this waits behind the head, headers included.";
-pub(crate) const HEADER: &str = "Octets counted with each packet beside the IP packet: 14 on Ethernet.";
+pub(crate) const MTU: &str = "No packet is dropped while at most this much waits behind the head, headers included.";
+pub(crate) const HEADER: &str = "Octets counted for each packet in addition to the IP packet: 14 on Ethernet.";
 
 impl CodelConfig {
     pub(crate) fn check(&self) -> Result<(), Fault> {

@@ -54,11 +54,10 @@ impl Default for DocsisPieConfig {
 
 impl Part for DocsisPieConfig {
     const NAME: &'static str = "docsis-pie";
-    const TEXT: &'static str =
-        "DOCSIS-PIE (RFC 8034): PIE as cable modems have it, with a delay that the modem foretells.";
+    const TEXT: &'static str = "DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a delay that the modem predicts.";
     const KEYS: &'static [Key<DocsisPieConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
-        key("latency_target", |part: &mut Self| &mut part.latency_target, "The queueing delay that is aimed at."),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
+        key("latency_target", |part: &mut Self| &mut part.latency_target, "Target of the queueing delay."),
         key("msr", |part: &mut Self| &mut part.msr, "The maximum sustained rate of the service flow.")
             .none_word("unlimited")
             .default_text("the line's"),

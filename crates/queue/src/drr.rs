@@ -53,8 +53,12 @@ impl Part for DrrClass {
     const NAME: &'static str = "drr_class";
     const TEXT: &'static str = "A class of a deficit round robin.";
     const KEYS: &'static [Key<DrrClass>] = &[
-        key("quantum", |class: &mut Self| &mut class.quantum, "What it sends in a round: its share of the line."),
-        key("queue", |class: &mut Self| &mut class.queue, "Its own queue.").default_text("a drop-tail queue"),
+        key(
+            "quantum",
+            |class: &mut Self| &mut class.quantum,
+            "Amount that the class sends in a round; sets its share of the line.",
+        ),
+        key("queue", |class: &mut Self| &mut class.queue, "Queue of the class.").default_text("a drop-tail queue"),
     ];
 
     fn check(&self) -> Result<(), Fault> {
@@ -72,7 +76,7 @@ impl Part for DrrConfig {
         key(
             "classify",
             |drr: &mut Self| &mut drr.classify,
-            "Which class, counted from 0, a packet belongs to: the first rule that matches.",
+            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
         )
         .default_text("TCP to class 0"),
         key("default_class", |drr: &mut Self| &mut drr.default_class, "The class of packets that no rule matches.")

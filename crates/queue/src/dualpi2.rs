@@ -65,11 +65,11 @@ impl Default for DualPi2Config {
 impl Part for DualPi2Config {
     const NAME: &'static str = "dualpi2";
     const TEXT: &'static str =
-        "DualPI2 (RFC 9332): a queue of low latency for ECT(1) beside the classic one, their signals coupled.";
+        "DualPI2 (RFC 9332): a low-latency queue for ECT(1) next to the classic queue, with coupled signals.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<DualPi2Config>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "What both queues may hold together."),
-        key("target", |part: &mut Self| &mut part.target, "The queueing delay that is aimed at."),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of both queues together."),
+        key("target", |part: &mut Self| &mut part.target, "Target of the queueing delay."),
         key("tupdate", |part: &mut Self| &mut part.tupdate, "The time between two updates of the base probability."),
         key("alpha", |part: &mut Self| &mut part.alpha, "The weight of the distance from the target, in 1/s.")
             .typed(ValueType::Number),
@@ -78,19 +78,19 @@ impl Part for DualPi2Config {
         key(
             "coupling_factor",
             |part: &mut Self| &mut part.coupling_factor,
-            "How many times the base probability the low-latency queue marks with.",
+            "The low-latency queue marks with the base probability times this factor.",
         )
         .typed(ValueType::Number),
+        key("min_th", |part: &mut Self| &mut part.min_th, "Delay above which the low-latency queue marks on its own."),
         key(
-            "min_th",
-            |part: &mut Self| &mut part.min_th,
-            "The delay from which the low-latency queue marks on its own.",
+            "range",
+            |part: &mut Self| &mut part.range,
+            "At a delay of min_th plus this, the low-latency queue marks every packet.",
         ),
-        key("range", |part: &mut Self| &mut part.range, "How much longer a delay is at which it marks every packet."),
         key(
             "c_protection",
             |part: &mut Self| &mut part.c_protection,
-            "The classic queue's part of the link while both have packets.",
+            "Share of the link for the classic queue while both queues have packets.",
         ),
     ];
 

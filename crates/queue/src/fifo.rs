@@ -31,11 +31,11 @@ impl Part for FifoConfig {
     const TEXT: &'static str = "First in, first out.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FifoConfig>] = &[
-        key("limit", |fifo| &mut fifo.limit, "What the queue may hold."),
+        key("limit", |fifo| &mut fifo.limit, "Limit of the queue."),
         key(
             "drop",
             |fifo| &mut fifo.drop,
-            "What goes when the queue is full: the arriving packet (tail) or the oldest (front).",
+            "Packet to drop if the queue is full: the arriving packet (tail) or the oldest (front).",
         ),
     ];
 }

@@ -66,25 +66,29 @@ impl Default for FqConfig {
 
 impl Part for FqConfig {
     const NAME: &'static str = "fq";
-    const TEXT: &'static str = "Linux's fair queue: a queue for each flow, served in turn, paced where told so.";
+    const TEXT: &'static str = "Linux's fair queue: a queue for each flow, served in turn, with optional pacing.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqConfig>] = &[
         key("limit", |fq: &mut Self| &mut fq.limit, "Packets in all queues.").typed(ValueType::Packets),
         key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Packets of one flow.").typed(ValueType::Packets),
-        key("quantum", |fq: &mut Self| &mut fq.quantum, "What a flow may send in its turn."),
-        key("initial_quantum", |fq: &mut Self| &mut fq.initial_quantum, "What a flow may send in its first turn."),
+        key("quantum", |fq: &mut Self| &mut fq.quantum, "Amount that a flow may send in its turn."),
+        key(
+            "initial_quantum",
+            |fq: &mut Self| &mut fq.initial_quantum,
+            "Amount that a flow may send in its first turn.",
+        ),
         key("maxrate", |fq: &mut Self| &mut fq.maxrate, "The rate at which each flow is paced.").none_word("unlimited"),
         key(
             "low_rate_threshold",
             |fq: &mut Self| &mut fq.low_rate_threshold,
-            "With a maxrate of at most this every packet is paced, without a burst of a quantum.",
+            "If maxrate is at most this, every packet is paced, without a burst of a quantum.",
         ),
         key(
             "refill_delay",
             |fq: &mut Self| &mut fq.refill_delay,
-            "A flow that was idle for longer has a quantum again.",
+            "A flow that was idle for longer than this gets a new quantum.",
         ),
-        key("orphan_mask", |fq: &mut Self| &mut fq.orphan_mask, "Flows are hashed to one queue more than this."),
+        key("orphan_mask", |fq: &mut Self| &mut fq.orphan_mask, "Flows are hashed to this number of queues plus 1."),
         key("ce_threshold", |fq: &mut Self| &mut fq.ce_threshold, "Marks packets that waited longer than this.")
             .none_word("off"),
     ];

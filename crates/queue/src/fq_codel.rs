@@ -56,12 +56,16 @@ impl Part for FqCodelConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqCodelConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Queues that flows are hashed to."),
-        key("quantum", |part: &mut Self| &mut part.quantum, "What a queue may send in its turn, headers included."),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key(
+            "quantum",
+            |part: &mut Self| &mut part.quantum,
+            "Amount that a queue may send in its turn, headers included.",
+        ),
         key(
             "drop_batch",
             |part: &mut Self| &mut part.drop_batch,
-            "Packets dropped at once from the fattest queue, where there is no room.",
+            "Largest number of packets dropped at once, from the queue with the most octets, if the limit is exceeded.",
         ),
         key("target", |part: &mut Self| &mut part.codel.target, codel::TARGET),
         key("interval", |part: &mut Self| &mut part.codel.interval, codel::INTERVAL),

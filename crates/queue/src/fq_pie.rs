@@ -51,8 +51,12 @@ impl Part for FqPieConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqPieConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Queues that flows are hashed to."),
-        key("quantum", |part: &mut Self| &mut part.quantum, "What a queue may send in its turn, headers included."),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key(
+            "quantum",
+            |part: &mut Self| &mut part.quantum,
+            "Amount that a queue may send in its turn, headers included.",
+        ),
         key("target", |part: &mut Self| &mut part.pie.target, pie::TARGET),
         key("tupdate", |part: &mut Self| &mut part.pie.tupdate, pie::TUPDATE),
         key("alpha", |part: &mut Self| &mut part.pie.alpha, pie::ALPHA).typed(ValueType::Number),

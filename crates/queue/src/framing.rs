@@ -62,7 +62,11 @@ impl Part for Framing {
     });
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["kind", "cell_format"]];
     const KEYS: &'static [Key<Framing>] = &[
-        key("overhead", |framing| &mut framing.overhead, "Octets per packet: beyond the kind's where one is named."),
+        key(
+            "overhead",
+            |framing| &mut framing.overhead,
+            "Octets added to each packet. If a kind is named, in addition to the kind's octets.",
+        ),
         key(
             "minimum",
             |framing| &mut framing.minimum,
@@ -71,7 +75,7 @@ impl Part for Framing {
         key(
             "cell_format",
             |framing| &mut framing.cell_format,
-            "In place of a kind: none, atm (53 octets for each begun 48) or ptm (65 for 64).",
+            "Instead of a kind: none, atm (53 octets for each started 48) or ptm (65 octets for 64).",
         ),
     ];
 

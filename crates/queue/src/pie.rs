@@ -312,7 +312,7 @@ impl Part for PieQueueConfig {
         "PIE (RFC 8033): drops or marks arriving packets with a probability that follows the queueing delay.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<PieQueueConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
         key("target", |part: &mut Self| &mut part.pie.target, TARGET),
         key("tupdate", |part: &mut Self| &mut part.pie.tupdate, TUPDATE),
         key("alpha", |part: &mut Self| &mut part.pie.alpha, ALPHA).typed(ValueType::Number),
@@ -331,16 +331,16 @@ impl Part for PieQueueConfig {
 }
 
 // Texts of PIE's keys, shared by all disciplines that contain PIE.
-pub(crate) const TARGET: &str = "The queueing delay that is aimed at.";
+pub(crate) const TARGET: &str = "Target of the queueing delay.";
 pub(crate) const TUPDATE: &str = "The time between two updates of the drop probability.";
 pub(crate) const ALPHA: &str = "The weight of the distance from the target, in 1/s.";
 pub(crate) const BETA: &str = "The weight of the change of the delay, in 1/s.";
-pub(crate) const MAX_BURST: &str = "How long a burst after a quiet time passes untouched.";
+pub(crate) const MAX_BURST: &str = "Time for which a burst after an idle time is not dropped.";
 pub(crate) const ECN: &str = "Mark packets that can be marked, while the probability is at most `mark_threshold`.";
 pub(crate) const MARK_THRESHOLD: &str = "The probability above which packets are dropped even if they can be marked.";
 pub(crate) const BYTEMODE: &str = "Pick small packets less often, in proportion to their size.";
 pub(crate) const DQ_RATE_ESTIMATOR: &str =
-    "Take backlog over a measured departure rate for the delay, not sojourn times.";
+    "Compute the delay as backlog divided by a measured departure rate, instead of from sojourn times.";
 pub(crate) const DERANDOMISE: &str = "Spread drops evenly (RFC 8033 section 5.4), as Linux does.";
 
 impl PieConfig {

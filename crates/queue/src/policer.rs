@@ -30,12 +30,12 @@ impl Default for PolicerConfig {
 
 impl Part for PolicerConfig {
     const NAME: &'static str = "policer";
-    const TEXT: &'static str = "Drops what comes faster than a rate, and lets nothing wait for it.";
+    const TEXT: &'static str = "Drops packets that exceed a rate instead of delaying them.";
     const KEYS: &'static [Key<PolicerConfig>] = &[
-        key("rate", |policer: &mut Self| &mut policer.rate, "What may pass in the long run, octets of IP.")
+        key("rate", |policer: &mut Self| &mut policer.rate, "Rate in the long run, in octets of IP.")
             .required("\"2 Mbit/s\""),
-        key("burst", |policer: &mut Self| &mut policer.burst, "What may pass at once: the depth of the bucket."),
-        key("limit", |policer: &mut Self| &mut policer.limit, "What may wait for the link behind."),
+        key("burst", |policer: &mut Self| &mut policer.burst, "Depth of the bucket: the amount that may pass at once."),
+        key("limit", |policer: &mut Self| &mut policer.limit, "Limit of the queue for the link behind."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -39,7 +39,7 @@ impl Part for PrioConfig {
         key(
             "classify",
             |prio: &mut Self| &mut prio.classify,
-            "Which band, counted from 0, a packet belongs to: the first rule that matches.",
+            "Rules for the band of a packet, counted from 0. The first rule that matches applies.",
         )
         .default_text("pure ACKs to band 0"),
         key("default_class", |prio: &mut Self| &mut prio.default_class, "The band of packets that no rule matches.")

@@ -41,10 +41,10 @@ impl Choice for FarEnd {
 }
 
 /// Text of the key for the far end, shared by all disciplines that sense.
-pub(crate) const FAR_END: &str = "Where sensing packets turn: at the far end of this link, or at the next stage of kind reflector on their way, \
-                                  which may stand behind other links.";
+pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far end of this link, or the next stage of kind reflector on their path, which may be behind other links.";
 /// Text of the key for the smoothing.
-pub(crate) const SMOOTHING: &str = "How round trips are smoothed: as RFC 6298 says, or as the dissertation prints it, with RTTVAR in the place of SRTT.";
+pub(crate) const SMOOTHING: &str =
+    "Smoothing of round trips: as in RFC 6298, or as the dissertation prints it, with RTTVAR instead of SRTT.";
 
 /// How the delay of the link itself is treated: the delay without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +62,7 @@ impl Choice for BaseDelay {
 }
 
 /// Text of the key for the base delay.
-pub(crate) const BASE_DELAY: &str = "What becomes of the link's own delay in a sample: the shortest one so far is taken off (subtract), or the \
-                                     sample counts whole (keep).";
+pub(crate) const BASE_DELAY: &str = "Treatment of the link's own delay in a sample: the shortest delay so far is subtracted (subtract), or the whole sample counts (keep).";
 
 /// Returns the timestamp of a sensing packet, with the flag [`TURNED`] if it has turned around.
 fn stamp(packet: &Packet) -> Option<u64> {

@@ -56,19 +56,20 @@ impl Default for SfqConfig {
 
 impl Part for SfqConfig {
     const NAME: &'static str = "sfq";
-    const TEXT: &'static str = "Stochastic fair queueing: hashed queues take turns, the longest gives way.";
+    const TEXT: &'static str =
+        "Stochastic fair queueing: flows are hashed to queues, which take turns. The longest queue drops.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<SfqConfig>] = &[
         key("limit", |sfq: &mut Self| &mut sfq.limit, "Packets in all queues.").typed(ValueType::Packets),
         key("depth", |sfq: &mut Self| &mut sfq.depth, "Packets in one queue.").typed(ValueType::Packets),
-        key("flows", |sfq: &mut Self| &mut sfq.flows, "Queues that can hold packets at once."),
-        key("divisor", |sfq: &mut Self| &mut sfq.divisor, "Values of the hash."),
-        key("quantum", |sfq: &mut Self| &mut sfq.quantum, "What a queue may send in its turn."),
+        key("flows", |sfq: &mut Self| &mut sfq.flows, "Number of queues that can hold packets at the same time."),
+        key("divisor", |sfq: &mut Self| &mut sfq.divisor, "Number of values of the hash."),
+        key("quantum", |sfq: &mut Self| &mut sfq.quantum, "Amount that a queue may send in its turn."),
         key("perturb", |sfq: &mut Self| &mut sfq.perturb, "How often the hash changes.").none_word("never"),
         key(
             "headdrop",
             |sfq: &mut Self| &mut sfq.headdrop,
-            "The oldest packet of the longest queue gives way, not the newest.",
+            "Drop the oldest packet of the longest queue, not the newest.",
         ),
     ];
 

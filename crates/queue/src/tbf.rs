@@ -51,12 +51,17 @@ impl Part for TbfConfig {
     const NAME: &'static str = "tbf";
     const TEXT: &'static str = "A token bucket in front of a queue: a shaper inside a tree of disciplines.";
     const KEYS: &'static [Key<TbfConfig>] = &[
-        key("rate", |tbf: &mut Self| &mut tbf.rate, "What may leave in the long run.").required("\"2 Mbit/s\""),
-        key("burst", |tbf: &mut Self| &mut tbf.burst, "What may leave at once: the depth of the bucket."),
+        key("rate", |tbf: &mut Self| &mut tbf.rate, "Rate in the long run.").required("\"2 Mbit/s\""),
+        key("burst", |tbf: &mut Self| &mut tbf.burst, "Depth of the bucket: the amount that may leave at once."),
         key("peakrate", |tbf: &mut Self| &mut tbf.peakrate, "The rate at which a burst leaves.").none_word("unlimited"),
-        key("mtu", |tbf: &mut Self| &mut tbf.mtu, "With a peakrate, what may leave faster than that."),
-        key("overhead", |tbf: &mut Self| &mut tbf.overhead, "Octets counted with each packet beside the IP packet."),
-        key("queue", |tbf: &mut Self| &mut tbf.queue, "What waits behind the bucket.").default_text("drop-tail"),
+        key("mtu", |tbf: &mut Self| &mut tbf.mtu, "With a peakrate: amount that may leave faster than the peakrate."),
+        key(
+            "overhead",
+            |tbf: &mut Self| &mut tbf.overhead,
+            "Octets counted for each packet in addition to the IP packet.",
+        ),
+        key("queue", |tbf: &mut Self| &mut tbf.queue, "Queue in which packets wait for tokens.")
+            .default_text("drop-tail"),
     ];
 
     fn check(&self) -> Result<(), Fault> {

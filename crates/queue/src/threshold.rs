@@ -37,22 +37,20 @@ impl Default for ThresholdConfig {
 
 impl Part for ThresholdConfig {
     const NAME: &'static str = "step";
-    const TEXT: &'static str = "Marks all packets above a threshold, as DCTCP wants.";
+    const TEXT: &'static str = "Marks all packets above a threshold, as DCTCP requires.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<ThresholdConfig>] = &[
-        key("limit", |step: &mut Self| &mut step.limit, "What the queue may hold."),
+        key("limit", |step: &mut Self| &mut step.limit, "Limit of the queue."),
         key(
             "mark_threshold",
             |step: &mut Self| &mut step.mark_threshold,
-            "A packet is marked that finds more than this waiting, such as \"20 packets\" or \"30 kB\", or that has waited longer \
-             than this, such as \"1 ms\".",
+            "A packet is marked if it finds more than this in the queue, such as \"20 packets\" or \"30 kB\", or if it waited longer than this, such as \"1 ms\".",
         )
         .required("\"20 packets\" or \"1 ms\""),
         key(
             "ect",
             |step: &mut Self| &mut step.ect,
-            "Which packets may be marked: all that are capable of ECN, or those of ECT(1) alone, which ask for low latency \
-             (RFC 9331).",
+            "Packets that may be marked: all that are capable of ECN, or only those with ECT(1), which request low latency (RFC 9331).",
         ),
     ];
 }

@@ -44,9 +44,13 @@ impl Part for WfqConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<WfqConfig>] = &[
         key("limit", |wfq: &mut Self| &mut wfq.limit, "Packets in all queues.").typed(ValueType::Packets),
-        key("threshold", |wfq: &mut Self| &mut wfq.threshold, "Packets of a flow from which some packet has to go.")
-            .typed(ValueType::Packets),
-        key("flows", |wfq: &mut Self| &mut wfq.flows, "Queues that flows are hashed to."),
+        key(
+            "threshold",
+            |wfq: &mut Self| &mut wfq.threshold,
+            "Number of packets of one flow from which on a packet is dropped.",
+        )
+        .typed(ValueType::Packets),
+        key("flows", |wfq: &mut Self| &mut wfq.flows, "Number of queues that flows are hashed to."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

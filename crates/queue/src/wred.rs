@@ -90,23 +90,23 @@ impl Part for WredConfig {
     const TEXT: &'static str = "Weighted RED: one queue, thresholds by drop precedence.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<WredConfig>] = &[
-        key("limit", |wred: &mut Self| &mut wred.limit, "What the queue may hold."),
+        key("limit", |wred: &mut Self| &mut wred.limit, "Limit of the queue."),
         key("profiles", |wred: &mut Self| &mut wred.profiles, "The thresholds of each drop precedence.")
             .default_text("IOS' for AF: from 32, 28 and 24 to 40 packets"),
         key(
             "classify",
             |wred: &mut Self| &mut wred.classify,
-            "Which profile, counted from 0, a packet has: the first rule that matches.",
+            "Rules for the profile of a packet, counted from 0. The first rule that matches applies.",
         )
         .default_text("the AF codepoints by their drop precedence"),
         key("default_class", |wred: &mut Self| &mut wred.default_class, "The profile of packets that no rule matches.")
             .default_text("the last"),
         key("weight", |wred: &mut Self| &mut wred.weight, "The share of each new sample in the average."),
-        key("avpkt", |wred: &mut Self| &mut wred.avpkt, "The size of a usual packet."),
-        key("bandwidth", |wred: &mut Self| &mut wred.bandwidth, "How fast packets leave: see red.")
+        key("avpkt", |wred: &mut Self| &mut wred.avpkt, "Size of a typical packet."),
+        key("bandwidth", |wred: &mut Self| &mut wred.bandwidth, "Rate at which packets leave: see red.")
             .none_word("unlimited")
             .default_text("the line's"),
-        key("ecn", |wred: &mut Self| &mut wred.ecn, "Mark packets that are capable of ECN in place of dropping them."),
+        key("ecn", |wred: &mut Self| &mut wred.ecn, "Mark packets that are capable of ECN instead of dropping them."),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

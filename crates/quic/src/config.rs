@@ -265,12 +265,12 @@ impl Part for QuicConfig {
         key(
             "send_window",
             |quic: &mut Self| &mut quic.send_window,
-            "Octets that a sender keeps unacknowledged at most, over all streams.",
+            "Largest number of unacknowledged octets of a sender, over all streams.",
         ),
         key(
             "idle_timeout",
             |quic: &mut Self| &mut quic.idle_timeout,
-            "A connection over which nothing comes for so long is closed.",
+            "A connection over which no packet arrives for this time is closed.",
         )
         .none_word("never"),
         key(

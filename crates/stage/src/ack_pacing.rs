@@ -36,7 +36,7 @@ impl Default for AckPacingConfig {
 
 impl Part for AckPacingConfig {
     const NAME: &'static str = "ack_pacing";
-    const TEXT: &'static str = "ACKs go on at the pace of the data that they ask for.";
+    const TEXT: &'static str = "ACKs leave at the pace of the data that they release.";
     const KEYS: &'static [Key<AckPacingConfig>] = &[
         key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
         key(

@@ -82,7 +82,7 @@ class RedQueue(TypedDict):
 
 
 class StepQueue(TypedDict):
-    """Marks all packets above a threshold, as DCTCP wants."""
+    """Marks all packets above a threshold, as DCTCP requires."""
 
     kind: Literal["step"]
     limit: Limit
@@ -157,7 +157,7 @@ class FqPieQueue(TypedDict):
 
 
 class DocsisPieQueue(TypedDict):
-    """DOCSIS-PIE (RFC 8034): PIE as cable modems have it, with a delay that the modem foretells."""
+    """DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a delay that the modem predicts."""
 
     kind: Literal["docsis-pie"]
     limit: Limit
@@ -168,7 +168,7 @@ class DocsisPieQueue(TypedDict):
 
 
 class Dualpi2Queue(TypedDict):
-    """DualPI2 (RFC 9332): a queue of low latency for ECT(1) beside the classic one, their signals coupled."""
+    """DualPI2 (RFC 9332): a low-latency queue for ECT(1) next to the classic queue, with coupled signals."""
 
     kind: Literal["dualpi2"]
     limit: Limit
@@ -204,7 +204,7 @@ class Framing(TypedDict):
 
 
 class CakeQueue(TypedDict):
-    """CAKE: a shaper that knows the line's framing, tins by DSCP, fairness of hosts and flows, COBALT."""
+    """CAKE: a shaper that counts the line's framing, tins by DSCP, fairness between hosts and flows, and COBALT."""
 
     kind: Literal["cake"]
     bandwidth_bps: int | None
@@ -272,7 +272,7 @@ class PrioQueue(TypedDict):
 
 
 class PolicerQueue(TypedDict):
-    """Drops what comes faster than a rate, and lets nothing wait for it."""
+    """Drops packets that exceed a rate instead of delaying them."""
 
     kind: Literal["policer"]
     rate_bps: int
@@ -356,7 +356,7 @@ class DrrQueue(TypedDict):
 
 
 class FqQueue(TypedDict):
-    """Linux's fair queue: a queue for each flow, served in turn, paced where told so."""
+    """Linux's fair queue: a queue for each flow, served in turn, with optional pacing."""
 
     kind: Literal["fq"]
     limit_packets: int
@@ -371,7 +371,7 @@ class FqQueue(TypedDict):
 
 
 class SfqQueue(TypedDict):
-    """Stochastic fair queueing: hashed queues take turns, the longest gives way."""
+    """Stochastic fair queueing: flows are hashed to queues, which take turns. The longest queue drops."""
 
     kind: Literal["sfq"]
     limit_packets: int
@@ -734,7 +734,7 @@ class AckReconstructStage(TypedDict):
 
 
 class AckPacingStage(TypedDict):
-    """ACKs go on at the pace of the data that they ask for."""
+    """ACKs leave at the pace of the data that they release."""
 
     kind: Literal["ack_pacing"]
     side: Literal["entry", "exit"]
@@ -833,7 +833,7 @@ class FtpApp(TypedDict):
 
 
 class HttpApp(TypedDict):
-    """Web pages: the receiver of data asks for the objects of a page, one page after the other."""
+    """Web pages: the receiver of data requests the objects of a page, one page after the other."""
 
     kind: Literal["http"]
     objects: int

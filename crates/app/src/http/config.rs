@@ -43,7 +43,7 @@ impl Default for HttpConfig {
 impl Part for HttpConfig {
     const NAME: &'static str = "http";
     const TEXT: &'static str =
-        "Web pages: the receiver of data asks for the objects of a page, one page after the other.";
+        "Web pages: the receiver of data requests the objects of a page, one page after the other.";
     const KEYS: &'static [Key<HttpConfig>] = &[
         key("objects", |http| &mut http.objects, "Objects of a page, beside the index."),
         key("object_size", |http| &mut http.object_size, "The size of each."),

@@ -85,7 +85,7 @@ impl Part for RdraConfig {
         key(
             "stall_timeout",
             |rdra| &mut rdra.stall_timeout,
-            "A connection on which nothing came for so long is given up, and opened anew.",
+            "A connection on which no data arrives for this time is closed, and opened again.",
         ),
         key(
             "request_size",

@@ -39,7 +39,7 @@ impl Part for RepairConfig {
         key(
             "stall_timeout",
             |repair| &mut repair.stall_timeout,
-            "A connection on which nothing came for so long is given up, and opened anew.",
+            "A connection on which no data arrives for this time is closed, and opened again.",
         ),
     ];
 

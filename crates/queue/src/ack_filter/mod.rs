@@ -101,34 +101,31 @@ impl Part for AckFilterConfig {
     const TEXT: &'static str =
         "Removes waiting ACKs that a new one of their connection makes superfluous, from any queue.";
     const KEYS: &'static [Key<AckFilterConfig>] = &[
-        key("queue", |filter: &mut Self| &mut filter.queue, "The queue that is filtered.").default_text("drop-tail"),
+        key("queue", |filter: &mut Self| &mut filter.queue, "Queue whose ACKs are filtered.").default_text("drop-tail"),
         key(
             "rule",
             |filter: &mut Self| &mut filter.rule,
-            "Which ACKs go: those with a smaller number (cumulative), also those with another window (window), as CAKE's ack-filter \
-             and ack-filter-aggressive (conservative, aggressive), or all that the new one covers, counts of marks included (accurate_ecn).",
+            "ACKs to remove: those with a smaller number (cumulative), also those with another window (window), those that CAKE's ack-filter and ack-filter-aggressive remove (conservative, aggressive), or all that the new ACK covers, counts of marks included (accurate_ecn).",
         ),
-        key("share", |filter: &mut Self| &mut filter.share, "So much of what is superfluous goes."),
-        key("pick", |filter: &mut Self| &mut filter.pick, "Which, with a share: evenly spread, or at random."),
-        key("above", |filter: &mut Self| &mut filter.above, "ACKs go only while at least so much waits.")
+        key("share", |filter: &mut Self| &mut filter.share, "Share of the superfluous ACKs that is removed."),
+        key("pick", |filter: &mut Self| &mut filter.pick, "With a share, the removed ACKs are evenly spread, or chosen at random."),
+        key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while at least this much waits.")
             .none_word("always"),
         key(
             "below",
             |filter: &mut Self| &mut filter.below,
-            "ACKs go only while less than this waits. With what the queue holds, a full one drops the new ACK and gives none up, as \
-             balakrishnan1999's own code does.",
+            "ACKs are removed only while less than this waits. If this equals the limit of the queue, a full queue drops the new ACK and removes none, as in balakrishnan1999's code.",
         )
         .none_word("always"),
         key(
             "fast_retransmit",
             |filter: &mut Self| &mut filter.fast_retransmit,
-            "With cumulative or window: duplicates go too, and those behind so many are marked, for a sender with marked_retransmit. \
-             Zero: duplicates stay.",
+            "With cumulative or window: duplicates are removed too. From this number on, duplicates are marked, for a sender with marked_retransmit. Zero: duplicates stay.",
         ),
         key(
             "segment",
             |filter: &mut Self| &mut filter.segment,
-            "With accurate_ecn: the least octets of a full segment. A count of marks without its option is trusted for seven of them.",
+            "With accurate_ecn: smallest size of a full segment. A count of marks without its option is valid for seven such segments.",
         ),
     ];
 

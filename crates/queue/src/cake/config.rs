@@ -41,19 +41,27 @@ impl Default for CakeConfig {
 impl Part for CakeConfig {
     const NAME: &'static str = "cake";
     const TEXT: &'static str =
-        "CAKE: a shaper that knows the line's framing, tins by DSCP, fairness of hosts and flows, COBALT.";
+        "CAKE: a shaper that counts the line's framing, tins by DSCP, fairness between hosts and flows, and COBALT.";
     const SHORTHAND: Option<&'static str> = Some("bandwidth");
     const KEYS: &'static [Key<CakeConfig>] = &[
-        key("bandwidth", |part: &mut Self| &mut part.bandwidth, "The rate that it shapes to, framing counted.")
+        key("bandwidth", |part: &mut Self| &mut part.bandwidth, "Rate of the shaper, including framing.")
             .none_word("unlimited"),
-        key("tins", |part: &mut Self| &mut part.tins, "Which classes of service have queues of their own."),
+        key("tins", |part: &mut Self| &mut part.tins, "Classes of service that have their own queues."),
         key(
             "isolation",
             |part: &mut Self| &mut part.isolation,
-            "Whom it is fair to: flows, hosts, or the flows of each host.",
+            "Unit of fairness: flows, hosts, or the flows of each host.",
         ),
-        key("rtt", |part: &mut Self| &mut part.rtt, "The usual round trip: COBALT's interval, its target a twentieth."),
-        key("framing", |part: &mut Self| &mut part.framing, "What a packet takes on the line behind."),
+        key(
+            "rtt",
+            |part: &mut Self| &mut part.rtt,
+            "Typical round trip: the interval of COBALT, whose target is 5 % of it.",
+        ),
+        key(
+            "framing",
+            |part: &mut Self| &mut part.framing,
+            "Octets that a packet takes on the line behind the shaper.",
+        ),
         key("memlimit", |part: &mut Self| &mut part.memlimit, "Octets of IP in all queues.")
             .none_word("auto")
             .default_text("four round trips at the bandwidth, 4 MiB to 15.5 MB"),

@@ -52,18 +52,27 @@ impl Part for HtbClass {
     const NAME: &'static str = "htb_class";
     const TEXT: &'static str = "A class of HTB.";
     const KEYS: &'static [Key<HtbClass>] = &[
-        key("parent", |class: &mut Self| &mut class.parent, "The class, counted from 0, that it borrows from.")
-            .none_word("root"),
-        key("rate", |class: &mut Self| &mut class.rate, "What it is sure of.").required("\"2 Mbit/s\""),
-        key("ceil", |class: &mut Self| &mut class.ceil, "What it may reach by borrowing.").default_text("the rate"),
-        key("burst", |class: &mut Self| &mut class.burst, "What it may send at once at its rate.")
+        key(
+            "parent",
+            |class: &mut Self| &mut class.parent,
+            "Number, from 0, of the class from which this class borrows.",
+        )
+        .none_word("root"),
+        key("rate", |class: &mut Self| &mut class.rate, "Guaranteed rate of the class.").required("\"2 Mbit/s\""),
+        key("ceil", |class: &mut Self| &mut class.ceil, "Largest rate of the class with borrowing.")
+            .default_text("the rate"),
+        key("burst", |class: &mut Self| &mut class.burst, "Amount that the class may send at once at its rate.")
             .default_text("1600 B"),
-        key("cburst", |class: &mut Self| &mut class.cburst, "What it may send at once at its ceil.")
+        key("cburst", |class: &mut Self| &mut class.cburst, "Amount that the class may send at once at its ceil.")
             .default_text("1600 B"),
-        key("quantum", |class: &mut Self| &mut class.quantum, "What it sends in its turn when it borrows.")
-            .default_text("what r2q says"),
-        key("prio", |class: &mut Self| &mut class.prio, "Who borrows first: 0 is the most urgent, 7 the least."),
-        key("queue", |class: &mut Self| &mut class.queue, "Of a class that no other has as its parent: its own queue.")
+        key(
+            "quantum",
+            |class: &mut Self| &mut class.quantum,
+            "Amount that the class sends in its turn when it borrows.",
+        )
+        .default_text("what r2q says"),
+        key("prio", |class: &mut Self| &mut class.prio, "Order of borrowing: 0 borrows first, 7 last."),
+        key("queue", |class: &mut Self| &mut class.queue, "Queue of a class that is not the parent of another class.")
             .default_text("1000 packets, drop-tail"),
     ];
 }
@@ -74,18 +83,22 @@ impl Part for HtbConfig {
     const NAME: &'static str = "htb";
     const TEXT: &'static str = "Hierarchical token bucket: classes with committed rates that borrow up to a ceiling.";
     const KEYS: &'static [Key<HtbConfig>] = &[
-        key("classes", |htb: &mut Self| &mut htb.classes, "The classes; a parent stands before its children.")
+        key("classes", |htb: &mut Self| &mut htb.classes, "The classes; a parent comes before its children.")
             .default_text("one of 1 Mbit/s"),
         key(
             "classify",
             |htb: &mut Self| &mut htb.classify,
-            "Which class, counted from 0, a packet belongs to: the first rule that matches.",
+            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
         )
         .default_text("none"),
         key("default_class", |htb: &mut Self| &mut htb.default_class, "The class of packets that no rule matches.")
             .default_text("the last"),
-        key("r2q", |htb: &mut Self| &mut htb.r2q, "Sets the quantum of classes that give none: rate / 8 / r2q."),
-        key("overhead", |htb: &mut Self| &mut htb.overhead, "Octets counted with each packet beside the IP packet."),
+        key("r2q", |htb: &mut Self| &mut htb.r2q, "Sets the quantum of classes without one: rate / 8 / r2q."),
+        key(
+            "overhead",
+            |htb: &mut Self| &mut htb.overhead,
+            "Octets counted for each packet in addition to the IP packet.",
+        ),
     ];
 
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {

@@ -113,44 +113,44 @@ impl Part for RedConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
     const KEYS: &'static [Key<RedConfig>] = &[
-        key("limit", |red: &mut Self| &mut red.limit, "What the queue may hold."),
-        key("min", |red: &mut Self| &mut red.min, "The average queue from which some packets are marked or dropped.")
+        key("limit", |red: &mut Self| &mut red.limit, "Limit of the queue."),
+        key("min", |red: &mut Self| &mut red.min, "Average queue from which some packets are marked or dropped.")
             .default_text("a third of max"),
-        key("max", |red: &mut Self| &mut red.max, "The average queue from which all packets are.")
+        key("max", |red: &mut Self| &mut red.max, "Average queue from which all packets are marked or dropped.")
             .default_text("a quarter of the limit"),
-        key("probability", |red: &mut Self| &mut red.probability, "The probability where the average reaches max."),
+        key("probability", |red: &mut Self| &mut red.probability, "Probability when the average reaches max."),
         key(
             "weight",
             |red: &mut Self| &mut red.weight,
-            "In place of a burst: the share of each new sample in the average; 1 for none.",
+            "Instead of a burst: the weight of each new sample in the average; 1: no averaging.",
         )
         .default_text("what the burst needs"),
         key(
             "burst",
             |red: &mut Self| &mut red.burst,
-            "So many packets may come at once into the empty queue before any is picked; sets the weight.",
+            "Number of packets that may arrive at once at the empty queue before any is picked; sets the weight.",
         )
         .default_text("(2 min + max) / 3")
         .input_only(),
-        key("avpkt", |red: &mut Self| &mut red.avpkt, "The size of a usual packet."),
+        key("avpkt", |red: &mut Self| &mut red.avpkt, "Size of a typical packet."),
         key(
             "bandwidth",
             |red: &mut Self| &mut red.bandwidth,
-            "How fast packets leave, by which the average falls while the queue is empty.",
+            "Rate at which packets leave. It determines how fast the average falls while the queue is empty.",
         )
         .none_word("unlimited")
         .default_text("the line's"),
         key(
             "idle_decay",
             |red: &mut Self| &mut red.idle_decay,
-            "Whether the average falls while the queue is empty. Below a token bucket, htb and drr Linux' RED never learns that it is.",
+            "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux's RED does not notice an empty queue.",
         )
         .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
-        key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN in place of dropping them."),
+        key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN instead of dropping them."),
         key(
             "harddrop",
             |red: &mut Self| &mut red.harddrop,
-            "With ecn: from max on drop, as RFC 3168 section 7 wants, not mark.",
+            "With ecn: from max on, drop packets instead of marking them (RFC 3168 section 7).",
         ),
         key(
             "gentle",
@@ -171,17 +171,17 @@ impl Part for RedConfig {
         key(
             "victim",
             |red: &mut Self| &mut red.victim,
-            "What goes when the queue is full, or where all are dropped from max on: the arriving packet (tail) or one at random (random).",
+            "Packet to drop if the queue is full, or if all are dropped from max on: the arriving packet (tail) or one at random (random).",
         ),
         key(
             "count_first",
             |red: &mut Self| &mut red.count_first,
-            "The packet that ends an idle time counts as a sample of an empty queue beside that time, as in ns-2.",
+            "The packet that ends an idle time counts as a sample of an empty queue, in addition to the idle time, as in ns-2.",
         ),
         key(
             "least",
             |red: &mut Self| &mut red.least,
-            "A packet that finds fewer than so many passes, whatever the average. In ns-2 that is 2: no line idles for a high average.",
+            "A packet that finds fewer packets than this in the queue passes, whatever the average. ns-2 uses 2, so that a high average never idles the line.",
         ),
     ];
 
