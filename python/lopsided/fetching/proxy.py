@@ -124,7 +124,7 @@ class Proxy:
             await client.refuse(400, str(error))
             return False
         if url.tls:
-            await client.refuse(400, "ask for https by CONNECT")
+            await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
             # The framing is forwarded as well. If a request has two framings, the length is dropped (RFC 9112, section
@@ -422,7 +422,7 @@ def serve(host: str, port: int, options: Options, limits: Limits, note: Callable
         proxy = Proxy(options, limits, note)
         note(f"listening on {host} port {await proxy.start(host, port)}")
         if not is_loopback(host):
-            note("whoever reaches this address may use it, also for servers on this machine: it asks for no password")
+            note("anyone who reaches this address can use the proxy, also for servers on this machine: no password")
         await proxy.serve()
 
     asyncio.run(run())

@@ -574,7 +574,7 @@ def _number(value: object, what: str, least: float, most: float) -> float:
 def _wished(value: object) -> Flow:
     """Parses and checks the flow of a request."""
     if not isinstance(value, dict):
-        raise ValueError("the request names no flow")
+        raise ValueError("the request has no flow")
     wish = cast("dict[str, object]", value)
     direction = _word(wish.get("direction"), "direction")
     if direction not in ("down", "up"):

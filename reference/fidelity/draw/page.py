@@ -55,8 +55,8 @@ def render(
             "",
             f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Linux: {names}, {seeds} runs of",
             f"each scenario, {sum(linux_runs)} in all; the simulator: {sim_seeds} runs of each. Values are means over",
-            "the seeds of whole runs. For *by chance*, as many simulator seeds as Linux has are compared with the",
-            "other simulator seeds; the column has the 95th percentile of these errors.",
+            "the seeds of whole runs. *By chance* compares as many simulator seeds as Linux has runs with the",
+            "other simulator seeds. The column has the 95th percentile of these errors.",
             "",
             f"Every value is in [draw-{seed}-values.csv](draw-{seed}-values.csv). Print a scenario with",
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
@@ -144,8 +144,8 @@ def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
     middle = median(packets.same(one, "parted") for one in alike)
     return section(
         "Packet by packet",
-        f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} are the\n"
-        f"same packets to the end. The first different packet comes after {middle:,.0f} packets (median). Each world\n"
+        f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} have\n"
+        f"equal packets to the end. The first different packet comes after {middle:,.0f} packets (median). Each world\n"
         "draws its own random losses, so a scenario with random loss parts at the first loss at the latest.\n"
         f"Each scenario: [draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
     )

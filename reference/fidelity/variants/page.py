@@ -32,11 +32,11 @@ Made by `make fidelity`; do not edit. Every congestion control that Linux and th
 in both worlds, over the same seconds.
 
 - Linux: {kernels}, in virtual time, its own congestion controls; each run's values are `docs/fidelity/variants.csv`.
-  The simulator: profile `linux-6.1`. [The other page](../fidelity.md) says how a line is built and checked.
+  The simulator: profile `linux-6.1`. [Fidelity](../fidelity.md) describes how a line is built and checked.
 - *Alone*: one download.
 - *With other traffic*: after a third of the time a Reno download joins, on the asymmetric lines a Reno upload too. Each
   carries half of what its direction could carry in a third of the time and leaves. So the tested flow is alone,
-  shares, and takes back what is free again; its acknowledgements meet a full queue where lines are asymmetric.
+  shares the line, and then takes the free capacity again. On asymmetric lines its ACKs meet a full queue.
 - Goodput and mean RTT (of single packets, from captures) are the tested flow's, of the whole run with its slow start;
   of several runs with other start times the median.
 - Bounds: median at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, 95th percentile at most

@@ -208,9 +208,9 @@ class Search(Study):
             )
         ]
         marks = [
-            Column("keeps", "text", "keeps", "Whether the trial keeps the limits.", "text"),
-            Column("front", "text", "front", "Whether no other trial betters it in every goal.", "text"),
-            Column("refused", "text", "refused", "Why the scenario does not take the settings.", "text"),
+            Column("keeps", "text", "keeps", "True if the trial keeps the limits.", "text"),
+            Column("front", "text", "front", "True if no other trial is better in every goal.", "text"),
+            Column("refused", "text", "refused", "Reason why the scenario rejects the settings.", "text"),
         ]
         return TableSpec(
             "trials",

@@ -103,7 +103,7 @@ def suite(
         for each in _plan(spec, case, cc, discipline, transport, ways_back, line is None, controllers)
     ]
     if not planned:
-        raise UsageError(f"none of these cases of {spec.name} says anything with a narrow reverse path")
+        raise UsageError(f"none of these cases of {spec.name} can be judged with a narrow reverse path")
     first = planned[0].scenario.seed if seed is None else seed
     wanted = [
         (number, which)
