@@ -203,6 +203,8 @@ pub struct Network<H> {
     queue: EventQueue,
     /// The merge points, each with the link behind it.
     merge_points: Vec<(NodeId, MergePoint)>,
+    /// Memory for the packets that leave a merge point together.
+    batch: Vec<Option<Entering>>,
     /// The next-hop tables of the routers between leaders and followers. Shared with the parts of a divided network.
     next_hops: Arc<Vec<NextHops>>,
     /// Stack of the nodes to poll; the last is polled first.
@@ -238,6 +240,7 @@ impl<H: Node> Network<H> {
             wires: flat,
             queue,
             merge_points: Vec::new(),
+            batch: Vec::new(),
             next_hops: Arc::default(),
             dirty: Vec::new(),
             events: 0,
@@ -658,8 +661,11 @@ impl<H: Node> Network<H> {
     /// Lets all packets that entered the link by now out of the merge point into the link. The caller must set the
     /// link's time afterwards.
     fn admit(&mut self, merge_point: usize) {
-        let link = self.merge_points[merge_point].0;
-        while let Some(entering) = self.merge_points[merge_point].1.take(self.now) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let (link, merge_point) = &mut self.merge_points[merge_point];
+        let link = *link;
+        merge_point.take(self.now, &mut batch);
+        for entering in batch.drain(..).flatten() {
             let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
             let mut node = link;
             // The next hop behind the link is known already, so no routing table is read again.
@@ -677,6 +683,7 @@ impl<H: Node> Network<H> {
             }
             self.cross(node, packet, size, at);
         }
+        self.batch = batch;
     }
 
     /// The far end of the wire at a port of a node.
@@ -728,6 +735,7 @@ impl<H: Node> Network<H> {
         });
         Network {
             merge_points: merge_points.collect(),
+            batch: Vec::new(),
             next_hops: self.next_hops.clone(),
             accounting: self.accounting.part(),
             now: self.now,
