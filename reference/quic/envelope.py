@@ -3,6 +3,9 @@
 An envelope is the convex hull of a control's points of delay and throughput. Two controls are compared by the overlap
 of their hulls.
 
+QUICbench's second measure, Conformance-T, moves one envelope onto the other first. It compares the shapes, without a
+constant difference such as that of larger headers.
+
 Each point is the mean of an interval. The outermost 10 % of the points in delay and in throughput are left out as
 outliers.
 """
@@ -10,6 +13,7 @@ outliers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean
 
 Point = tuple[float, float]
 
@@ -20,6 +24,12 @@ def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
     both = area(_clip(first, second))
     union = area(first) + area(second) - both
     return both / union if union > 0 else 0.0
+
+
+def moved_onto(one: Sequence[Point], other: Sequence[Point]) -> list[Point]:
+    """The first points, moved so that their mean is that of the others."""
+    by = [mean(point[axis] for point in other) - mean(point[axis] for point in one) for axis in (0, 1)]
+    return [(point[0] + by[0], point[1] + by[1]) for point in one]
 
 
 def _core(points: Sequence[Point]) -> list[Point]:

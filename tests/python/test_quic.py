@@ -16,7 +16,7 @@ from lopsided.studies.ackpath import ackpath
 from lopsided.studies.doubts import doubts
 from lopsided.studies.explain import of_run as explain
 from qlog_schema import EVENTS, faults
-from reference.quic.envelope import area, hull, overlap
+from reference.quic.envelope import area, hull, moved_onto, overlap
 
 LINE = """\
 [scenario]
@@ -79,6 +79,34 @@ def test_a_part_that_reads_tcp_headers_is_noted_and_changes_nothing():
     assert plain.run().digest == filtered.run().digest
 
 
+_QUEUE = {"limit": "50 packets"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("queue", {"kind": "ack_filter", "queue": _QUEUE}, "ack_filter"),
+        ("queue", {"kind": "afvq", "queue": _QUEUE}, "afvq"),
+        (
+            "queue",
+            {"kind": "prio", "bands": [_QUEUE, _QUEUE], "classify": [{"class": 0, "packet": "ack"}]},
+            'packet = "ack"',
+        ),
+        ("stages", [{"kind": "ack_thinning", "keep": 4}], "ack_thinning"),
+        ("stages", [{"kind": "ack_reconstruct"}], "ack_reconstruct"),
+        ("stages", [{"kind": "ack_pacing", "rate": "10 Mbit/s"}], "ack_pacing"),
+        ("header_compression", "cslip", "header_compression"),
+        ("header_compression", "rohc", "header_compression"),
+    ],
+)
+def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: str):
+    noted = doubts(scenario(**{f"link.up.{key}": value}))
+    assert any(f"`{name}` reads TCP headers and has no effect" in doubt for doubt in noted), noted
+    # A TCP flow on the line gives the part something to do.
+    both = Scenario.from_text(LINE + '[[flow]]\nname = "tcp"\ndirection = "down"\n', "both")
+    assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
+
+
 def test_a_story_tells_what_held_the_sender_back():
     story = explain(scenario().run())
     assert story.limited_s
@@ -134,9 +162,11 @@ def test_a_qlog_has_the_packets_of_the_table_and_what_held_the_sender_back(tmp_p
 
 
 def test_ackpath_shows_that_the_network_cannot_see_quics_acks():
-    found = {row["remedies"]: row for row in ackpath(scenario(), "none,filter,quic_10").cells.rows()}
+    remedies = "none,filter,quic_10,quic_chrome,quic_picoquic"
+    found = {row["remedies"]: row for row in ackpath(scenario(), remedies).cells.rows()}
     assert found["none"]["down_goodput_bps"] == found["filter"]["down_goodput_bps"]
-    assert found["quic_10"]["ack_ratio"] < 0.5 * found["none"]["ack_ratio"]
+    for remedy in ("quic_10", "quic_chrome", "quic_picoquic"):
+        assert found[remedy]["ack_ratio"] < 0.5 * found["none"]["ack_ratio"]
 
 
 def test_envelopes_overlap_by_their_areas():
@@ -145,6 +175,7 @@ def test_envelopes_overlap_by_their_areas():
     assert overlap(square, square) == pytest.approx(1.0)
     assert overlap(square, [(x + 100.0, y) for x, y in square]) == 0.0
     assert 0.2 < overlap(square, shifted) < 0.45
+    assert overlap(square, moved_onto(shifted, square)) == pytest.approx(1.0)
     assert area(hull(square)) == pytest.approx(1600.0)
 
 

@@ -117,3 +117,26 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
         assert sizes.most_common(1)[0][0] == (65 if ecn else 61)
     else:
         assert max(sizes) > min(sizes), "holes need ranges"
+
+
+@pytest.mark.parametrize(
+    ("acks", "least", "most"),
+    [
+        # Every second packet.
+        *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
+        # Every tenth packet, or 25 % of the round trip after the first.
+        ("chrome", 8, 10.5),
+        ("mvfst", 8, 10.5),
+        # 25 % of a window of up to 117 packets, but at most 10 ms of 833 packets/s.
+        ("picoquic", 7, 11),
+        # 12.5 % of the window, after 1,000 packets.
+        ("quicly", 8, 25),
+    ],
+)
+def test_a_preset_acknowledges_as_its_stack(acks: str, least: float, most: float):
+    changed = {"flow.it.transport.acks": acks, "scenario.duration": "6 s", "record.interval": "1 s"}
+    run = Scenario.from_text(LINE, acks).with_(**changed).run()
+    # The last 3 seconds, without a preset's start. Counts of samples are since the start of the run.
+    sent = {(row["direction"], round(row["time_s"])): row["sent_packets"] for row in run.queues.rows()}
+    ratio = (sent["down", 6] - sent["down", 3]) / (sent["up", 6] - sent["up", 3])
+    assert least <= ratio <= most, ratio

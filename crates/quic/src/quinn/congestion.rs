@@ -17,7 +17,7 @@ use quinn_proto::congestion::{
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// RFC 9000, section 14: every path carries datagrams of this size.
@@ -363,6 +363,11 @@ impl Ours {
         ours
     }
 
+    /// The control. `&mut self` needs no lock.
+    fn control(&mut self) -> &mut dyn cc::Controller {
+        &mut **self.control.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn path(&self, state: CaState, app_limited: bool) -> PathState {
         PathState {
             mss: Bytes::new(self.mss),
@@ -381,14 +386,14 @@ impl Ours {
 
     fn take_window(&mut self) {
         // RFC 9002, section 7.2: the smallest window is 2 packets.
-        self.window = lock(&self.control).cwnd().get().max(2 * self.mss);
+        self.window = self.control().cwnd().get().max(2 * self.mss);
     }
 
     fn sent(&mut self, now: Time, bytes: u64) {
         let idle = now.saturating_since(self.last_sent);
         if self.in_flight == 0 && self.established {
             let path = self.path(CaState::Open, false);
-            lock(&self.control).on_transmit_start(now, idle, &path);
+            self.control().on_transmit_start(now, idle, &path);
         }
         self.last_sent = now;
         self.in_flight += bytes;
@@ -419,7 +424,7 @@ impl Ours {
         if !self.established {
             self.established = true;
             // The first acknowledgement ends the handshake, as far as the control is concerned.
-            lock(&self.control).on_established(now, &path);
+            self.control().on_established(now, &path);
         }
         // RFC 9002, section 7.8: an underused window must not grow.
         let cwnd_limited = !app_limited;
@@ -445,7 +450,7 @@ impl Ours {
             marked: Bytes::ZERO,
             rate: RateSample { app_limited, ..RateSample::default() },
         };
-        lock(&self.control).on_ack(now, &ack, &path);
+        self.control().on_ack(now, &ack, &path);
         self.take_window();
     }
 
@@ -457,22 +462,22 @@ impl Ours {
     fn congestion(&mut self, now: Time, signal: Signal, lost: u64) {
         self.lost(lost);
         let path = self.path(CaState::Recovery, false);
-        lock(&self.control).on_congestion(now, signal, &path);
+        self.control().on_congestion(now, signal, &path);
         self.take_window();
     }
 
     fn recovered(&mut self, now: Time) {
         let path = self.path(CaState::Open, false);
-        lock(&self.control).on_recovered(now, &path);
+        self.control().on_recovered(now, &path);
         self.take_window();
     }
 
     fn segment_size(&mut self, mtu: u16) {
         self.mss = u64::from(mtu);
-        let mut control = lock(&self.control);
+        let mss = Bytes::new(self.mss);
+        let control = self.control();
         let (cwnd, ssthresh) = (control.cwnd(), control.ssthresh());
-        control.on_segment_size(Time::ZERO, Bytes::new(self.mss), cwnd, ssthresh);
-        drop(control);
+        control.on_segment_size(Time::ZERO, mss, cwnd, ssthresh);
         self.take_window();
     }
 }

@@ -118,6 +118,8 @@ struct Link {
     local_acks: Arc<Mutex<LocalAcks>>,
     /// The ACK behaviour in force.
     acks: LocalAck,
+    /// True if the ACK behaviour is in force and never changes.
+    acks_settled: bool,
     arrivals: Arrivals,
     counts: PacketCounts,
     /// Bytes that quinn took from sockets.
@@ -288,6 +290,7 @@ impl QuicEndpoint {
             watched: self.controllers.latest(),
             local_acks: self.plain.latest(),
             acks: LocalAck { packets: 2, delay_us: USUAL_MAX_ACK_DELAY.as_micros(), reordering: 1 },
+            acks_settled: self.config.ack_frequency,
             arrivals: Arrivals::default(),
             counts: PacketCounts::default(),
             written: 0,
@@ -386,10 +389,11 @@ impl QuicEndpoint {
     /// Adapts the receiver's own ACK behaviour, unless the sender requests one.
     fn adapt_acks(&mut self, place: usize, now: Time) {
         let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
-        if self.config.ack_frequency || !link.established {
+        if link.acks_settled || !link.established {
             return;
         }
         let config = &self.config;
+        link.acks_settled = config.ack_start == 0 && config.ack_window_share == 0.0 && config.ack_delay_rtts == 0.0;
         let rtt = from_std(link.connection.rtt());
         let received = lock(&link.local_acks).received;
         let begun = received >= u64::from(config.ack_start);

@@ -15,6 +15,8 @@ Change = Callable[["Place"], Settings]
 
 _ENDS = ("sender_stack", "receiver_stack")
 """Keys of a flow's own TCP settings."""
+_ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
+"""Keys of QUIC that a preset of `acks` sets, in addition to those that begin with `ack_`."""
 
 
 @dataclass
@@ -168,10 +170,11 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
     return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
 
 
-def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Settings:
+def _at_every_flow(settings: Settings, flows: Sequence[dict[str, Any]]) -> Settings:
     """Expands settings of `stack` to both ends of every TCP flow, and settings of `transport` to every QUIC flow.
 
-    They override the scenario's own settings.
+    They override the scenario's own settings. A preset of `acks` would not override them, because the resolved tables
+    contain all its keys: these keys are removed from the flows.
     """
     found: Settings = {}
     for key, value in settings.items():
@@ -180,10 +183,14 @@ def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Se
             for flow in (each for each in flows if each["transport"]["kind"] == "tcp"):
                 found |= {dotted_key("flow", flow["name"], end, rest): value for end in _ENDS if end in flow}
         elif root == "transport":
-            quic = [each["name"] for each in flows if each["transport"]["kind"] == "quic"]
+            quic = {each["name"]: each["transport"] for each in flows if each["transport"]["kind"] == "quic"}
             if not quic:
                 raise UsageError('this remedy is for QUIC, but no flow has transport = "quic"')
             found |= {dotted_key("flow", name, "transport", rest): value for name in quic}
+            if rest == "acks":
+                for transport in quic.values():
+                    for key in [key for key in transport if key.startswith("ack_") or key in _ALSO_OF_ACKS]:
+                        del transport[key]
         else:
             found[key] = value
     return found
