@@ -153,3 +153,9 @@ def test_an_access_line_by_name_has_a_download_and_an_upload():
     found = lop.ackpath(scenario, "none,acks_first")
     assert row(found, "acks_first")["down_goodput_bps"] > row(found, "none")["down_goodput_bps"]
     assert set(scenario.flow_names) == {"download", "upload"}
+
+
+def test_a_line_with_a_trace_as_its_rate_is_the_place_of_the_remedies():
+    satellite = two_way("starlink-200-20").with_(**{"scenario.duration": "1 s"})
+    found = lop.ackpath(satellite, "none,filter", repeat=1)
+    assert found.link == "link" and row(found, "filter")["ack_ratio"] < row(found, "none")["ack_ratio"]

@@ -119,9 +119,14 @@ def aqm(
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:
-    """The slowest link with a rate in that direction. Raises UsageError if there is none."""
+    """The slowest link with a rate in that direction, or the only link, whose rate may come from a trace.
+
+    Raises UsageError if there is none.
+    """
     rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
     known = {name: rate for name, rate in rates.items() if rate}
+    if not known and len(rates) == 1:
+        return next(iter(rates))
     if not known:
         raise UsageError(f"no link of {scenario.name} has a rate {way}: there is no queue to compare disciplines at")
     return min(known, key=lambda name: known[name])
