@@ -133,8 +133,6 @@ class Draft:
     """Time of the first packet of the flows in the capture."""
     notes: Sequence[str] = ()
     """The assumptions of the draft and the parts that it leaves out, in sentences."""
-    cross: Sequence[Mapping[str, Any]] = ()
-    """Flows of datagrams for traffic that the capture does not show."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])
 
     def parameters(self, structure: Structure) -> list[Parameter]:
@@ -176,7 +174,7 @@ class Draft:
             "scenario": {"title": "Fitted to a capture", "duration": f"{self.duration_s:.4f} s"},
             "link": line,
             "stack": {"mtu": f"{self.mtu_bytes} B", **({"ecn": "on"} if self.ecn else {})},
-            "flow": [*(self._flow(each, structure) for each in self.traffic), *self.cross],
+            "flow": [self._flow(each, structure) for each in self.traffic],
         }
         if not sampled:
             tables["record"] = {"interval": "off"}
