@@ -58,6 +58,7 @@ fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of
 	@.venv/bin/lopsided doctor
 	@.venv/bin/python -m reference.fidelity
 	@.venv/bin/python -m reference.fidelity.disciplines
+	@.venv/bin/python -m reference.fidelity.kernels
 
 clean: ## remove what was built and installed here
 	rm -rf target site .venv web/node_modules python/lopsided/views/bundle

@@ -27,6 +27,7 @@ class RunOptions:
     cores: int = 1
     """The maximum number of cores for one simulated run, used if that is faster."""
     kernel: str | None = None
-    """The kernel of the kernel world: `timetravel`, `uml` or `host`; `None` for the best on this machine."""
+    """The kernel of the kernel world: `timetravel`, a series of Linux in virtual time (`6.1`, `6.12`), `uml` or `host`;
+    `None` for the best on this machine."""
     ours: frozenset[str] = frozenset()
     """Hosts with the simulator's TCP in the live world; the others have this kernel's."""

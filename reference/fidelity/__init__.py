@@ -126,8 +126,8 @@ def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
 def measure_linux(
     known: Records, seeds: range, progress: Callable[[float], object] | None = None
 ) -> Iterator[Measurement]:
-    """Measures the runs that the records lack, and adds each when it is done."""
-    missing = [(cell, seed) for cell, seed in runs(seeds) if known.get(cell, seed) is None]
+    """Measures the runs that are missing or old, and adds each when it is done."""
+    missing = [(cell, seed) for cell, seed in runs(seeds) if known.needs(cell, seed, cell.scenario(seed))]
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in missing]
     for number, run in run_many(jobs, world="kernel", progress=progress):
         cell, seed = missing[number]

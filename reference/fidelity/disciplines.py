@@ -21,18 +21,24 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import lopsided as lop
 from lopsided.data import units
 from lopsided.papers.framework import claims
 from lopsided.settings import Tables, scenario_text, setting_text
 from lopsided.studies.aqm.disciplines import Discipline
+from lopsided.worlds import kernel
+from lopsided.worlds.kernel import build
 from reference.fidelity import promises, stamps
 from reference.fidelity.chance import STANDARD_ERRORS, Both, Value
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
 
 DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = DOCS / "disciplines.csv"
@@ -107,6 +113,12 @@ class Cell:
         """The scenario without the discipline."""
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
+    def on_linux(self) -> Scenario:
+        """The scenario that Linux runs, from which the version of the kernel world follows."""
+        ecn = {"stack.ecn": "on"} if self.ecn else {}
+        queue = setting_text(QUEUES[self.queue])
+        return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
+
     def fingerprint(self) -> str:
         """Identifies the scenario that a run on Linux is valid for."""
         said = f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}"
@@ -145,7 +157,12 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
         "signals": round(row["dropped_packets"] + row["marked_packets"]),
     }
     values_of_run: Values = {("run", name): value for name, value in values.items()}
-    return Measurement(cell.name, seed, values_of_run, "Linux 6.1", cell.fingerprint())
+    if world != "kernel":
+        return Measurement(cell.name, seed, values_of_run)
+    built = build.find_built()
+    source = f"{built.version} (timetravel)" if built else ""
+    version = kernel.version_of(cell.on_linux(), seed)
+    return Measurement(cell.name, seed, values_of_run, source, cell.fingerprint(), world=version)
 
 
 def probes() -> list[Probe]:
@@ -162,11 +179,11 @@ def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
 
 
 def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
-    """The runs that are not recorded yet, the first seeds of each cell first."""
+    """The runs that are missing or old, the first seeds of each cell first."""
     for rtt, ecn in GRID:
         for seed in SEEDS:
             for cell in CELLS:
-                if (cell.rtt, cell.ecn) == (rtt, ecn) and known.get(cell, seed) is None:
+                if (cell.rtt, cell.ecn) == (rtt, ecn) and known.needs(cell, seed, cell.on_linux()):
                     yield cell, seed
 
 

@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lopsided.scenario import Run
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
+from lopsided.worlds import kernel
 from lopsided.worlds.base import Job
 from reference.fidelity.records import Measurement, Named, Records, Values
 
@@ -28,8 +30,8 @@ Progress = Callable[[float], object]
 
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
-MARK = 12
-"""Number of digits of the fingerprint in a folder's name."""
+MARK, WORLD_MARK = 12, 6
+"""Number of digits of the fingerprint, and of the version of the kernel world, in a folder's name."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,15 @@ class Wanted:
     scenario: Callable[[], Scenario]
 
     def folder(self, kept: Path = FOLDER) -> Path:
-        """The folder of the run."""
+        """The folder of the run. A changed kernel world gives it another name."""
         plain = re.sub("[^a-z0-9.]+", "-", self.name.lower()).strip("-")
         seed = "" if self.seed == 1 else f"-seed-{self.seed}"
-        return kept / f"{plain}-{self.fingerprint[:MARK]}{seed}"
+        return kept / f"{plain}-{self.fingerprint[:MARK]}-{self.world[:WORLD_MARK]}{seed}"
+
+    @cached_property
+    def world(self) -> str:
+        """The version of the kernel world for the run."""
+        return kernel.version_of(self.scenario(), self.seed)
 
     def is_kept(self, kept: Path = FOLDER) -> bool:
         """True if the folder of the run exists."""
@@ -118,8 +125,8 @@ def measure(
     effort: Effort,
     progress: Progress | None = None,
 ) -> Iterator[tuple[C, int, Run]]:
-    """Runs on Linux the cells and seeds that the records lack, adds their values, and yields the runs."""
-    missing = [(cell, seed) for cell, seed in wanted if records.get(cell, seed) is None]
+    """Runs on Linux the cells and seeds whose records are missing or old, adds their values, and yields the runs."""
+    missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario())]
     on_linux = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
     for number, run in runs(on_linux, effort, progress):
         cell, seed = missing[number]

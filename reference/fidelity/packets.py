@@ -24,7 +24,7 @@ from reference.fidelity import promises, variants
 from reference.fidelity.kept import FOLDER, Effort, Wanted
 from reference.fidelity.kept import runs as runs_on_linux
 from reference.fidelity.promises import Promise
-from reference.fidelity.records import Measurement, Records, kernel_of
+from reference.fidelity.records import Measurement, Records, kernel_of, world_of
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
 
@@ -126,7 +126,7 @@ def measure(
     stale = [
         cell
         for cell, digest in zip(wanted, digests, strict=True)
-        if cell.wanted.is_kept(kept) or not _is_known(records, cell, digest)
+        if cell.wanted.is_kept(kept) or not _is_known(records, cell, digest) or _is_old(records, cell)
     ]
     stale.sort(key=lambda cell: not cell.wanted.is_kept(kept))
     for number, run in runs_on_linux([cell.wanted for cell in stale], effort, progress, kept):
@@ -139,6 +139,10 @@ def _is_known(records: Records, cell: Cell, digest: str) -> bool:
     return sim_digest(records.get(cell, SEED)) == digest
 
 
+def _is_old(records: Records, cell: Cell) -> bool:
+    return records.needs(cell, SEED, cell.scenario())
+
+
 def aligned(cell: Cell, on_linux: Run) -> Measurement:
     """Aligns a cell's run on Linux with the simulator's."""
     found = aligning.against(on_linux)
@@ -146,7 +150,7 @@ def aligned(cell: Cell, on_linux: Run) -> Measurement:
     first, parted = found.first, found.parted
     differences = {"first": first.first if first else None, "parted": parted.parted if parted else None}
     busiest = max(counts[0] for counts in found.totals.values())
-    return measurement(cell, busiest, differences, sim.digest, kernel_of(kernel), kernel.digest)
+    return measurement(cell, busiest, differences, sim.digest, kernel_of(kernel), kernel.digest, world_of(kernel))
 
 
 def measurement(
@@ -156,6 +160,7 @@ def measurement(
     sim_digest: str,
     source: str,
     digest: str,
+    world: str = "",
 ) -> Measurement:
     """The result of an alignment: packets at the busiest host, and the places where the runs differ (`first`,
     `parted`).
@@ -173,6 +178,7 @@ def measurement(
         {("all", "sim_digest"): sim_digest}
         | {(kind, "at"): f"{told.flow} at {told.host}" for kind, told in found.items()}
         | {(kind, "fields"): " ".join(told.fields) for kind, told in found.items()},
+        world,
     )
 
 

@@ -1,11 +1,12 @@
 """Measured values on disk, in one form for all pages: a CSV file with one row for each part of a run.
 
-    cell, seed, what, QUANTITY, ..., source, fingerprint, digest
+    cell, seed, what, QUANTITY, ..., source, fingerprint, world, digest
 
 `cell` and `seed` name the run. `what` names the flow, link direction or other part that the quantities belong to; an
 empty field is a quantity that this part does not have. `source` is the program that made the run, `fingerprint` the
-scenario that it is valid for, and `digest` identifies the run. The file is written again after each run, so that an
-interrupted measurement loses nothing.
+scenario that it is valid for, `world` the version of the kernel world that made it, and `digest` identifies the run. A
+run of an older kernel world is still read; `Records.needs` finds it, so that it is measured again. The file is written
+again after each run, so that an interrupted measurement loses nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Run
+    from lopsided.scenario import Run, Scenario
 
 Key = tuple[str, str]
 """A part of a run, and a quantity."""
 Values = dict[Key, float]
 
-_RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "digest")
+_RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "world", "digest")
 
 
 class Named(Protocol):
@@ -52,16 +54,46 @@ class Measurement:
     digest: str = ""
     texts: dict[Key, str] = field(default_factory=dict[Key, str])
     """Values that are not numbers."""
+    world: str = ""
+    """The version of the kernel world, empty if it is unknown."""
 
     @staticmethod
     def of(cell: Named, seed: int, run: Run, values: Values) -> Measurement:
         """The values of a run on Linux."""
-        return Measurement(cell.name, seed, values, kernel_of(run), cell.fingerprint(), run.digest)
+        return Measurement(cell.name, seed, values, kernel_of(run), cell.fingerprint(), run.digest, world=world_of(run))
 
 
 def kernel_of(run: Run) -> str:
     """The release of Linux, and the kind of machine that it ran on."""
     return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
+
+
+def world_of(run: Run) -> str:
+    """The version of the kernel world that made the run, empty if it is unknown."""
+    return run.facts.get("world_version", "")
+
+
+def is_old(found: Measurement, scenario: Scenario) -> bool:
+    """True if the kernel world has changed for this scenario since the measurement, or if the kernel is another.
+
+    The kernel counts only on a machine that has built one.
+    """
+    from lopsided.worlds import kernel
+    from lopsided.worlds.kernel import translate
+
+    if not found.world:
+        return True
+    built, release = _built(translate.series(scenario.resolved)), found.source.partition(" ")[0]
+    return (built is not None and release != built) or found.world != kernel.version_of(scenario, found.seed)
+
+
+@cache
+def _built(series: str | None) -> str | None:
+    """The version of the kernel of a series that this machine has built. To look takes a second: it is checked."""
+    from lopsided.worlds.kernel import build
+
+    kernel = build.find_built(series)
+    return kernel.version if kernel else None
 
 
 class Records:
@@ -83,6 +115,11 @@ class Records:
         """Returns the measurement, or `None` if the scenario has changed since or was not measured."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
+
+    def needs(self, cell: Named, seed: int, scenario: Scenario) -> bool:
+        """True if the run is missing or old, and has to be made on Linux."""
+        found = self.get(cell, seed)
+        return found is None or is_old(found, scenario)
 
     def of(self, cell: str) -> list[Measurement]:
         """All measurements of a cell, by seed. Does not compare fingerprints."""
@@ -117,7 +154,8 @@ class Records:
 
     def _take(self, row: dict[str, str]) -> None:
         cell, seed, what = row["cell"], int(row["seed"]), row["what"]
-        begun = Measurement(cell, seed, {}, row["source"], row["fingerprint"], row["digest"])
+        origin = (row["source"], row["fingerprint"], row["digest"])
+        begun = Measurement(cell, seed, {}, *origin, world=row.get("world", ""))
         one = self._found.setdefault((cell, seed), begun)
         for quantity, text in row.items():
             if quantity in (*_RUN, *_ORIGIN) or not text:
@@ -130,7 +168,7 @@ class Records:
 
 def _rows(one: Measurement) -> Iterator[dict[str, object]]:
     run = {"cell": one.cell, "seed": one.seed}
-    origin = {"source": one.source, "fingerprint": one.fingerprint, "digest": one.digest}
+    origin = {"source": one.source, "fingerprint": one.fingerprint, "world": one.world, "digest": one.digest}
     written = {**{key: f"{value:.9g}" for key, value in one.values.items()}, **one.texts}
     for part in dict.fromkeys(what for what, _ in written):
         yield {**run, "what": part, **{name: text for (what, name), text in written.items() if what == part}, **origin}

@@ -382,7 +382,7 @@ def test_a_damaged_kernel_is_an_error_and_not_another_kernel(tmp_path, monkeypat
     folder = tmp_path / "6.1.0"
     folder.mkdir()
     (folder / "linux").write_bytes(b"not what was built")
-    known = {"config_sha256": build._config_sha256(), "sha256": "0" * 64, "version": "6.1.0"}
+    known = {"config_sha256": build.configuration(), "sha256": "0" * 64, "version": "6.1.0"}
     (folder / "kernel.json").write_text(json.dumps(known))
     assert build.find_damaged() == [folder / "linux"] and build.find_built() is None
     for kind in ("auto", "timetravel"):

@@ -16,7 +16,7 @@ import pytest
 import lopsided as lop
 from lopsided import _native
 from lopsided.studies import arms
-from lopsided.worlds.kernel import Unsupported, backend, build, captures, plan, qdisc, translate
+from lopsided.worlds.kernel import Unsupported, backend, build, captures, plan, qdisc, translate, version, version_of
 from lopsided.worlds.kernel.errors import KernelUnavailable
 from lopsided.worlds.kernel.guest import chosen, tcp_info
 from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job, Program
@@ -373,7 +373,7 @@ def test_a_damaged_kernel_is_found_out_and_not_taken(tmp_path, monkeypatch, caps
     program = folder / "linux"
     program.write_bytes(b"#!/bin/true\n" * 1000)
     program.chmod(0o755)
-    known = {"version": "6.1", "source": "s", "config_sha256": build._config_sha256(), "sha256": build._sha256(program)}
+    known = {"version": "6.1", "source": "s", "config_sha256": build.configuration(), "sha256": build._sha256(program)}
     (folder / "kernel.json").write_text(json.dumps(known))
     assert build.find_built().path == program and build.find_damaged() == []
     with program.open("r+b") as file:
@@ -408,3 +408,45 @@ def test_programs_begin_in_their_time_and_the_run_lasts_until_the_awaited_have_e
     assert (server["code"], first["code"], second["code"]) == (-9, 0, 3)
     assert server["ended_ns"] is None and second["begun_ns"] >= 20_000_000 and second["ended_ns"] > second["begun_ns"]
     assert (tmp_path / "program-second.txt").read_text() == "to 10.77.0.1\n"
+
+
+def built(tmp_path: Path, version: str) -> Path:
+    """A kernel of this version in the cache, which only its name tells from another."""
+    folder = tmp_path / "lopsided" / "kernels" / version
+    folder.mkdir(parents=True)
+    program = folder / "linux"
+    program.write_text("#!/bin/true\n")
+    program.chmod(0o755)
+    known = {"version": version, "source": "s", "config_sha256": build.configuration()}
+    (folder / "kernel.json").write_text(json.dumps(known))
+    return program
+
+
+def test_the_profile_of_the_scenario_chooses_the_kernel(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    older, newer = built(tmp_path, "6.1.192"), built(tmp_path, "6.12.117")
+    series = {profile: translate.series(scenario(LINE, **{"stack.profile": profile})) for profile in PROFILES}
+    assert series == {"linux-6.1": "6.1", "linux-6.12": "6.12", "freebsd-7": None}
+    chosen = {profile: backend.choose("auto", each).program for profile, each in series.items()}
+    assert chosen == {"linux-6.1": older, "linux-6.12": newer, "freebsd-7": older}
+    assert backend.choose("6.12", "6.1").program == newer, "--kernel decides"
+    newer.unlink()
+    for wanted in ("auto", "timetravel", "6.12"):
+        with pytest.raises(KernelUnavailable, match=r"lopsided kernel build --linux 6\.12"):
+            backend.choose(wanted, "6.12")
+
+
+PROFILES = ("linux-6.1", "linux-6.12", "freebsd-7")
+
+
+def test_the_kernel_world_has_another_version_if_a_run_could_differ():
+    text = LINE
+    plain = version_of(lop.Scenario.from_text(text), 1)
+    assert version_of(lop.Scenario.from_text(text), 1) == plain
+    assert version_of(lop.Scenario.from_text(text), 2) != plain
+    sack = lop.Scenario.from_text(text).with_(**{"stack.sack": "false"})
+    assert version_of(sack, 1) != plain, "a sysctl"
+    finer = lop.Scenario.from_text(text).with_(**{"record.interval": "10 ms"})
+    assert version_of(finer, 1) == plain, "samples only observe"
+    code = 'def f():\n    """Says."""\n    return "#"  # why\n'
+    assert version.code_of(code) == 'def f():\n    return "#"'

@@ -140,7 +140,7 @@ impl ConnConfig {
         // initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
-        let ack_policy = ack_policy::build(&profile.ack).expect("a profile names a policy that is known");
+        let ack_policy = ack_policy::build(&profile.ack_settings()).expect("a profile names a policy that is known");
         ConnConfig {
             local,
             remote,

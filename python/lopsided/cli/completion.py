@@ -424,7 +424,7 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     "--worlds": _several(_WORLDS),
     ("aqm", "--world"): _several(_WORLDS),
     ("reproduce", "--world"): _words("sim", "live"),
-    "--kernel": _words("timetravel", "uml", "host"),
+    "--kernel": _words("timetravel", "6.1", "6.12", "uml", "host"),
     "--metric": _metrics,
     "--maximise": _goals,
     "--maximize": _goals,

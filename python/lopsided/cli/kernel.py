@@ -18,6 +18,7 @@ def kernel(
     action: Literal["build", "path"],
     /,
     *,
+    linux: Annotated[str | None, Parameter(show_default=False)] = None,
     source: Annotated[Path | None, Parameter(show_default=False)] = None,
     jobs: Annotated[int | None, Parameter(show_default=False)] = None,
     again: Flag = False,
@@ -32,14 +33,17 @@ def kernel(
     For example:
 
         lopsided kernel build
+        lopsided kernel build --linux 6.12
         lopsided kernel build --source linux-source-6.1.tar.xz --jobs 2
 
     Parameters
     ----------
     action
         `build`: build the kernel unless it exists. `path`: print its path.
+    linux
+        The series of Linux: 6.1 or 6.12; default: 6.1. Kernels of several series can be built.
     source
-        The kernel source as a .tar.xz file; default: the newest in /usr/src.
+        The kernel source as a .tar.xz file; default: that of the series in /usr/src.
     jobs
         Number of files to compile in parallel; default: the number of cores.
     again
@@ -47,7 +51,7 @@ def kernel(
     """
     from lopsided.worlds.kernel import build as building
 
-    found = None if again and action == "build" else building.find_built()
+    found = None if again and action == "build" else building.find_built(linux)
     if found is None:
         for damaged in building.find_damaged():
             again_or_not = "building it again" if action == "build" else "run `lopsided kernel build`"
@@ -56,7 +60,7 @@ def kernel(
         print_line("not built: run `lopsided kernel build`")
         return 1
     if found is None:
-        found = _build(source, jobs, quiet or as_json)
+        found = _build(source, jobs, linux, quiet or as_json)
     if as_json:
         print_json({"version": found.version, "source": str(found.source), "path": found.path})
         return 0
@@ -64,7 +68,7 @@ def kernel(
     return 0
 
 
-def _build(source: Path | None, jobs: int | None, quiet: bool) -> TimeTravelKernel:
+def _build(source: Path | None, jobs: int | None, linux: str | None, quiet: bool) -> TimeTravelKernel:
     from lopsided.worlds.kernel import build as building
 
     console = errors()
@@ -77,7 +81,7 @@ def _build(source: Path | None, jobs: int | None, quiet: bool) -> TimeTravelKern
                 console.print(stage)
             last = stage
 
-        return building.build(note, source, jobs)
+        return building.build(note, source, jobs, linux)
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), TaskProgressColumn(), TimeElapsedColumn())
@@ -89,4 +93,4 @@ def _build(source: Path | None, jobs: int | None, quiet: bool) -> TimeTravelKern
                 tasks[stage] = bar.add_task(stage, total=1.0)
             bar.update(tasks[stage], completed=share)
 
-        return building.build(show, source, jobs)
+        return building.build(show, source, jobs, linux)

@@ -107,7 +107,9 @@ Seed = Annotated[
 ]
 Kernel = Annotated[
     str | None,
-    Parameter(show_default=False, help="Kernel for `--world kernel`: timetravel, uml or host; default: the best one."),
+    Parameter(
+        show_default=False, help="Kernel for `--world kernel`: timetravel (6.1, 6.12), uml or host; default: the best."
+    ),
 ]
 Ours = Annotated[
     tuple[str, ...],

@@ -367,9 +367,20 @@ impl Connection {
         prepared: bool,
     ) {
         let &DataSegment { header, payload, ecn, start } = segment;
-        if matches!(arrival, Arrival::InOrder { .. }) {
+        let measured = match arrival {
+            Arrival::InOrder { .. } => true,
+            Arrival::OutOfOrder => self.send.flight.profile.measures_held,
+            Arrival::Duplicate => false,
+        };
+        if measured {
             let ends = header.flags.has(Flags::PSH) || header.flags.has(Flags::FIN);
-            self.acks.measure(payload.len(), header.options.sack_len(), ends);
+            let (len, full) = (payload.len(), self.acks.rcv_mss());
+            self.acks.measure(len, header.options.sack_len(), ends);
+            // tcp_measure_rcv_mss looks at the memory of a segment that is larger than all before, not of a shorter one
+            // that became the size of full segments.
+            if len > full {
+                self.recv.measure(len);
+            }
         }
         let received = self.recv.next() - before;
         // FreeBSD's receive buffer counts only data without gaps.

@@ -160,9 +160,14 @@ impl Connection {
     /// Handles a timeout of the SYN or SYN-ACK.
     pub(super) fn on_handshake_timeout(&mut self) {
         self.counters_mut().timeouts += 1;
-        let retries = if self.awaits_ack_of_syn() { SYN_ACK_RETRIES } else { SYN_RETRIES };
+        // tcp_syn_linear_timeouts concerns the SYN only, not the SYN-ACK.
+        let linear = self.send.flight.profile.syn_linear_timeouts;
+        let (retries, linear) =
+            if self.awaits_ack_of_syn() { (SYN_ACK_RETRIES, 0) } else { (SYN_RETRIES + linear, linear) };
         if self.handshake.retry(retries) {
-            self.send.flight.rtt.back_off();
+            if self.handshake.retries() > linear {
+                self.send.flight.rtt.back_off();
+            }
         } else {
             self.fail(ConnError::TimedOut);
         }

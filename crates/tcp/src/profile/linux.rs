@@ -3,7 +3,7 @@
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
     LossDetection, MetricsSave, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain,
-    Undo, WindowUpdate,
+    Undo, WindowShare, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -76,6 +76,11 @@ impl Profile {
             nagle: Nagle::BehindShort,
             push: PushRule::Linux,
             fin_beyond_cwnd: true,
+            fin_uses_window: true,
+            syn_linear_timeouts: 0,
+            measures_held: false,
+            growth_excludes_unread: false,
+            wide_first_window: false,
             cwnd_validation: true,
             fast_path: false,
             answers_unsent_ack: false,
@@ -85,7 +90,42 @@ impl Profile {
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
             // Half of tcp_rmem[1] and tcp_rmem[2], because half of the memory is window.
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
-            receive_window: ReceiveWindow::Memory { per_segment: 768 },
+            receive_window: ReceiveWindow::Memory { per_segment: 768, share: WindowShare::Half },
+        }
+    }
+
+    /// Linux 6.12 as in Debian 13, with HZ=250. All other behaviour of a bulk or short transfer is that of 6.1: loss
+    /// detection, recovery and the congestion controls are unchanged.
+    ///
+    /// Left out: a receiver that has no memory for in-order data offers a window of zero, and drops less held data
+    /// (the buffers of this crate never run out); the rest of a segment that SACK blocks cut short is joined with the
+    /// data behind it (in this crate, as in 6.1 without SACK blocks, segments are always cut from a continuous stream);
+    /// ACKs that a process owes while it holds the socket are sent as one (`tcp_backlog_ack_defer`).
+    pub fn linux_6_12() -> Profile {
+        let linux = Profile::linux_6_1();
+        Profile {
+            name: "linux-6.12",
+            ack: AckSettings {
+                // `tcp_event_data_recv` bounds the adaptive timeout by TCP_DELACK_MAX.
+                max_timeout: Duration::from_millis(200),
+                below_min_rto: true,
+                ..linux.ack
+            },
+            // `tcp_cwnd_test` makes no exception for a FIN.
+            fin_beyond_cwnd: false,
+            // `tcp_syn_linear_timeouts`, since 6.5.
+            syn_linear_timeouts: 4,
+            // `tcp_data_queue_ofo` calls `tcp_measure_rcv_mss`.
+            measures_held: true,
+            // `tcp_rcv_space_adjust` subtracts the data that is still queued.
+            growth_excludes_unread: true,
+            // `tcp_select_initial_window` has no bound of 65,535 bytes.
+            wide_first_window: true,
+            // The head of a segment comes from a cache of 576 bytes (`skb_small_head_cache`, since 6.3) instead of a
+            // page slab of 512.
+            send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 832 },
+            receive_window: ReceiveWindow::Memory { per_segment: 832, share: WindowShare::Measured },
+            ..linux
         }
     }
 

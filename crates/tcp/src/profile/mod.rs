@@ -13,14 +13,14 @@ mod windows;
 pub use rules::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
     LossDetection, MetricsSave, Nagle, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TickSamples, TimerGrain,
-    Undo, WindowUpdate,
+    Undo, WindowShare, WindowUpdate,
 };
 pub use settings::{DelayedAck, StackConfig, Switch};
 
 use lopsided_core::{Bytes, Duration};
 
 /// The names that [`Profile::named`] accepts.
-pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
+pub const PROFILES: &[&str] = &["linux-6.1", "linux-6.12", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
 
 /// The behaviour of an endpoint, except its congestion control.
 ///
@@ -127,8 +127,19 @@ pub struct Profile {
     pub nagle: Nagle,
     /// The rule that sets PSH.
     pub push: PushRule,
-    /// True if the segment with the FIN ignores cwnd, but must fit the peer's window including the FIN (Linux).
+    /// True if the segment with the FIN ignores cwnd (Linux before 6.12).
     pub fin_beyond_cwnd: bool,
+    /// True if the segment with the FIN must fit the peer's window including the FIN (Linux).
+    pub fin_uses_window: bool,
+    /// Number of SYN timeouts that do not double the next one (Linux's `tcp_syn_linear_timeouts`). The attempt fails by
+    /// this number of timeouts later.
+    pub syn_linear_timeouts: u32,
+    /// True if a segment behind a gap counts for the measured size of full segments, as one in order does.
+    pub measures_held: bool,
+    /// True if data that the application has not read yet does not count for the growth of a Linux receive buffer.
+    pub growth_excludes_unread: bool,
+    /// True if the first window may exceed 65,535 bytes. The window field of a SYN cannot.
+    pub wide_first_window: bool,
     /// True if the window grows only while it limits the sender (RFC 7661).
     pub cwnd_validation: bool,
     /// True if an ACK that only advances does not grow a congestion window at or above the peer's window. 4.4BSD's fast
@@ -155,6 +166,7 @@ impl Profile {
     pub fn named(name: &str) -> Option<Profile> {
         match name {
             "linux-6.1" => Some(Profile::linux_6_1()),
+            "linux-6.12" => Some(Profile::linux_6_12()),
             "freebsd-7" => Some(Profile::freebsd_7()),
             "linux-2.6" => Some(Profile::linux_2_6()),
             "bsdi-3" => Some(Profile::bsdi_3()),
@@ -162,6 +174,19 @@ impl Profile {
             "windows" => Some(Profile::windows()),
             _ => None,
         }
+    }
+
+    /// The settings of the acknowledgement policy, with the bound that follows from the smallest RTO
+    /// (`tcp_delack_max`).
+    pub(crate) fn ack_settings(&self) -> AckSettings {
+        let max_delay = match (self.ack.below_min_rto, self.ack.grain) {
+            (false, _) => self.ack.max_delay,
+            (true, TimerGrain::Exact) => self.ack.max_delay.min(self.rto.min()),
+            (true, TimerGrain::Tick(tick) | TimerGrain::Wheel(tick)) => {
+                self.ack.max_delay.min(self.rto.min().max(tick * 2) - tick)
+            }
+        };
+        AckSettings { max_delay, ..self.ack }
     }
 
     /// The initial window in bytes for a segment size (RFC 3390 section 1, RFC 6928 section 2).

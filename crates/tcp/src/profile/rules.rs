@@ -116,6 +116,10 @@ pub struct AckSettings {
     pub min_delay: Duration,
     /// Longest delay of an ACK.
     pub max_delay: Duration,
+    /// Linux: largest value of the adaptive timeout from which the delay follows. The RTO bounds the timeout too.
+    pub max_timeout: Duration,
+    /// Linux since 6.7: true if no ACK is delayed by more than the smallest RTO minus one tick (`tcp_delack_max`).
+    pub below_min_rto: bool,
     /// Linux: largest number of quick ACKs granted at once.
     pub quick_acks: u32,
     /// Linux: interval of compressed duplicate ACKs after the first three in a row; zero sends all duplicate ACKs.
@@ -138,6 +142,9 @@ pub struct AckSettings {
     pub before_read: bool,
 }
 
+/// Linux's largest retransmission timeout (TCP_RTO_MAX): as a bound of the delayed-ACK timeout it is none.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
+
 impl AckSettings {
     /// Delayed ACKs: one for every second segment, or after `timeout`.
     pub const fn delayed(timeout: Duration) -> AckSettings {
@@ -146,6 +153,8 @@ impl AckSettings {
             segments: 2,
             min_delay: timeout,
             max_delay: timeout,
+            max_timeout: LONGEST_TIMEOUT,
+            below_min_rto: false,
             quick_acks: 0,
             compress: Duration::ZERO,
             compress_slack: Duration::ZERO,
@@ -395,12 +404,24 @@ pub enum ReceiveWindow {
     Room,
     /// As `Room`, for a buffer that holds a whole number of segments (4.4BSD).
     Segments,
-    /// Linux: half of the buffer's memory. A segment uses `per_segment` bytes in addition to its payload (captures of
-    /// 6.1). The window opens as segments arrive. A fixed size is doubled, as by `SO_RCVBUF` (socket(7)).
+    /// Linux: a share of the buffer's memory. A segment uses `per_segment` bytes in addition to its payload (captures of
+    /// user-mode Linux). The window opens as segments arrive. A fixed size is doubled, as by `SO_RCVBUF` (socket(7)).
     Memory {
         /// Memory of a segment in addition to its payload, in bytes.
         per_segment: u64,
+        /// The share of the memory that is window.
+        share: WindowShare,
     },
+}
+
+/// The share of a receive buffer's memory that Linux offers as window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowShare {
+    /// Half (`tcp_adv_win_scale` 1, until Linux 6.5). A buffer that grows reserves memory for each segment.
+    Half,
+    /// The payload's share of the memory of a full segment, in units of 1/256, measured when the size of full segments
+    /// changes (`scaling_ratio`, since Linux 6.6). Half before the first segment.
+    Measured,
 }
 
 impl BufferRule {

@@ -4,7 +4,7 @@ use super::answer_window::AnswerWindow;
 use super::filling::Filling;
 use super::memory::{self, Memory};
 use super::rounds::Rounds;
-use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowUpdate};
+use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowShare, WindowUpdate};
 use lopsided_core::{Bytes, Time};
 
 /// FreeBSD: a round trip of this length or more does not count, in ticks of 1 ms, the unit of its timestamps.
@@ -40,9 +40,11 @@ impl Buffer {
     pub fn new(profile: &Profile) -> Buffer {
         let rule = profile.receive_buffer;
         let window = match (profile.receive_window, rule) {
-            (ReceiveWindow::Memory { per_segment }, _) => Window::Memory(Memory::new(rule, per_segment)),
+            (ReceiveWindow::Memory { per_segment, share }, _) => {
+                Window::Memory(Memory::new(profile, per_segment, share))
+            }
             // Automatic buffers of all stacks grow by Linux's rule.
-            (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(rule, 0)),
+            (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(profile, 0, WindowShare::Half)),
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };
         let update = profile.window_update;
@@ -176,11 +178,19 @@ impl Buffer {
         }
     }
 
-    /// Grows an automatic buffer after a read, by what the application read in the last round trip.
-    pub fn tune(&mut self, now: Time, mss: u64) {
+    /// Records that the size of the peer's full segments is now `len` bytes.
+    pub fn measure(&mut self, len: u32) {
+        if let Window::Memory(memory) = &mut self.window {
+            memory.measure(len);
+        }
+    }
+
+    /// Grows an automatic buffer after a read, by what the application read in the last round trip. `unread` bytes have
+    /// arrived but are not read yet.
+    pub fn tune(&mut self, now: Time, unread: u64, mss: u64) {
         if let Window::Memory(memory) = &mut self.window {
             if let Some(read) = self.rounds.end(now) {
-                memory.tune(read, mss);
+                memory.tune(read, unread, mss);
             }
         }
     }

@@ -1,12 +1,13 @@
-//! Linux's receive window. Linux counts the memory of the buffer and offers half of it as window (`tcp_adv_win_scale`
-//! 1, ip-sysctl). Each arriving segment opens the window by two segments. The buffer grows with the number of bytes
-//! that the application reads in a round trip (`tcp_moderate_rcvbuf`).
+//! Linux's receive window. Linux counts the memory of the buffer and offers a share of it as window: half until 6.5
+//! (`tcp_adv_win_scale` 1, ip-sysctl), since 6.6 the payload's share of a full segment's memory (`scaling_ratio`). Each
+//! arriving segment opens the window by two segments. The buffer grows with the number of bytes that the application
+//! reads in a round trip (`tcp_moderate_rcvbuf`).
 //!
-//! Verified with captures of Linux 6.1. Not modelled: other values of `tcp_app_win`, memory pressure, pruning.
+//! Verified with captures of Linux 6.1 and 6.12. Not modelled: other values of `tcp_app_win`, memory pressure, pruning.
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
-use crate::profile::BufferRule;
+use crate::profile::{BufferRule, Profile, WindowShare};
 use lopsided_core::Bytes;
 
 /// Smallest in-order segment that opens the window, in bytes: smaller segments use more memory than they carry data
@@ -44,20 +45,53 @@ pub(super) struct Memory {
     bound: u64,
     /// Most bytes that the application has read in a round trip (`rcvq_space.space`).
     space: u64,
+    share: Share,
+    /// True if unread data does not count for the growth of the buffer.
+    excludes_unread: bool,
+    /// Largest first window, in bytes.
+    first_most: u64,
 }
 
-/// The memory needed for a window.
+/// The share of memory that is window.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    rule: WindowShare,
+    /// The window of 256 bytes of memory, in bytes (TCP_RMEM_TO_WIN_SCALE).
+    ratio: u64,
+    /// Added before the division by 256.
+    rounding: u64,
+}
+
+/// Half, before any segment was measured (TCP_DEFAULT_SCALING_RATIO).
+const HALF_RATIO: u64 = 128;
+
+impl Share {
+    fn new(rule: WindowShare) -> Share {
+        // `space - (space >> 1)` rounds half of an odd amount up, the multiplication by a ratio rounds down.
+        let rounding = if rule == WindowShare::Half { 255 } else { 0 };
+        Share { rule, ratio: HALF_RATIO, rounding }
+    }
+
+    /// The window that an amount of memory allows (`tcp_win_from_space`).
+    #[inline(always)]
+    fn window_of(self, memory: u64) -> u64 {
+        (memory * self.ratio + self.rounding) >> 8
+    }
+
+    /// The memory for a window (`tcp_space_from_win`).
+    fn memory_of(self, window: u128) -> u128 {
+        (window << 8) / u128::from(self.ratio)
+    }
+}
+
+/// The memory of a buffer that is set to a size: twice the size (socket(7)).
 pub(super) fn of_window(window: u64) -> u64 {
     2 * window
 }
 
-/// The window that an amount of memory allows: half of it, rounded up.
-fn window_of(memory: u64) -> u64 {
-    memory - memory / 2
-}
-
 impl Memory {
-    pub fn new(rule: BufferRule, per_segment: u64) -> Memory {
+    pub fn new(profile: &Profile, per_segment: u64, share: WindowShare) -> Memory {
+        let (rule, share) = (profile.receive_buffer, Share::new(share));
         let memory = |window: Bytes| of_window(window.get()).max(LEAST_MEMORY);
         let (size, max) = (memory(rule.initial()), memory(rule.max()));
         let most = match rule {
@@ -70,8 +104,11 @@ impl Memory {
             per_segment: per_segment.min(u64::from(u32::MAX)) as u32,
             most: most.min(u64::from(u32::MAX)) as u32,
             threshold: 0,
-            bound: window_of(size),
+            bound: share.window_of(size),
             space: 0,
+            share,
+            excludes_unread: profile.growth_excludes_unread,
+            first_most: if profile.wide_first_window { u64::MAX } else { LARGEST_UNSCALED },
         }
     }
 
@@ -79,19 +116,34 @@ impl Memory {
     pub fn set_size(&mut self, window: u64) {
         self.size = of_window(window).max(LEAST_MEMORY);
         self.max = self.size;
-        self.bound = self.bound.max(window_of(self.size));
+        self.bound = self.bound.max(self.share.window_of(self.size));
     }
 
-    /// The first window: whole segments, below 2^16.
+    /// The first window: whole segments, below 2^16 until 6.1.
     pub fn first_window(&self, mss: u64) -> u64 {
-        let room = window_of(self.size);
+        let room = self.share.window_of(self.size);
         let whole = if room > mss { room / mss * mss } else { room };
-        whole.min(LARGEST_UNSCALED)
+        whole.min(self.first_most)
+    }
+
+    /// Records that the size of the peer's full segments is now `len` bytes (`tcp_measure_rcv_mss`). The payload's
+    /// share of the segment's memory becomes the window's share of the buffer.
+    pub fn measure(&mut self, len: u32) {
+        if self.share.rule == WindowShare::Half {
+            return;
+        }
+        let len = u64::from(len);
+        let ratio = ((len << 8) / (len + u64::from(self.per_segment))).max(1);
+        if ratio != self.share.ratio {
+            self.share.ratio = ratio;
+            self.bound = self.share.window_of(self.size);
+            self.space = self.space.min(self.bound);
+        }
     }
 
     /// Sets the first threshold and the first bytes per round trip at the end of the handshake.
     pub fn establish(&mut self, filling: Filling) {
-        let (room, mss) = (window_of(self.size), filling.own());
+        let (room, mss) = (self.share.window_of(self.size), filling.own());
         // Keep one segment in reserve (`tcp_init_buffer_space`).
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
@@ -114,7 +166,7 @@ impl Memory {
     /// The window that remains if `octets` bytes in `records` memory records occupy the buffer.
     #[inline(always)]
     fn room_beside(&self, octets: u64, records: u64) -> u64 {
-        window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
+        self.share.window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
     }
 
     fn room(&self, filling: Filling) -> u64 {
@@ -123,7 +175,7 @@ impl Memory {
 
     /// The window to offer, in bytes (`__tcp_select_window`). It never moves the right edge back.
     pub fn window(&self, filling: Filling) -> u64 {
-        let whole = window_of(self.size);
+        let whole = self.share.window_of(self.size);
         let mss = filling.full().min(whole.min(self.bound));
         let mut room = self.room(filling);
         if self.is_half_filled(room) {
@@ -169,7 +221,7 @@ impl Memory {
     /// True if less than half of the largest window is free.
     #[inline]
     fn is_half_filled(&self, room: u64) -> bool {
-        room < window_of(self.size).min(self.bound) / 2
+        room < self.share.window_of(self.size).min(self.bound) / 2
     }
 
     /// Cheap check: if false, [`Memory::is_update_due`] is false too.
@@ -208,11 +260,11 @@ impl Memory {
     /// (`__tcp_grow_window`): if less than half of the memory is payload, the window opens by less, and not at all if
     /// it is large already.
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
-        let (len, taken) = (u64::from(len), window_of(u64::from(self.per_segment) + u64::from(len)));
+        let (len, taken) = (u64::from(len), self.share.window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {
             return 2 * filling.own();
         }
-        let (mut taken, mut window) = (taken / 2, window_of(u64::from(self.most)) / 2);
+        let (mut taken, mut window) = (taken / 2, self.share.window_of(u64::from(self.most)) / 2);
         // Linux halves both values until the memory fits the payload: the smaller the window, the more overhead is
         // accepted.
         while self.threshold <= window {
@@ -225,18 +277,24 @@ impl Memory {
     }
 
     /// Grows the buffer to twice the `read` bytes of the last round trip. If `read` increases, as in slow start, the
-    /// buffer grows by twice the relative increase in addition (`tcp_rcv_space_adjust`).
-    pub fn tune(&mut self, read: u64, mss: u64) {
+    /// buffer grows by twice the relative increase in addition (`tcp_rcv_space_adjust`). `unread` bytes have arrived
+    /// but are not read yet.
+    pub fn tune(&mut self, read: u64, unread: u64, mss: u64) {
+        let read = if self.excludes_unread { read.saturating_sub(unread) } else { read };
         if read <= self.space {
             return;
         }
         let window = 2 * read + SPARE_SEGMENTS * mss;
         let growth = u128::from(window) * u128::from(read - self.space) / u128::from(self.space.max(1));
-        let segments = (u128::from(window) + 2 * growth) / u128::from(mss);
-        let wanted = (segments * u128::from(provision(mss))).min(u128::from(self.max)) as u64;
+        let window = u128::from(window) + 2 * growth;
+        let wanted = match self.share.rule {
+            WindowShare::Half => window / u128::from(mss) * u128::from(provision(mss)),
+            WindowShare::Measured => self.share.memory_of(window),
+        };
+        let wanted = wanted.min(u128::from(self.max)) as u64;
         if wanted > self.size {
             self.size = wanted;
-            self.bound = window_of(wanted);
+            self.bound = self.share.window_of(wanted);
         }
         self.space = read;
     }
@@ -257,6 +315,10 @@ mod tests {
     const SCALE: u8 = 7;
     const AUTO: BufferRule = BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) };
 
+    fn profile(receive_buffer: BufferRule) -> Profile {
+        Profile { receive_buffer, ..Profile::linux_6_1() }
+    }
+
     fn filling(unread: u64, offered: u64, open: u64) -> Filling {
         Filling {
             unread,
@@ -274,7 +336,7 @@ mod tests {
     /// window by two segments, until the window reaches half of the memory minus the memory of the last segment.
     #[test]
     fn the_window_opens_as_in_a_capture() {
-        let mut memory = Memory::new(AUTO, 768);
+        let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
         assert_eq!(memory.first_window(MSS), 65_160);
         memory.establish(filling(0, 65_160, 65_160));
         let mut offered = 65_160;
@@ -284,16 +346,16 @@ mod tests {
             offered >> SCALE
         };
         assert_eq!([arrive(&mut memory), arrive(&mut memory)], [501, 501]);
-        memory.tune(12 * MSS, MSS);
+        memory.tune(12 * MSS, 0, MSS);
         let opening: Vec<u64> = (0..9).map(|_| arrive(&mut memory)).collect();
         assert_eq!(opening, [524, 546, 569, 592, 614, 637, 645, 645, 645]);
-        memory.tune(14 * MSS, MSS);
+        memory.tune(14 * MSS, 0, MSS);
         assert_eq!(arrive(&mut memory), 667);
     }
 
     #[test]
     fn unread_data_takes_memory_and_a_window_never_shrinks() {
-        let mut memory = Memory::new(BufferRule::Fixed(Bytes::new(60_000)), 768);
+        let mut memory = Memory::new(&profile(BufferRule::Fixed(Bytes::new(60_000))), 768, WindowShare::Half);
         memory.establish(filling(0, 59_368, 59_368));
         let full = memory.window(filling(0, 59_368, 59_368 - MSS));
         assert_eq!(full, (60_000 - MSS).next_multiple_of(128));

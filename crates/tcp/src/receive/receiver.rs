@@ -217,6 +217,13 @@ impl Receiver {
         self.settled.then_some((self.offered >> scale) as u16)
     }
 
+    /// Records that the size of the peer's full segments is now `len` bytes.
+    #[cold]
+    pub fn measure(&mut self, len: u32) {
+        self.settled = false;
+        self.buffer.measure(len);
+    }
+
     /// Marks the window as changed, because the segment sizes changed.
     pub fn note_sizes(&mut self) {
         self.settled = false;
@@ -440,7 +447,7 @@ impl Receiver {
             // Linux copies record by record and checks after each record whether the round trip has ended
             // (`tcp_rcv_space_adjust`). If the round trip ends in this read, only the first record counts towards it.
             self.buffer.rounds.on_read(first);
-            self.buffer.tune(now, u64::from(own_mss));
+            self.buffer.tune(now, self.unread + count - first, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);
         }
         match &mut self.bytes {

@@ -299,7 +299,7 @@ impl Sender {
 
     /// True if the FIN may ride on a segment of `len` bytes. Only Linux counts the FIN against the peer's window.
     fn has_room_for_fin(&self, len: u64, window_left: u64) -> bool {
-        !self.flight.profile.fin_beyond_cwnd || len < window_left
+        !self.flight.profile.fin_uses_window || len < window_left
     }
 
     /// True if outstanding data holds back a short last segment (RFC 9293 section 3.7.4).

@@ -23,7 +23,7 @@ from lopsided.errors import UsageError
 from lopsided.run_options import RunOptions
 from lopsided.scenario import Run
 
-from . import backend, captures, cleanup, flow_results, host, plan, results, translate
+from . import backend, captures, cleanup, flow_results, host, plan, results, translate, version
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
 from .guest.job import Job
 
@@ -43,6 +43,7 @@ __all__ = [
     "check",
     "run",
     "run_many",
+    "version_of",
 ]
 
 SAMPLE_NS = 20_000_000
@@ -63,7 +64,7 @@ LATE_MS = 10.0
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the kernel that the options name, or on the best kernel of this machine."""
     _refuse_foreign(scenario, options)
-    chosen = backend.choose(options.kernel or "auto")
+    chosen = _choose(scenario, options)
     *earlier, last = chosen.slips_ns
     for slip_ns in earlier:
         with contextlib.suppress(SelfCheckFailed):
@@ -73,18 +74,21 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Machine, slip_ns: int) -> Run:
     resolved = scenario.resolved
-    job = plan.make_job(
-        translate.layout(resolved),
-        translate.flows(resolved, seed),
-        _recording(resolved, seed, chosen, slip_ns, options.pcap_at if options.pcap is not None else frozenset()),
-    )
+    job = _job(resolved, seed, chosen, slip_ns, options.pcap_at if options.pcap is not None else frozenset())
     with cleanup.folder() as folder:
         chosen.run(job, folder, PREPARATION_S + resolved["duration_s"] / chosen.speed, options.progress)
         _require_sound(folder)
         measured = results.read(folder, job, resolved)
         if options.pcap is not None:
             _keep_captures(folder, job, resolved, options)
-    return _to_run(scenario, seed, measured, chosen, [*translate.notes(resolved), *_slip_note(slip_ns)])
+    return _to_run(
+        scenario,
+        seed,
+        measured,
+        chosen,
+        version.of_job(job),
+        [*translate.notes(resolved, chosen.series), *_slip_note(slip_ns)],
+    )
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
@@ -94,11 +98,16 @@ def check(scenario: Scenario, options: RunOptions) -> None:
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)
-    chosen = backend.choose(options.kernel or "auto")
+    chosen = _choose(scenario, options)
     if chosen.kind == "host":
         with contextlib.suppress(OSError, ImportError):
             if missing := host.lacking(translate.modules(scenario.resolved)):
                 raise KernelUnavailable(f"the host kernel has no {', '.join(missing)}; {backend.another(chosen.kind)}")
+
+
+def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
+    """The kernel that the options name, or the best that has the TCP of the scenario's profile."""
+    return backend.choose(options.kernel or "auto", translate.series(scenario.resolved))
 
 
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
@@ -118,8 +127,8 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
     In virtual time as many guests run in parallel as the machine has cores. In real time they run one after the other,
     because they would disturb each other. Raises KernelWorldError if a run fails.
     """
-    chosen = backend.choose(options.kernel or "auto")
-    side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1
+    in_virtual_time = all(_choose(job.scenario, options).virtual_time for job in jobs)
+    side_by_side = workers or (os.cpu_count() or 1) if in_virtual_time else 1
     shares = [0.0] * len(jobs)
     stopped = threading.Event()
 
@@ -131,7 +140,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
             if options.progress is not None:
                 options.progress(sum(shares) / len(shares))
 
-        done = run(jobs[number].scenario, jobs[number].seed, RunOptions(progress=note, kernel=chosen.kind))
+        done = run(jobs[number].scenario, jobs[number].seed, RunOptions(progress=note, kernel=options.kernel))
         note(1.0)
         return done
 
@@ -147,6 +156,19 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _job(resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, pcap_at: frozenset[PcapPoint]) -> Job:
+    recording = _recording(resolved, seed, chosen, slip_ns, pcap_at)
+    return plan.make_job(translate.layout(resolved), translate.flows(resolved, seed), recording)
+
+
+def version_of(scenario: Scenario, seed: int) -> str:
+    """The version of the kernel world for this run in virtual time, as `facts["world_version"]` has it after the run.
+
+    Raises Unsupported for a scenario that Linux cannot run.
+    """
+    return version.of_job(_job(scenario.resolved, seed, backend.Machine("timetravel"), 0, frozenset()))
 
 
 def _recording(
@@ -208,9 +230,9 @@ def _keep_captures(folder: Path, job: Job, resolved: Resolved, options: RunOptio
 
 
 def _to_run(
-    scenario: Scenario, seed: int, measured: results.Measured, chosen: backend.Machine, notes: list[str]
+    scenario: Scenario, seed: int, measured: results.Measured, chosen: backend.Machine, world: str, notes: list[str]
 ) -> Run:
-    facts = {"kernel_kind": chosen.kind, **measured.facts, "notes": notes}
+    facts = {"kernel_kind": chosen.kind, "world_version": world, **measured.facts, "notes": notes}
     return Run(
         scenario=scenario, seed=seed, tables=measured.tables, digest=measured.digest, world="kernel", facts=facts
     )

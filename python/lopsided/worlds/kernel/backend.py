@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from . import build, cleanup, host
 from .errors import GuestFailed, KernelUnavailable
@@ -41,6 +42,8 @@ class Machine:
 
     kind: str
     program: Path | None = None
+    series: str | None = None
+    """The series of Linux, such as "6.1"; `None` if only the kernel itself can say."""
 
     @property
     def virtual_time(self) -> bool:
@@ -110,12 +113,16 @@ def _processor() -> list[str]:
     return []
 
 
-def choose(wanted: str) -> Machine:
+def choose(wanted: str, series: str | None = None) -> Machine:
     """Returns the machine of this kind, or with `auto` the best available: virtual time first, because nothing disturbs
-    it.
+    it. A series of Linux such as `6.12` instead of a kind is the time-travel kernel of that series.
 
-    Raises KernelUnavailable if there is none.
+    `series` is the series that a time-travel kernel should have, `None` for the default. Raises KernelUnavailable if
+    there is none.
     """
+    if wanted == "auto" and series not in (None, build.DEFAULT):
+        # No other kernel of this machine can stand for a series that the scenario names.
+        return choose(cast("str", series))
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
             # Another kernel gives other results, so the choice is never changed without an error.
@@ -131,13 +138,16 @@ def choose(wanted: str) -> Machine:
         raise KernelUnavailable(
             "no kernel to run in: `lopsided kernel build` makes one, `lopsided doctor` says what others need"
         )
+    if wanted in build.SERIES:
+        series, wanted = wanted, "timetravel"
     if wanted == "timetravel":
-        kernel = build.find_built()
+        kernel = build.find_built(series)
         if kernel is None:
             damaged = build.find_damaged()
-            what = f"{damaged[0]} is damaged" if damaged else "the time-travel kernel is not built"
-            raise KernelUnavailable(f"{what}: run `lopsided kernel build`")
-        return Machine("timetravel", kernel.path)
+            name = f"of Linux {series} " if series not in (None, build.DEFAULT) else ""
+            what = f"{damaged[0]} is damaged" if damaged else f"the time-travel kernel {name}is not built"
+            raise KernelUnavailable(f"{what}: run `lopsided kernel build{f' --linux {series}' if name else ''}`")
+        return Machine("timetravel", kernel.path, kernel.series)
     if wanted == "uml":
         program = shutil.which("linux.uml")
         if program is None:
@@ -151,7 +161,7 @@ def choose(wanted: str) -> Machine:
         if os.geteuid() != 0:
             raise KernelUnavailable("--kernel host makes network namespaces and needs root: run it with `sudo`")
         return Machine("host")
-    raise KernelUnavailable(f"no kernel called {wanted!r}: auto, {', '.join(KINDS)}")
+    raise KernelUnavailable(f"no kernel called {wanted!r}: auto, {', '.join((*KINDS, *build.SERIES))}")
 
 
 class Watched:

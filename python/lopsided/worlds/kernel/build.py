@@ -3,7 +3,8 @@
 The build uses Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines
 (`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and no external randomness, so that a run can
 be repeated bit by bit. The kernel is stored in the user's cache directory under a name made of its version and
-configuration, so that another configuration is another kernel.
+configuration, so that another configuration or version is another kernel. Kernels of several versions may be built;
+`DEFAULT` is the one that a run takes unless its scenario or `--kernel` names another.
 
 Left out: modules (everything needed is built in) and the source packages of other distributions (you can give any
 unpacked tree).
@@ -62,8 +63,17 @@ CHANGES = (
 BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
 """Part of the kernel's name, which the kernel also adds to its random numbers."""
 
+DEFAULT = "6.1"
+"""The series of Linux that runs take by default, which the profile `linux-6.1` stands for."""
+SERIES = (DEFAULT, "6.12")
+"""The series of Linux that were built and compared with a profile."""
+
+GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
+"""Options of `CONFIG` that later kernels lack. Linux 6.2 made this one a parameter that is on by default."""
+
 CONFIG = Path(__file__).with_name("time-travel.config")
-PACKAGES = ("linux-source-6.1", "flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
+BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
+PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = ("flex", "bison", "bc", "make", "gcc", "xz", "tar")
 
 # Approximate number of lines that each stage prints; only the progress bar uses these numbers.
@@ -83,6 +93,11 @@ class TimeTravelKernel:
     source: str
     config_sha256: str
 
+    @property
+    def series(self) -> str:
+        """The first two numbers of the version."""
+        return ".".join(self.version.split(".")[:2])
+
 
 def cache_directory() -> Path:
     """The directory of built kernels: outside any repository, by the XDG base directory rules."""
@@ -90,14 +105,24 @@ def cache_directory() -> Path:
     return Path(base) / "lopsided" / "kernels"
 
 
-def find_built() -> TimeTravelKernel | None:
-    """The newest built kernel of the present configuration, or `None`."""
+def find_built(series: str | None = None) -> TimeTravelKernel | None:
+    """The latest built kernel of the present configuration and of a series such as "6.12"; `None` without one.
+
+    Without a series it is the latest of `DEFAULT`, or of any series if `DEFAULT` is not built.
+    """
+    found = all_built()
+    of_series = [kernel for kernel in found if kernel.series == (series or DEFAULT)]
+    return next(iter(of_series if series else of_series or found), None)
+
+
+def all_built() -> list[TimeTravelKernel]:
+    """All built kernels of the present configuration, the latest first."""
     found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
-        if kernel is not None and kernel.config_sha256 == _config_sha256():
+        if kernel is not None and kernel.config_sha256 == configuration():
             found.append((manifest.stat().st_mtime, kernel))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+    return [kernel for _, kernel in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
 
 def find_damaged() -> list[Path]:
@@ -106,7 +131,7 @@ def find_damaged() -> list[Path]:
     for manifest in sorted(cache_directory().glob("*/kernel.json")):
         known = _manifest(manifest)
         program = manifest.with_name("linux")
-        if known.get("config_sha256") == _config_sha256() and program.exists() and not _is_whole(program, known):
+        if known.get("config_sha256") == configuration() and program.exists() and not _is_whole(program, known):
             found.append(program)
     return found
 
@@ -133,10 +158,12 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def build(progress: Progress, source: Path | None = None, jobs: int | None = None) -> TimeTravelKernel:
+def build(
+    progress: Progress, source: Path | None = None, jobs: int | None = None, series: str | None = None
+) -> TimeTravelKernel:
     """Builds the kernel and stores it in the cache. Takes a few minutes on two cores, at low priority."""
     _require_tools()
-    tarball = source or find_source()
+    tarball = source or find_source(series)
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as scratch:
@@ -146,15 +173,21 @@ def build(progress: Progress, source: Path | None = None, jobs: int | None = Non
         return _keep(tree, tarball, cache)
 
 
-def find_source() -> Path:
-    """Returns the newest installed kernel source package, or fetches one from the distribution without installing it.
+def find_source(series: str | None = None) -> Path:
+    """Returns the installed kernel source package of a series.
 
-    Raises KernelUnavailable if there is none.
+    Without a series it is that of `DEFAULT`, or the newest if that is not installed. Raises KernelUnavailable if there
+    is none.
     """
     installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
-    if installed:
-        return installed[-1]
-    raise KernelUnavailable(f"no kernel source in /usr/src: run `apt-get install {' '.join(PACKAGES)}`")
+    of_series = [path for path in installed if path.name == f"linux-source-{series or DEFAULT}.tar.xz"]
+    found = of_series if series else of_series or installed
+    if found:
+        return found[-1]
+    packages = (f"linux-source-{series or DEFAULT}", *BUILD_PACKAGES)
+    raise KernelUnavailable(
+        f"no source of Linux {series or DEFAULT} in /usr/src: run `apt-get install {' '.join(packages)}`"
+    )
 
 
 def missing_tools() -> list[str]:
@@ -196,7 +229,7 @@ def _configure(tree: Path, progress: Progress) -> None:
 def _apply(change: Change, file: Path) -> None:
     text, changed = re.subn(change.pattern, change.replacement, file.read_text())
     if changed != 1:
-        raise KernelUnavailable(f"{change.file}: {change.why} is not where it was in Linux 6.1")
+        raise KernelUnavailable(f"{change.file}: {change.why} is not where it was in Linux {' and '.join(SERIES)}")
     file.write_text(text)
 
 
@@ -206,7 +239,7 @@ def _check_configuration(resolved: str) -> None:
     Kconfig does so without a message if a dependency is missing, and the result would be another kernel.
     """
     wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
-    lost = [line for line in wanted if line not in resolved.splitlines()]
+    lost = [line for line in wanted if line not in resolved.splitlines() and line not in GONE]
     if lost or f"CONFIG_HZ={HZ}" not in resolved.splitlines():
         raise KernelUnavailable(f"the kernel's configuration lost {', '.join(lost) or f'CONFIG_HZ={HZ}'}")
 
@@ -223,7 +256,7 @@ def _compile(tree: Path, jobs: int, progress: Progress) -> None:
 def _keep(tree: Path, source: Path, cache: Path) -> TimeTravelKernel:
     built = tree / "linux"
     version = subprocess.run([built, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    digest = _config_sha256()
+    digest = configuration()
     folder = cache / f"{version}-{digest[:12]}"
     folder.mkdir(exist_ok=True)
     subprocess.run(["strip", "-o", str(folder / "linux.new"), str(built)], check=True)
@@ -255,7 +288,8 @@ def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
     return kernel if os.access(kernel.path, os.X_OK) else None
 
 
-def _config_sha256() -> str:
+def configuration() -> str:
+    """Digest of the configuration and the changes of the source, which a built kernel must have."""
     return hashlib.sha256(CONFIG.read_bytes() + repr((CHANGES, BUILT_BY)).encode()).hexdigest()
 
 

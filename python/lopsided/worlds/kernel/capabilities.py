@@ -54,9 +54,8 @@ def findings() -> list[Finding]:
 
 
 def _virtual_time() -> list[Finding]:
-    built = build.find_built()
-    if built is not None:
-        return [Finding("time-travel kernel", True, f"Linux {built.version}, {built.path}")]
+    if kernels := build.all_built():
+        return [Finding("time-travel kernel", True, f"Linux {each.version}, {each.path}") for each in kernels]
     damaged = build.find_damaged()
     if damaged:
         told = f"{damaged[0]} is damaged: it is not what was built"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
 
-from . import classifier, qdisc
+from . import build, classifier, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
 from .plan import ETHERNET_HEADER, LARGEST_PACKET, Branch, Direction, Discipline, HostInterface, Layout, Line
@@ -192,9 +192,19 @@ def _kinds(discipline: Discipline) -> set[str]:
     return {discipline.kind}.union(*inner)
 
 
-def notes(scenario: said.Resolved) -> list[str]:
-    """The differences between this world and the scenario that cannot be avoided."""
-    profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {"linux-6.1"}
+def series(scenario: said.Resolved) -> str | None:
+    """The series of Linux that the profile of all hosts stands for, such as "6.12"; `None` if there is no such."""
+    profiles = {flow[stack]["profile"] for flow in scenario["flows"] for stack in _STACKS.values()}
+    names = {profile.removeprefix("linux-") for profile in profiles}
+    return next(iter(names)) if len(names) == 1 and names <= set(build.SERIES) else None
+
+
+def notes(scenario: said.Resolved, running: str | None = None) -> list[str]:
+    """The differences between this world and the scenario that cannot be avoided.
+
+    `running` is the series of Linux that the world runs; `None` if it is unknown.
+    """
+    profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {f"linux-{running or build.DEFAULT}"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
     if any(link[way]["framing"]["cell_format"] == "ptm" for link in scenario["links"] for way in ("down", "up")):
         found.append("PTM: a frame takes 65/64 of its octets here, without the rounding up to whole ones")

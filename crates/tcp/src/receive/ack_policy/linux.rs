@@ -29,6 +29,8 @@ pub(super) struct Linux {
     min: Duration,
     /// Largest delay of an ACK by the adaptive timeout.
     max: Duration,
+    /// Largest adaptive timeout.
+    max_timeout: Duration,
     /// Maximum number of quick ACKs granted at once.
     quick_acks: u32,
     /// Interval of compressed duplicate ACKs (`tcp_comp_sack_delay_ns`); zero if off.
@@ -74,6 +76,7 @@ impl Linux {
             grain: settings.grain,
             min: settings.min_delay,
             max: settings.max_delay,
+            max_timeout: settings.max_timeout,
             quick_acks: settings.quick_acks,
             compress: settings.compress,
             heeds_push: settings.heeds_push,
@@ -194,7 +197,7 @@ impl Linux {
             self.ato = self.whole(self.ato / 2) + self.min / 2;
         } else if gap < self.ato {
             // Slower arrivals move the delay towards the gap.
-            self.ato = (self.whole(self.ato / 2) + gap).min(view.rto);
+            self.ato = (self.whole(self.ato / 2) + gap).min(view.rto).min(self.max_timeout);
         } else if gap > view.rto {
             // The sender paused and restarts with a small window.
             self.grant_quick(view);
@@ -315,7 +318,7 @@ impl AckPolicy for Linux {
             self.ato = self.min;
         } else if self.compressed == 0 {
             // The peer sent no second segment in time: wait longer.
-            self.ato = (self.ato * 2).min(view.rto);
+            self.ato = (self.ato * 2).min(view.rto).min(self.max_timeout);
         }
         AckDecision::Now(AckReason::Delay)
     }

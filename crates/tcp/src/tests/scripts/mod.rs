@@ -12,6 +12,7 @@ mod handshake;
 mod hostile;
 mod info;
 mod leaving;
+mod linux_6_12;
 mod path_mtu;
 mod quick_acks;
 mod receive_memory;

@@ -217,7 +217,7 @@ fn linux_holds_the_last_segment_until_the_peers_window_has_room_for_its_fin() {
     t.expect_nothing_until(220);
     t.inject(230, "ack 1001 win 768");
     t.expect(230, "F. 1001:1513 ack 1");
-    let mut t = closed_with_512_left(Profile { fin_beyond_cwnd: false, ..linux() });
+    let mut t = closed_with_512_left(Profile { fin_uses_window: false, ..linux() });
     t.expect(200, "F. 1001:1513 ack 1");
 }
 

@@ -1,0 +1,133 @@
+//! The differences between Linux 6.1 and 6.12: each script plays the same exchange with both profiles.
+
+use super::script::{PEER, Script, linux, receive_buffer};
+use crate::{AckSettings, BufferRule, Profile, TimerGrain};
+use lopsided_core::{Bytes, Duration};
+
+/// Linux 6.12 with exact timers and a large send buffer, as [`linux`] is Linux 6.1.
+fn linux_6_12() -> Profile {
+    let (exact, newer) = (linux(), Profile::linux_6_12());
+    Profile {
+        grain: exact.grain,
+        ack: AckSettings { grain: exact.ack.grain, ..newer.ack },
+        send_buffer: exact.send_buffer,
+        send_buffer_accounting: exact.send_buffer_accounting,
+        ..newer
+    }
+}
+
+/// tcp_retransmit_timer: the first `tcp_syn_linear_timeouts` timeouts of a SYN do not double the next one, and the
+/// attempt has as many retries more (tcp_write_timeout).
+#[test]
+fn four_timeouts_of_a_syn_do_not_double_the_next() {
+    let mut t = Script::connect(linux_6_12(), PEER);
+    for at in [0, 1000, 2000, 3000, 4000, 5000, 7000, 11_000, 19_000, 35_000, 67_000] {
+        t.expect(at, "S 0:0");
+    }
+    t.expect_nothing_until(130_999);
+    t.expect_no_event();
+    // A SYN-ACK is repeated as before.
+    let mut t = Script::listen(linux_6_12(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    for at in [0, 1000, 3000, 7000] {
+        t.expect(at, "S. 0:0 ack 1");
+    }
+}
+
+/// tcp_cwnd_test has no exception for a FIN. tcp_snd_wnd_test still counts the FIN against the peer's window.
+#[test]
+fn the_segment_with_the_fin_waits_for_the_congestion_window() {
+    let with_full_window = |profile| {
+        let mut t = Script::established(profile, PEER);
+        t.write(100, 10_500);
+        t.expect_train(100, 1, 10_001);
+        t.close(110);
+        t
+    };
+    with_full_window(linux()).expect(110, "F. 10001:10501 ack 1");
+    let mut t = with_full_window(linux_6_12());
+    t.expect_nothing_until(199);
+    t.inject(200, "ack 1001");
+    t.expect(200, "F. 10001:10501 ack 1");
+
+    let mut t = Script::established(linux_6_12(), PEER);
+    t.inject(100, "ack 1 win 1024");
+    t.write(100, 1512);
+    t.expect(100, "1:1001 .");
+    t.close(100);
+    t.inject(200, "ack 1001 win 512");
+    t.expect_nothing_until(220);
+    t.inject(230, "ack 1001 win 768");
+    t.expect(230, "F. 1001:1513 ack 1");
+}
+
+/// A connection with an RTT of 400 ms, after four data segments 1 s apart. Each missed delayed ACK doubled the timeout.
+fn slow_peer(profile: Profile) -> Script {
+    let grain = TimerGrain::Wheel(Duration::from_millis(4));
+    let ack = AckSettings { quick_acks: 0, grain, ..profile.ack };
+    let mut t = Script::connect(Profile { ack, ..receive_buffer(profile, 64_000) }, PEER);
+    t.expect(0, "S 0:0");
+    t.inject(400, &t.peer_syn("S. ack 1"));
+    t.expect(400, "ack 1");
+    for n in 1..4 {
+        t.inject(n * 1000, &format!("{}:{}", n * 1000 - 999, n * 1000 + 1));
+        t.drain_until(n * 1000 + 500);
+    }
+    t
+}
+
+/// tcp_delack_max: no ACK is delayed by the smallest RTO or more. tcp_delack_timer_handler: the adaptive timeout stays
+/// within TCP_DELACK_MAX.
+#[test]
+fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
+    let mut t = slow_peer(linux());
+    assert_eq!(t.info().ato, Duration::from_millis(320));
+    t.inject(4000, "3001:4001");
+    t.expect(4204, "ack 4001");
+    let mut t = slow_peer(linux_6_12());
+    assert_eq!(t.info().ato, Duration::from_millis(200));
+    t.inject(4000, "3001:4001");
+    t.expect(4200, "ack 4001");
+    // `min_rto` moves the bound.
+    let mut t = slow_peer(Profile { rto: linux().rto.with_min(Duration::from_millis(100)), ..linux_6_12() });
+    t.inject(4000, "3001:4001");
+    t.expect(4100, "ack 4001");
+}
+
+/// tcp_measure_rcv_mss: a segment of 1,000 bytes takes 832 bytes of memory in addition, so 139/256 of the buffer are
+/// window: 71,168 of 131,072 bytes, of which the
+/// last segment takes its part. In 6.1 half is window.
+#[test]
+fn the_window_follows_from_the_memory_of_a_measured_segment() {
+    for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
+        let mut t = Script::established(profile, PEER);
+        for n in 0..40 {
+            t.inject(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+            t.drain();
+        }
+        assert_eq!(t.info().rcv_ssthresh, Bytes::new(most), "{}", t.story());
+    }
+}
+
+/// tcp_select_initial_window has no bound of 65,535 bytes: a large buffer is offered as soon as the handshake is over.
+#[test]
+fn a_large_buffer_is_offered_at_once() {
+    let receive_buffer = BufferRule::Fixed(Bytes::new(200_000));
+    for (profile, offered) in [(linux(), 65_536), (linux_6_12(), 198_988)] {
+        let mut t = Script::connect(Profile { receive_buffer, ..profile }, PEER);
+        t.expect(0, "S 0:0 win 65535");
+        t.inject(100, &t.peer_syn("S. ack 1"));
+        t.expect(100, &format!("ack 1 win {offered}"));
+    }
+}
+
+/// tcp_data_queue_ofo calls tcp_measure_rcv_mss: the first segment behind a gap is measured.
+#[test]
+fn a_segment_behind_a_gap_is_measured() {
+    for (profile, measured) in [(linux(), 536), (linux_6_12(), 1000)] {
+        let mut t = Script::established(profile, PEER);
+        t.inject(100, "1001:2001");
+        t.drain();
+        assert_eq!(t.info().rcv_mss, Bytes::new(measured));
+    }
+}

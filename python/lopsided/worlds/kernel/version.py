@@ -1,0 +1,60 @@
+"""The version of the kernel world that a run was made with: it identifies what can change the run's values.
+
+The version of a run is a digest of three things: the job that Linux gets (the translated scenario with all sysctls and
+queues), the code of the agent that carries the job out and of the readers of its results, and the kernel's
+configuration. It does not contain the kernel's release, which a run records separately. Comments and docstrings do not
+count.
+
+A recorded run whose version differs from the present one for the same scenario is old: made again, it may give other
+values. To compare versions takes milliseconds and no kernel.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import tokenize
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import build
+
+if TYPE_CHECKING:
+    from .guest.job import Job
+
+HERE = Path(__file__).parent
+MEASURING = ("guest/*.py", "flow_results.py", "results.py")
+"""The code that carries a job out and reads its results."""
+DIGITS = 16
+
+
+def of_job(job: Job) -> str:
+    """The version of the kernel world for this job. Samples and captures do not count: they only observe a run."""
+    plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
+    said = json.dumps(asdict(plain), sort_keys=True)
+    return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]
+
+
+@cache
+def _code() -> str:
+    files = sorted(path for pattern in MEASURING for path in HERE.glob(pattern))
+    return hashlib.sha256("".join(code_of(path.read_text()) for path in files).encode()).hexdigest()
+
+
+def code_of(source: str) -> str:
+    """The lines of a Python module without comments, docstrings and empty lines."""
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            (row, column), _ = token.start, token.end
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(source)):
+        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                for row in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                    lines[row - 1] = ""
+    return "\n".join(kept for line in lines if (kept := line.rstrip()))
