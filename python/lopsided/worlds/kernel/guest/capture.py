@@ -76,10 +76,16 @@ class _Ring:
         self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
         size = frames * FRAME
         self._socket.setsockopt(SOL_PACKET, PACKET_RX_RING, struct.pack("=IIII", BLOCK, size // BLOCK, FRAME, frames))
-        self._memory = mmap.mmap(self._socket.fileno(), size)
+        self._size = size
         self._snap_length = snap_length
         self._next, self._frames = 0, frames
         self._socket.bind((tap.interface, ETH_P_ALL))
+
+    def map(self) -> None:
+        """Maps the ring into this process, which must be the one that reads it: Linux 6.12 in user mode loses track of
+        the pages of a ring that was mapped before a fork.
+        """
+        self._memory = mmap.mmap(self._socket.fileno(), self._size)
 
     def drain(self, file: BinaryIO) -> None:
         """Writes the packets that the kernel has added since the last call."""
@@ -120,6 +126,8 @@ def _capture_and_exit(
 
 
 def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int, stop: int) -> None:
+    for ring in rings:
+        ring.map()
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
