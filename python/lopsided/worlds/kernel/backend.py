@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from . import build, cleanup, host
 from .errors import GuestFailed, KernelUnavailable
@@ -122,7 +121,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
         # No other kernel of this machine can stand for a series that the scenario names.
-        return choose(cast("str", series))
+        return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
             # Another kernel gives other results, so the choice is never changed without an error.
