@@ -353,6 +353,32 @@ mod tests {
         assert_eq!(arrive(&mut memory), 667);
     }
 
+    /// The windows that a Linux 6.12 receiver offered on a 5 Mbit/s download, in units of 2^7. The first segment takes
+    /// 2,280 bytes of memory for 1,448 bytes, so 162/256 of the buffer are window from then on.
+    #[test]
+    fn the_measured_share_opens_the_window_as_in_a_capture() {
+        let mut memory = Memory::new(&profile(AUTO), 832, WindowShare::Measured);
+        assert_eq!(memory.first_window(MSS), 65_160);
+        memory.establish(filling(0, 65_160, 65_160));
+        memory.measure(MSS as u32);
+        let mut offered = 65_160;
+        let mut arrive = |memory: &mut Memory| {
+            memory.grow(MSS as u32, true, filling(MSS, offered, offered - MSS));
+            offered = memory.window(filling(0, offered, offered - MSS));
+            offered >> SCALE
+        };
+        let opening: Vec<u64> = (0..8).map(|_| arrive(&mut memory)).collect();
+        assert_eq!(opening, [524, 546, 569, 592, 614, 637, 637, 637]);
+        // Data that is not read yet does not count for the growth.
+        let newer = Profile { growth_excludes_unread: true, ..profile(AUTO) };
+        let mut memory = Memory::new(&newer, 832, WindowShare::Measured);
+        memory.establish(filling(0, 65_160, 65_160));
+        memory.tune(20 * MSS, 10 * MSS, MSS);
+        assert_eq!(memory.space(), 10 * MSS);
+        memory.tune(20 * MSS, 0, MSS);
+        assert_eq!(memory.space(), 20 * MSS);
+    }
+
     #[test]
     fn unread_data_takes_memory_and_a_window_never_shrinks() {
         let mut memory = Memory::new(&profile(BufferRule::Fixed(Bytes::new(60_000))), 768, WindowShare::Half);
