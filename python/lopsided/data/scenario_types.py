@@ -233,7 +233,7 @@ class AsqmQueue(TypedDict):
 
 
 class BdpQueue(TypedDict):
-    """BDP (Havey 2015): a queue for each flow, whose length follows from the flow's own round trip and that of the
+    """BDP (Havey 2015): a queue for each flow, whose length follows from the round trips of the flow and of the
     link.
     """
 
