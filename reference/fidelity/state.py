@@ -72,7 +72,11 @@ PAGES: Mapping[str, Page] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""Pages by name, relative to the folder of the pages. Without `queues.md`, because a test checks all its contents."""
+"""Pages by name, relative to the folder of the pages.
+
+Left out: `queues.md`, because a test checks all its contents, and `packetdrill.md`, because its scripts are not
+a part of the project.
+"""
 
 
 def pages(data: Path = DATA) -> list[Path]:

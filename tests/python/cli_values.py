@@ -86,7 +86,7 @@ NEEDED = {
         "--trials",
         "2",
     ],
-    "fairness": ["--cc", "reno", "--rtt", "20", "--duration", "3s", "--link", "1M", "--repeat", "1"],
+    "fairness": ["--cc", "reno", "--rtt", "20ms", "--duration", "3s", "--link", "1M", "--repeat", "1"],
     "aqm": ["s.toml", "--queues", "fifo", "--repeat", "1"],
     "ackpath": ["s.toml", "--remedies", "none"],
     "suite": ["rfc9743", "--case", "7.11"],

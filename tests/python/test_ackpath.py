@@ -136,7 +136,13 @@ def test_every_remedy_applies_alone_and_in_every_pair():
     # One TCP flow and one QUIC flow, so that each remedy applies to a flow.
     short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s")).with_(**{"flow.upload.transport": "quic"})
     names = list(REMEDIES)
-    pairs = [f"{one}+{other}" for one in names for other in names if one < other]
+    # A receiver has one rule for ACKs, so the remedies of QUIC receivers exclude each other.
+    pairs = [
+        f"{one}+{other}"
+        for one in names
+        for other in names
+        if one < other and not (one.startswith("quic_") and other.startswith("quic_"))
+    ]
     found = lop.ackpath(short, [*names, *pairs])
     assert all(each["down_goodput_bps"] > 0 for each in found.cells.rows())
 

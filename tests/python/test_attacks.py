@@ -129,7 +129,7 @@ def test_what_answers_a_probe_is_checked(report: bytes | None, monkeypatch: pyte
         ["aqm", "FILE", "--queues", ",".join(["fifo"] * 5000)],
         ["ackpath", "FILE", "--repeat", "1000000000"],
         ["fairness", "--repeat", "1000000000"],
-        ["fairness", "--rtt", ",".join(map(str, range(1, 2001)))],
+        ["fairness", "--rtt", ",".join(f"{rtt}ms" for rtt in range(1, 2001))],
         ["search", "FILE", "--over", "stack.cc=reno|cubic", "--maximise", "goodput", "--repeat", "1000000000"],
         ["compare", "FILE", "--worlds", "sim,sim", "--repeat", "1000000000"],
         ["size", "--down", "2M", "--up", "1M", "--rtt", "20ms", "--repeat", "1000000000"],

@@ -444,7 +444,7 @@ def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch,
         (["plot", "r"], "choose one of goodput, cwnd"),
         (["reproduce"], "merritt2010"),
         (["run", "s.toml", "--cc", "bbr"], "--set stack.cc="),
-        (["check", "s.toml", "t.toml"], "lopsided check --help"),
+        (["aqm", "s.toml", "t.toml"], "lopsided aqm --help"),
         (["check", "nowhere.toml"], "error: nowhere.toml does not exist"),
     ],
 )

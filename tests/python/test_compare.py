@@ -60,7 +60,7 @@ def test_a_world_is_not_compared_with_itself(adsl):
 
 def test_a_world_without_its_kernel_is_told_before_anything_runs(adsl, monkeypatch):
     """The error comes before the simulator starts."""
-    monkeypatch.setattr(backend.build, "find_built", lambda: None)
+    monkeypatch.setattr(backend.build, "find_built", lambda _series: None)
     monkeypatch.setattr(sim, "run_many", lambda *_, **__: pytest.fail("it ran"))
     with pytest.raises(KernelUnavailable, match="run `lopsided kernel build`"):
         compare.compare(adsl, ("sim", "kernel"), kernel="timetravel")

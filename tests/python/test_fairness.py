@@ -356,7 +356,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     cli.terminal.errors.cache_clear()
 
 
-ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20,80ms", "--link", "5M", "--duration", "30s", "--lead", "5s"]
+ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20ms,80ms", "--link", "5M", "--duration", "30s", "--lead", "5s"]
 
 
 @pytest.mark.usefixtures("_in_a_folder_of_its_own")
@@ -366,7 +366,7 @@ def test_the_command_says_what_the_function_does(small, capsys):
     for text in ("20 runs", small.digest, "both at 20 ms", "reno with itself", "vegas 80 ms", "Jain", "folder"):
         assert text in said.out
     assert said.err == ""
-    quick = ["--cc", "reno", "--rtt", "20", "--link", "5M", "--duration", "10s", "--no-harm", "--no-report"]
+    quick = ["--cc", "reno", "--rtt", "20ms", "--link", "5M", "--duration", "10s", "--no-harm", "--no-report"]
     assert cli.invoke(["fairness", *quick, "--out", "here", "--overwrite", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["runs"], result["alone"], result["folder"]) == (2, [], "here")

@@ -59,6 +59,6 @@ def test_every_file_with_the_address_has_the_same():
 
 def test_a_workflow_states_its_permissions_and_a_limit_of_time():
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    assert {path.stem for path in workflows} == {"ci", "docs", "release", "wheels"}
+    assert {path.stem for path in workflows} == {"ci", "docs", "nightly", "release", "wheels"}
     for path in workflows:
         assert re.search(r"^permissions:\n  contents: read$", path.read_text(), re.M), path.name

@@ -52,7 +52,7 @@ COMMANDS = {
     "repeats": ["run", "adsl.toml", "--no-report", "--repeat", "2", "--fairness", "--out", "runs"],
     "sweep": ["sweep", "adsl.toml", "--set", "link.up.queue.limit=10,40 packets", "--set", "stack.cc=reno,cubic"],
     "fairness": [
-        *("fairness", "--cc", "reno,cubic", "--rtt", "20", "--link", "2M", "--repeat", "1", "--no-report"),
+        *("fairness", "--cc", "reno,cubic", "--rtt", "20ms", "--link", "2M", "--repeat", "1", "--no-report"),
         *("--duration", "20s", "--lead", "5s", "--out", "study"),
     ],
     "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--repeat", "1", "--out", "queues"],

@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Settings, ask, load
-from lopsided.cli.study import carry_out
 from lopsided.cli.terminal import print_json, print_line
+from lopsided.data.units import counted
 from lopsided.errors import UsageError
 from lopsided.studies.doubts import unused_controllers
 from lopsided.studies.options import CHECK_LIMIT, CHECK_LINES_TRIED, CHECK_MARGIN, CHECK_METRIC, CHECK_REPEAT
-from lopsided.studies.study import counted
 
 WORSE = 1
 """The exit code if the candidate is worse on a line."""
@@ -98,6 +97,7 @@ def check(
 
 
 def _compare(builds: Builds, settings: Settings, answer: Answer, *, as_json: bool, quiet: bool) -> int:
+    from lopsided.cli.study import carry_out
     from lopsided.studies import check as study
 
     baseline, candidate, client = builds.baseline, builds.candidate, builds.client

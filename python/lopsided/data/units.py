@@ -143,3 +143,8 @@ def count(number: float | None) -> str:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: `1 seed`, `3 seeds`."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"

@@ -26,6 +26,7 @@ from lopsided.data import units
 from lopsided.data.study_tables import CHECK_LINES, CHECK_RUNS
 from lopsided.data.suggestions import choices
 from lopsided.data.table import Row, Table
+from lopsided.data.units import counted
 from lopsided.data.view import view
 from lopsided.errors import RunError, UsageError
 from lopsided.scenario import Scenario
@@ -33,7 +34,7 @@ from lopsided.studies.ackpath.study import two_way
 from lopsided.studies.emulate import Emulated, LineOptions, emulate
 from lopsided.studies.jobs import Progress, seeds
 from lopsided.studies.options import CHECK_LIMIT, CHECK_LINES_TRIED, CHECK_MARGIN, CHECK_METRIC, CHECK_REPEAT
-from lopsided.studies.study import Block, Source, Study, counted
+from lopsided.studies.study import Block, Source, Study
 from lopsided.studies.sweep.axes import arms_of
 
 BASELINE, CANDIDATE = "baseline", "candidate"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from lopsided import _native
 from lopsided.accessors import filled_in
-from lopsided.data import units
 from lopsided.data.suggestions import choices
 from lopsided.data.table import Table
 from lopsided.data.view import View
@@ -202,8 +201,3 @@ def paragraphs(sentences: Iterable[str]) -> list[str]:
 def digest_of(digests: Iterable[str]) -> str:
     """The digest of a study: of the digests of its runs, in their order."""
     return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun: `1 seed`, `3 seeds`."""
-    return f"{units.count(count)} {noun}{'' if count == 1 else 's'}"

@@ -28,6 +28,7 @@
 mod ack;
 mod by_content;
 mod by_number;
+mod config;
 mod connections;
 mod departures;
 mod few;
@@ -36,110 +37,15 @@ mod rule;
 mod share;
 mod waiting_ack;
 
+pub use config::{AckFilterConfig, Pick};
 pub use filter::AckFilter;
 pub use rule::FilterRule;
 
-use crate::{
-    Backlog, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Threshold, Waiting,
-};
+use config::Bounds;
+
+use crate::{Backlog, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Rng, Time};
-use lopsided_spec::{Choice, Fault, Key, Part, key};
-
-/// Settings of an ACK filter.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AckFilterConfig {
-    /// The queue that is filtered.
-    pub queue: QueueConfig,
-    /// The rule that decides which ACKs are superfluous.
-    pub rule: FilterRule,
-    /// Proportion of superfluous ACKs that is removed, from 0 to 1.
-    pub share: f64,
-    /// Which superfluous ACKs are removed, if `share` is below 1.
-    pub pick: Pick,
-    /// Backlog from which on ACKs are removed. `None`: from any backlog.
-    pub above: Option<Threshold>,
-    /// Backlog up to which ACKs are removed. `None`: up to any backlog.
-    pub below: Option<Threshold>,
-    /// With `cumulative` or `window`: number of duplicates from which on duplicates are marked. 0: duplicates are never
-    /// removed.
-    pub fast_retransmit: u32,
-    /// With `accurate_ecn`: smallest size of a full data segment in bytes. Without the option, a sender trusts the
-    /// count of marks for at most 7 segments.
-    pub segment: Bytes,
-}
-
-impl Default for AckFilterConfig {
-    fn default() -> AckFilterConfig {
-        AckFilterConfig {
-            queue: QueueConfig::default(),
-            rule: FilterRule::default(),
-            share: 1.0,
-            pick: Pick::Even,
-            above: None,
-            below: None,
-            fast_retransmit: 0,
-            segment: Bytes::new(1448),
-        }
-    }
-}
-
-/// Which of the superfluous ACKs are removed, if not all are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// At regular distances.
-    Even,
-    /// Each with probability `share`.
-    Random,
-}
-
-impl Choice for Pick {
-    const WORDS: &'static [(&'static str, Pick)] = &[("even", Pick::Even), ("random", Pick::Random)];
-}
-
-impl Part for AckFilterConfig {
-    const NAME: &'static str = "ack_filter";
-    const TEXT: &'static str =
-        "Removes waiting ACKs that a new one of their connection makes superfluous, from any queue.";
-    const KEYS: &'static [Key<AckFilterConfig>] = &[
-        key("queue", |filter: &mut Self| &mut filter.queue, "Queue whose ACKs are filtered.").default_text("drop-tail"),
-        key(
-            "rule",
-            |filter: &mut Self| &mut filter.rule,
-            "ACKs to remove: those with a smaller number (cumulative), also those with another window (window), those that CAKE's ack-filter and ack-filter-aggressive remove (conservative, aggressive), or all that the new ACK covers, counts of marks included (accurate_ecn).",
-        ),
-        key("share", |filter: &mut Self| &mut filter.share, "Share of the superfluous ACKs that is removed."),
-        key("pick", |filter: &mut Self| &mut filter.pick, "With a share, the removed ACKs are evenly spread, or chosen at random."),
-        key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while at least this much waits.")
-            .none_word("always"),
-        key(
-            "below",
-            |filter: &mut Self| &mut filter.below,
-            "ACKs are removed only while less than this waits. If this equals the limit of the queue, a full queue drops the new ACK and removes none, as in balakrishnan1999's code.",
-        )
-        .none_word("always"),
-        key(
-            "fast_retransmit",
-            |filter: &mut Self| &mut filter.fast_retransmit,
-            "With cumulative or window: duplicates are removed too. From this number on, duplicates are marked, for a sender with marked_retransmit. Zero: duplicates stay.",
-        ),
-        key(
-            "segment",
-            |filter: &mut Self| &mut filter.segment,
-            "With accurate_ecn: smallest size of a full segment. A count of marks without its option is valid for seven such segments.",
-        ),
-    ];
-
-    fn check(&self) -> Result<(), Fault> {
-        if !(0.0..=1.0).contains(&self.share) {
-            return Err(Fault::new("share", "a share must be from 0 to 1"));
-        }
-        if self.fast_retransmit > 0 && !matches!(self.rule, FilterRule::Cumulative | FilterRule::Window) {
-            let fault = Fault::new("fast_retransmit", "only the rules `cumulative` and `window` count duplicates");
-            return Err(fault.help("the others leave duplicates in the queue"));
-        }
-        Ok(())
-    }
-}
+use lopsided_spec::{Fault, Part};
 
 impl Discipline for AckFilterConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
@@ -157,26 +63,6 @@ impl Discipline for AckFilterConfig {
             Queue::Fifo(fifo) => Box::new(FilteredQueue::new(filter, fifo)),
             queue => Box::new(FilteredQueue::new(filter, queue)),
         }))
-    }
-}
-
-/// The backlog at which ACKs are removed.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    above: Option<Threshold>,
-    below: Option<Threshold>,
-}
-
-impl Bounds {
-    fn new(config: &AckFilterConfig) -> Bounds {
-        Bounds { above: config.above, below: config.below }
-    }
-
-    /// True if ACKs are removed at this backlog.
-    #[inline]
-    fn hold(self, backlog: Backlog) -> bool {
-        self.above.is_none_or(|above| above.measure(backlog) >= above.count())
-            && self.below.is_none_or(|below| below.measure(backlog) < below.count())
     }
 }
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lopsided.data import units
 from lopsided.data.table import Row, Table
+from lopsided.data.units import counted
 from lopsided.data.view import View, view
 from lopsided.studies.ackpath.remedies import REMEDIES
 from lopsided.studies.starts import varies
-from lopsided.studies.study import Block, Drawing, Headline, Source, Study, Terms, counted
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study, Terms
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario

@@ -12,12 +12,13 @@ from lopsided._native import __version__
 from lopsided.accessors import filled_in
 from lopsided.data import units
 from lopsided.data.table import Row, Table
+from lopsided.data.units import counted
 from lopsided.data.view import view
 from lopsided.errors import UsageError
 from lopsided.studies.analyze.limits import Stretch, joined
 from lopsided.studies.analyze.verdict import name, sentences
 from lopsided.studies.analyze.views import acks, between, clocks, limits, overview, path, timeline
-from lopsided.studies.study import Block, Drawing, Headline, Study, counted
+from lopsided.studies.study import Block, Drawing, Headline, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

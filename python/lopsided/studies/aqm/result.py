@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lopsided.data import units
 from lopsided.data.table import Row, Table
+from lopsided.data.units import counted
 from lopsided.data.view import View, view
 from lopsided.studies.aqm.disciplines import Direction, Discipline
 from lopsided.studies.starts import varies
-from lopsided.studies.study import Block, Drawing, Headline, Note, Source, Study, Terms, counted
+from lopsided.studies.study import Block, Drawing, Headline, Note, Source, Study, Terms
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario

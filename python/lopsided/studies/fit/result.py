@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lopsided.data import units
 from lopsided.data.table import Row, Table
+from lopsided.data.units import counted
 from lopsided.data.view import Heading, View, view
 from lopsided.studies.fit.remedies import ALIKE
-from lopsided.studies.study import Block, Drawing, Headline, Source, Study, counted
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from lopsided.data import units
 from lopsided.data.catalogue import Column, Kind, TableSpec
 from lopsided.data.table import Table
+from lopsided.data.units import counted
 from lopsided.data.view import Heading, View, heading, view
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval
@@ -19,7 +20,7 @@ from lopsided.studies.search.goals import Goal, Limit, Metric
 from lopsided.studies.search.space import Space
 from lopsided.studies.spread import INTERVAL
 from lopsided.studies.starts import varies
-from lopsided.studies.study import Block, Drawing, Headline, Source, Study, Terms, counted, digest_of
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study, Terms, digest_of
 from lopsided.studies.sweep.axes import axis_column
 
 if TYPE_CHECKING:

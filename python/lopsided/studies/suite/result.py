@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from lopsided.data import units
 from lopsided.data.table import Table
+from lopsided.data.units import counted
 from lopsided.data.view import Heading, Styled, View, view
-from lopsided.studies.study import Block, Drawing, Headline, Note, Study, Terms, counted
+from lopsided.studies.study import Block, Drawing, Headline, Note, Study, Terms
 from lopsided.studies.suite import reverse
 from lopsided.studies.suite.cases import Case, LeftOut, SuiteSpec
 

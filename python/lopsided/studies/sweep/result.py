@@ -9,12 +9,13 @@ from lopsided.accessors import filled_in
 from lopsided.data.rows import Rows
 from lopsided.data.study_tables import SWEEP
 from lopsided.data.table import Row, Table
+from lopsided.data.units import counted
 from lopsided.data.view import Heading, View, heading
 from lopsided.metrics import mean_interval
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread
 from lopsided.studies.starts import Starts
-from lopsided.studies.study import Block, Drawing, Headline, Source, Study, counted, digest_of
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study, digest_of
 from lopsided.studies.sweep.axes import axis_columns, axis_label, axis_words
 from lopsided.studies.sweep.metrics import goodput_column, measured_by
 from lopsided.studies.sweep.verdict import verdict
