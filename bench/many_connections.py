@@ -1,7 +1,7 @@
 """Writes a capture with many short connections, to measure the memory and the speed of `lopsided analyze`.
 
-    python bench/many_connections.py /tmp/many.pcap --connections 100000        # 1.1 GB
-    /usr/bin/time -v lopsided analyze /tmp/many.pcap --json > /dev/null
+    python bench/many_connections.py many.pcap --connections 100000        # 1.1 GB
+    /usr/bin/time -v lopsided analyze many.pcap --json > /dev/null
 
 Each connection has a handshake, seven full segments with an ACK for every second one, and two FINs. 1,000 connections
 are open at a time, so their packets alternate.

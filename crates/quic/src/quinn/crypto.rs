@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 /// Length of an AEAD tag, and of the sample for header protection (RFC 9001, section 5), in bytes.
 pub(super) const TAG: usize = 16;
-/// RFC 9000, section 14.1: a client's datagram with an Initial packet has at least so many bytes.
+/// RFC 9000, section 14.1: the smallest datagram of a client with an Initial packet, in bytes.
 const SMALLEST_INITIAL: usize = 1200;
 /// Largest handshake message in bytes.
 const LARGEST_MESSAGE: usize = 1 << 20;

@@ -102,8 +102,8 @@ class Fit(Study):
             said.append("The simulated packets are close to the measured ones.")
         else:
             said.append(
-                f"The simulated packets differ from the measured ones by {self.distance:.1f} tolerances on average, so "
-                "parts of the line may be missing in the scenario."
+                f"The simulated packets differ from the measured ones by {self.distance:.1f} tolerances on average. Do "
+                "not rely on the values: the true ones may lie outside the intervals."
             )
         unknown = [_NAMES[row["parameter"]] for row in self.parameters.rows() if row["status"] == "unknown"]
         unknown += [_NAMES[choice] for choice in ("queue.down", "queue.up") if not self.possible(choice)]
