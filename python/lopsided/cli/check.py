@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Settings, ask, load
+from lopsided.cli.study import carry_out
 from lopsided.cli.terminal import print_json, print_line
 from lopsided.data.units import counted
 from lopsided.errors import UsageError
@@ -97,7 +98,6 @@ def check(
 
 
 def _compare(builds: Builds, settings: Settings, answer: Answer, *, as_json: bool, quiet: bool) -> int:
-    from lopsided.cli.study import carry_out
     from lopsided.studies import check as study
 
     baseline, candidate, client = builds.baseline, builds.candidate, builds.client
