@@ -13,7 +13,7 @@ import pytest
 
 CRATES = Path(__file__).parents[2] / "crates"
 TYPES_THAT_HOLD_THEMSELVES = {
-    "queue": {"qdisc.rs", "classes.rs", "class.rs", "child.rs"},
+    "queue": {"qdisc.rs", "classful/classes.rs", "classful/class.rs", "classful/child.rs"},
     "spec": {"value.rs", "part.rs", "family.rs"},
 }
 """A queue has classes, each with a queue; a part has values, which may be parts."""

@@ -1,0 +1,223 @@
+//! ASQM: active sense queue management (Havey 2015, chapter 5).
+//!
+//! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus notices a
+//! standing queue that has moved below IP, behind the discipline, where CoDel and PIE measure nothing (bufferbloat
+//! displacement).
+//!
+//! - Dropping starts with the next departing packet when the smoothed delay of the link reaches `target`.
+//! - While dropping, one packet per interval is marked or dropped. The interval after the n-th packet is `interval /
+//!   sqrt(n)`.
+//! - Dropping ends with the first sample below `target`. The next time, n starts at 1 again.
+//!
+//! **Interpretations.** In the text the smoothed delay starts dropping and one raw sample ends it. The text does not
+//! cover a sample below the target while the smoothed delay is still above it; here such a sample does not start
+//! dropping. Packets are dropped when they leave; sensing packets are never dropped. The text calls the estimate both
+//! the round trip of the link and its queueing delay; the key `base_delay` selects one.
+//!
+//! **Consequence.** A round trip does not distinguish its two directions. If both directions have a standing queue, or
+//! only the one that carries the ACKs, the discipline drops packets of a direction that is not the cause.
+//!
+//! Not modelled: sensing across another provider's network (section 7.1).
+
+use crate::tools::ring::PacketRing;
+use crate::tools::sensing::{self, Estimate, Sensor, SinceSensed};
+use crate::{
+    Backlog, BaseDelay, BufferLimit, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing,
+    Waiting, is_sensing,
+};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Settings of ASQM.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsqmConfig {
+    /// Capacity of the queue.
+    pub limit: Limit,
+    /// Round-trip delay of the link at which dropping starts.
+    pub target: Duration,
+    /// Interval between the first and the second drop.
+    pub interval: Duration,
+    /// True if packets capable of ECN are marked instead of dropped.
+    pub ecn: bool,
+    /// Where sensing packets turn around.
+    pub far_end: FarEnd,
+    /// Treatment of the link's own delay in the samples.
+    pub base_delay: BaseDelay,
+    /// Smoothing of the samples.
+    pub smoothing: Smoothing,
+}
+
+impl Default for AsqmConfig {
+    /// The values of the dissertation. It has no limit; this one is CoDel's.
+    fn default() -> AsqmConfig {
+        AsqmConfig {
+            limit: Limit::Packets(1000),
+            target: Duration::from_millis(100),
+            interval: Duration::from_millis(100),
+            ecn: true,
+            far_end: FarEnd::Link,
+            base_delay: BaseDelay::Subtract,
+            smoothing: Smoothing::Rfc6298,
+        }
+    }
+}
+
+impl Part for AsqmConfig {
+    const NAME: &'static str = "asqm";
+    const TEXT: &'static str = "ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a target.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<AsqmConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
+        key("target", |part: &mut Self| &mut part.target, "Round-trip delay of the link at which dropping begins."),
+        key("interval", |part: &mut Self| &mut part.interval, "Time from the first drop to the second."),
+        key("ecn", |part: &mut Self| &mut part.ecn, crate::aqm::codel::ECN),
+        key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
+        key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
+        key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.interval.is_zero() || self.interval > Duration::from_secs(60) {
+            return Err(Fault::new("interval", "the interval is above zero and at most 60 s"));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for AsqmConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Asqm::new(self)?)))
+    }
+}
+
+/// A FIFO queue under ASQM.
+#[derive(Debug)]
+pub struct Asqm {
+    config: AsqmConfig,
+    ring: PacketRing,
+    room: BufferLimit,
+    sensor: Sensor,
+    since_sensed: SinceSensed,
+    link: Estimate,
+    /// State while packets are dropped.
+    dropping: Option<Dropping>,
+}
+
+/// A dropping phase.
+#[derive(Debug)]
+struct Dropping {
+    /// Number of packets marked or dropped in this phase.
+    count: u64,
+    /// Time of the next mark or drop.
+    next: Time,
+}
+
+impl Asqm {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &AsqmConfig) -> Result<Asqm, Fault> {
+        config.check()?;
+        Ok(Asqm {
+            config: config.clone(),
+            ring: PacketRing::default(),
+            room: BufferLimit::new(config.limit, Bytes::ZERO)?,
+            sensor: Sensor::new(config.base_delay),
+            since_sensed: SinceSensed::default(),
+            link: Estimate::default(),
+            dropping: None,
+        })
+    }
+
+    /// Handles a sample of the link's delay.
+    fn on_sample(&mut self, sample: Duration, now: Time) {
+        self.link.update(sample, self.config.smoothing, now);
+        // A raw sample ends dropping; only the smoothed delay starts it (see the interpretations above).
+        if sample < self.config.target {
+            self.dropping = None;
+        } else if self.dropping.is_none() && self.link.get(now) >= Some(self.config.target) {
+            self.dropping = Some(Dropping { count: 0, next: now });
+        }
+    }
+
+    /// Returns true if the departing packet must be marked or dropped, and plans the next one.
+    fn is_due(&mut self, now: Time) -> bool {
+        // Without recent samples the state of the link is unknown, so dropping ends.
+        if self.link.get(now).is_none() {
+            self.dropping = None;
+        }
+        let Some(dropping) = self.dropping.as_mut().filter(|dropping| dropping.next <= now) else { return false };
+        dropping.count += 1;
+        // interval / sqrt(count), in integers.
+        let interval = u128::from(self.config.interval.as_nanos());
+        let spacing = (interval * interval / u128::from(dropping.count)).isqrt();
+        dropping.next = now + Duration::from_nanos(spacing as u64);
+        true
+    }
+}
+
+impl Qdisc for Asqm {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let size = packet.size();
+        if !self.room.fits(size) {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        self.room.charge(size);
+        // A sensing packet is created only after an enqueued packet, so that it waits in the same queue.
+        self.sensor.follow(&packet, &mut self.since_sensed, 0, cx.now());
+        self.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let mut given = self.ring.pop()?;
+            self.room.release(given.packet.size());
+            // A dropped sensing packet would cost the sample that can end the dropping.
+            if is_sensing(&given.packet) || !self.is_due(cx.now()) {
+                return Some(given);
+            }
+            if self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early) {
+                return Some(given);
+            }
+            cx.drop(given.packet, DropReason::Early);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.room.release(packet.size());
+        Some(packet)
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        Some(self.config.far_end)
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        let Some((_, sample)) = self.sensor.come_home(packet, now) else { return false };
+        self.on_sample(sample, now);
+        true
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.sensor.take_made()
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        if let Some(smoothed) = self.link.latest() {
+            out("link_delay_ms", smoothed.as_millis_f64());
+        }
+        out("asqm_dropping", f64::from(u8::from(self.dropping.is_some())));
+        self.sensor.gauges(out);
+    }
+}

@@ -1,0 +1,314 @@
+//! BDP: a queue for each flow, limited to the flow's own bandwidth-delay product, without parameters (Havey 2015,
+//! chapter 6).
+//!
+//! The discipline measures two round trips of each flow. `RTT_Measured` is the whole round trip, from the TCP
+//! timestamps that pass (the module `passive_rtt`). `RTT_Bloat` is the round trip of the link with all its queues, from
+//! sensing packets in the flow's own queue (the module `sensing`).
+//!
+//! - Packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3).
+//! - The first is marked or dropped at once, each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and
+//!   6.5): at most one per round trip, and more of them the larger the link's part of the round trip.
+//!
+//! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which means `max`; the
+//! key `bound` selects either. `RTT_Bloat` as measured includes the link's own delay, which no queue can reduce (the
+//! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is taken as protocol and
+//! ports. The order of service is not given: here it is deficit round robin with a quantum of one full Ethernet frame.
+//! A flow without timestamps has a round trip of at least the link's, and the link's is used. Packets are dropped when
+//! they leave their queue.
+
+use crate::aqm::passive_rtt::PassiveRtt;
+use crate::bounds;
+use crate::fair::flow_hash::{FlowHash, queue_of};
+use crate::tools::ring::PacketRing;
+use crate::tools::sensing::{self, Estimate, Sensor, SinceSensed};
+use crate::{
+    Backlog, BaseDelay, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, Waiting, is_sensing,
+};
+use lopsided_core::{Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Rng, Time};
+use lopsided_spec::{Choice, Fault, Key, Part, ValueType, key};
+use std::collections::VecDeque;
+
+/// Settings of BDP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BdpConfig {
+    /// Largest number of packets in all queues together.
+    pub limit: u32,
+    /// Number of queues to which flows are hashed.
+    pub flows: u32,
+    /// True if packets capable of ECN are marked instead of dropped.
+    pub ecn: bool,
+    /// Where sensing packets turn around.
+    pub far_end: FarEnd,
+    /// Treatment of the link's own delay in the samples.
+    pub base_delay: BaseDelay,
+    /// How the two bounds of eq 6.3 are combined.
+    pub bound: BdpBound,
+    /// Smoothing of the samples.
+    pub smoothing: Smoothing,
+}
+
+impl Default for BdpConfig {
+    /// The dissertation gives no limits; these are FQ-CoDel's.
+    fn default() -> BdpConfig {
+        BdpConfig {
+            limit: 10_240,
+            flows: 1024,
+            ecn: true,
+            far_end: FarEnd::Link,
+            base_delay: BaseDelay::Subtract,
+            bound: BdpBound::Max,
+            smoothing: Smoothing::Rfc6298,
+        }
+    }
+}
+
+/// How the two bounds of eq 6.3 are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BdpBound {
+    /// The larger one, as in the text.
+    Max,
+    /// The smaller one, as the equation is printed.
+    Min,
+}
+
+impl Choice for BdpBound {
+    const WORDS: &'static [(&'static str, BdpBound)] = &[("max", BdpBound::Max), ("min", BdpBound::Min)];
+}
+
+impl BdpBound {
+    /// Returns the largest acceptable round trip of the link, for a flow with this measured round trip.
+    fn of(self, measured: Duration) -> Duration {
+        let (share, least) = (measured / 10, Duration::from_millis(25));
+        match self {
+            BdpBound::Max => share.max(least),
+            BdpBound::Min => share.min(least),
+        }
+    }
+}
+
+impl Part for BdpConfig {
+    const NAME: &'static str = "bdp";
+    const TEXT: &'static str = "BDP (Havey 2015): a queue for each flow, whose length follows from the round trips of the flow and of the link.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<BdpConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key("ecn", |part: &mut Self| &mut part.ecn, crate::aqm::codel::ECN),
+        key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
+        key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
+        key(
+            "bound",
+            |part: &mut Self| &mut part.bound,
+            "Part of a round trip that the link may take: the longer of 10 % and 25 ms (max), or the shorter, as eq 6.3 is printed (min).",
+        ),
+        key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        bounds::limit("limit", u64::from(self.limit))?;
+        bounds::flows(self.flows)
+    }
+}
+
+impl Discipline for BdpConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Bdp::new(self, place.rng())?)))
+    }
+}
+
+/// Bytes that a queue may send per turn: a full Ethernet frame.
+const QUANTUM: i64 = 1514;
+
+/// The queues of all flows under BDP.
+#[derive(Debug)]
+pub struct Bdp {
+    config: BdpConfig,
+    hash: FlowHash,
+    flows: Vec<Flow>,
+    /// Queues with packets, in the order of service.
+    turn: VecDeque<u32>,
+    total: Backlog,
+    sensor: Sensor,
+}
+
+/// The queue and the measurements of one flow.
+#[derive(Debug, Default)]
+struct Flow {
+    /// Hash of the last flow that used this slot.
+    hash: u64,
+    ring: PacketRing,
+    /// Bytes that the queue may still send in its turn.
+    deficit: i64,
+    /// True if the queue is in `turn`.
+    listed: bool,
+    since_sensed: SinceSensed,
+    /// The whole round trip (`RTT_Measured`).
+    measured: PassiveRtt,
+    /// The round trip of the link (`RTT_Bloat`).
+    bloat: Estimate,
+    /// Time of the next mark or drop. `None` while packets are not dropped.
+    next_drop: Option<Time>,
+}
+
+impl Flow {
+    /// Returns true if the departing packet must be marked or dropped, and plans the next one.
+    fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
+        let bloat = self.bloat.get(now).unwrap_or_default();
+        // Without timestamps the round trip is at least the link's.
+        let measured = self.measured.get(now).unwrap_or_default().max(bloat);
+        // Eq 6.3.
+        if bloat <= bound.of(measured) {
+            self.next_drop = None;
+            return false;
+        }
+        if self.next_drop.is_some_and(|next| now < next) {
+            return false;
+        }
+        // Eqs 6.4 and 6.5.
+        let square = u128::from(measured.as_nanos()) * u128::from(measured.as_nanos());
+        let spacing = square / u128::from(bloat.as_nanos().max(1));
+        self.next_drop = Some(now + Duration::from_nanos(u64::try_from(spacing).unwrap_or(u64::MAX / 4)));
+        true
+    }
+}
+
+impl Bdp {
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &BdpConfig, mut rng: Rng) -> Result<Bdp, Fault> {
+        config.check()?;
+        Ok(Bdp {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
+            turn: VecDeque::new(),
+            total: Backlog::default(),
+            sensor: Sensor::new(config.base_delay),
+        })
+    }
+
+    /// Makes room by dropping the oldest packet of the longest queue.
+    #[cold]
+    fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
+        let length = |at: u32| self.flows[at as usize].ring.backlog().bytes;
+        let Some(longest) = self.turn.iter().copied().max_by_key(|at| (length(*at), u32::MAX - at)) else { return };
+        if let Some(victim) = self.flows[longest as usize].ring.pop() {
+            self.total.remove(victim.packet.size());
+            cx.drop(victim.packet, DropReason::QueueFull);
+        }
+    }
+
+    /// Appends the packet to a queue, and makes room if the limit is exceeded.
+    fn push(&mut self, at: usize, packet: Packet, cx: &mut Cx<'_>) {
+        let flow = &mut self.flows[at];
+        // Observers must see the backlog of all queues, not of this one.
+        let beside = self.total - flow.ring.backlog();
+        cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
+        self.total = beside + flow.ring.backlog();
+        if !flow.listed {
+            (flow.listed, flow.deficit) = (true, QUANTUM);
+            self.turn.push_back(at as u32);
+        }
+        // As in FQ-CoDel, the packet is enqueued first, so that its own queue can be the longest.
+        if self.total.packets > self.config.limit {
+            self.drop_from_longest(cx);
+        }
+    }
+}
+
+impl Qdisc for Bdp {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        // A sensing packet waits in the queue of the flow that it measures.
+        if let Some(owner) = self.sensor.owner(&packet) {
+            return self.push(owner as usize, packet, cx);
+        }
+        let hash = self.hash.flow(&packet);
+        let at = queue_of(hash, self.flows.len());
+        let flow = &mut self.flows[at];
+        // An empty slot passes to the new flow with fresh measurements. A shared slot keeps those of its first flow.
+        if flow.hash != hash && flow.ring.backlog().packets == 0 {
+            *flow = Flow { hash, listed: flow.listed, deficit: flow.deficit, ..Flow::default() };
+        }
+        if flow.hash == hash {
+            flow.measured.forward(&packet, self.config.smoothing, now);
+        }
+        self.sensor.follow(&packet, &mut flow.since_sensed, at as u32, now);
+        self.push(at, packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let at = *self.turn.front()?;
+            let flow = &mut self.flows[at as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += QUANTUM;
+                self.turn.rotate_left(1);
+                continue;
+            }
+            let Some(mut given) = flow.ring.pop() else {
+                flow.listed = false;
+                self.turn.pop_front();
+                continue;
+            };
+            let size = given.packet.size();
+            self.total.remove(size);
+            // Never drop a sensing packet: its queue is the one that needs a new delay sample.
+            let due = !is_sensing(&given.packet) && flow.is_due(self.config.bound, cx.now());
+            if due && !(self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early)) {
+                cx.drop(given.packet, DropReason::Early);
+                continue;
+            }
+            // Only packets that are sent count for the turn.
+            flow.deficit -= size.get() as i64;
+            return Some(given);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.total.remove(packet.size());
+        Some(packet)
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        Some(self.config.far_end)
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        if let Some((owner, sample)) = self.sensor.come_home(packet, now) {
+            self.flows[owner as usize].bloat.update(sample, self.config.smoothing, now);
+            return true;
+        }
+        // A packet of the other direction has the addresses of its flow swapped.
+        let hash = self.hash.opposite_flow(packet);
+        let flow = &mut self.flows[queue_of(hash, self.config.flows as usize)];
+        if flow.hash == hash {
+            flow.measured.reverse(packet, self.config.smoothing, now);
+        }
+        false
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.sensor.take_made()
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("active_flows", self.turn.len() as f64);
+        out("dropping_flows", self.flows.iter().filter(|flow| flow.next_drop.is_some()).count() as f64);
+        self.sensor.gauges(out);
+    }
+}

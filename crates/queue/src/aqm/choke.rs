@@ -1,0 +1,224 @@
+//! CHOKe: an arriving packet is compared with a random packet of the queue, and both are dropped if they belong to one
+//! flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
+//!
+//! The discipline is RED in packets, with an additional step before RED's decision: while the average is above `min`,
+//! an arriving packet is compared with one drawn at random from the queue. If both belong to one flow (addresses,
+//! protocol, ports), both are dropped. The flow with the most packets in the queue thus loses most, without any state
+//! per flow.
+//!
+//! **The average** is in Linux's fixed point. A sample moves it by the difference between the backlog and its integer
+//! part, so that its mean is half a packet above the mean backlog. Packets are compared while the average is above
+//! `min` by any fraction. The probability depends on the whole packets above `min`. If two flows keep the queue at
+//! `min`, these details decide how often packets are dropped.
+//!
+//! **Deviation.** Linux draws among slots, some of which may be empty, up to 3 times, and then takes the head. Here the
+//! draw is uniform over the queued packets.
+
+use crate::aqm::red::law::{self, Average, Slope, Verdict};
+use crate::bounds;
+use crate::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, RedConfig, Threshold};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Transport};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+use std::collections::VecDeque;
+
+/// Settings of a CHOKe queue, named as in tc-choke(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChokeConfig {
+    /// The settings of RED, in packets.
+    pub red: RedConfig,
+}
+
+impl Default for ChokeConfig {
+    fn default() -> ChokeConfig {
+        ChokeConfig { red: RedConfig { limit: Limit::Packets(1000), ..RedConfig::default() } }
+    }
+}
+
+impl Part for ChokeConfig {
+    const NAME: &'static str = "choke";
+    const TEXT: &'static str = "CHOKe: RED that also drops arriving packets together with one of their own flow.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
+    const KEYS: &'static [Key<ChokeConfig>] = &[
+        key("limit", |choke: &mut Self| &mut choke.red.limit, "Packets that the queue may hold."),
+        key(
+            "min",
+            |choke: &mut Self| &mut choke.red.min,
+            "The average queue above which packets are compared and picked.",
+        )
+        .default_text("a third of max"),
+        key("max", |choke: &mut Self| &mut choke.red.max, "The average queue from which all packets are picked.")
+            .default_text("a quarter of the limit"),
+        key("probability", |choke: &mut Self| &mut choke.red.probability, "Probability when the average reaches max."),
+        key(
+            "weight",
+            |choke: &mut Self| &mut choke.red.weight,
+            "Instead of a burst: the weight of each new sample in the average.",
+        )
+        .default_text("what the burst needs"),
+        key(
+            "burst",
+            |choke: &mut Self| &mut choke.red.burst,
+            "Number of packets that may arrive at once at the empty queue.",
+        )
+        .default_text("(2 min + max) / 3")
+        .input_only(),
+        key("avpkt", |choke: &mut Self| &mut choke.red.avpkt, "Size of a typical packet."),
+        key("bandwidth", |choke: &mut Self| &mut choke.red.bandwidth, "Rate at which packets leave: see red.")
+            .none_word("unlimited")
+            .default_text("the line's"),
+        key(
+            "idle_decay",
+            |choke: &mut Self| &mut choke.red.idle_decay,
+            "True if the average falls while the queue is empty: see red.",
+        )
+        .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
+        key(
+            "ecn",
+            |choke: &mut Self| &mut choke.red.ecn,
+            "Mark the packets that RED picks instead of dropping them, if they can be marked.",
+        ),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        self.red.complete(given)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        self.limit()?;
+        if !matches!(self.red.min, Threshold::Packets(_)) {
+            return Err(Fault::new("min", "choke counts packets"));
+        }
+        self.red.check()
+    }
+}
+
+impl ChokeConfig {
+    /// Returns the limit, which must be in packets.
+    fn limit(&self) -> Result<u32, Fault> {
+        match self.red.limit {
+            Limit::Packets(packets) => bounds::limit("limit", u64::from(packets)).map(|()| packets),
+            _ => Err(Fault::new("limit", "choke counts packets")),
+        }
+    }
+}
+
+impl Discipline for ChokeConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Choke::new(self, place.rng())?)))
+    }
+}
+
+/// A FIFO queue under CHOKe.
+#[derive(Debug)]
+pub struct Choke {
+    config: RedConfig,
+    limit: u32,
+    rng: Rng,
+    average: Average,
+    slope: Slope,
+    packets: VecDeque<QueuedPacket>,
+    backlog: Backlog,
+}
+
+impl Choke {
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If the settings are invalid or not in packets.
+    pub fn new(config: &ChokeConfig, rng: Rng) -> Result<Choke, Fault> {
+        config.check()?;
+        let red = config.red;
+        Ok(Choke {
+            config: red,
+            limit: config.limit()?,
+            rng,
+            average: Average::new(red.weight, law::idle_packet(red.bandwidth, red.avpkt))
+                .falling(red.idle_decay)
+                .in_whole(),
+            slope: Slope::new(red.min.count() as f64, red.max.count() as f64, red.probability, red.gentle),
+            packets: VecDeque::new(),
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Draws a packet, and removes it if it belongs to the arriving packet's flow.
+    fn draw_of_flow(&mut self, packet: &Packet) -> Option<QueuedPacket> {
+        if self.packets.is_empty() {
+            return None;
+        }
+        let drawn = self.rng.below(self.packets.len() as u64) as usize;
+        if flow(&self.packets[drawn].packet) != flow(packet) {
+            return None;
+        }
+        let victim = self.packets.remove(drawn)?;
+        self.backlog.remove(victim.packet.size());
+        Some(victim)
+    }
+
+    /// Notifies the average if the queue is empty.
+    fn leave_if_empty(&mut self, cx: &Cx<'_>) {
+        if self.packets.is_empty() {
+            self.average.emptied(cx.now());
+        }
+    }
+}
+
+/// Returns the key of a packet's flow.
+fn flow(packet: &Packet) -> impl PartialEq + use<> {
+    let (protocol, ports) = match packet.transport() {
+        Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),
+        Transport::Udp(header) => (17, (header.src_port, header.dst_port)),
+        Transport::Other { protocol } => (*protocol, (0, 0)),
+    };
+    (packet.src(), packet.dst(), protocol, ports)
+}
+
+impl Qdisc for Choke {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
+        self.average.arrival(u64::from(self.backlog.packets), cx.now());
+        let average = self.average.value();
+        if self.slope.is_above_min(average) {
+            if let Some(victim) = self.draw_of_flow(&packet) {
+                cx.drop(victim.packet, DropReason::Early);
+                cx.drop(packet, DropReason::Early);
+                return self.leave_if_empty(cx);
+            }
+        }
+        // Linux's choke_enqueue compares the integer part of the average.
+        let verdict = self.slope.judge(libm::floor(average), &mut self.rng);
+        if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
+            return cx.drop(packet, DropReason::Early);
+        }
+        // As in Linux, the decision of RED comes before the limit.
+        if self.backlog.packets >= self.limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        if verdict != Verdict::Pass {
+            cx.mark(&mut packet, verdict.mark_reason());
+        }
+        self.average.filled();
+        self.backlog.add(&packet, packet.size(), cx);
+        self.packets.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let given = self.packets.pop_front()?;
+        self.backlog.remove(given.packet.size());
+        self.leave_if_empty(cx);
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.packets.front().map(|head| head.packet.size())
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("average", self.average.value());
+    }
+}

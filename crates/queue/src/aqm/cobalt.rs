@@ -1,0 +1,350 @@
+//! COBALT: CoDel and BLUE together (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019; the
+//! queue management of CAKE, Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
+//!
+//! CoDel acts on sojourn times, with two changes: its count decreases step by step once the delay is below the target,
+//! at the pace of the control law, and survives from one episode to the next. BLUE acts on flows that do not respond:
+//! its drop probability grows while the queue overflows and decreases while it is empty, at most once per `target`.
+//! BLUE drops packets even if they are capable of ECN.
+//!
+//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue under
+//! COBALT. The last packet of a queue is never dropped.
+//!
+//! As in Linux, the first episode of a queue starts without waiting for an interval: the control law starts with a step
+//! of zero. The first slow start thus gets a signal as soon as the delay is above the target.
+//!
+//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method: for a count below 16 by 4 steps from
+//! the previous count's value, above by one step at each change of the count.
+
+use crate::codel;
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// Parameters of COBALT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CobaltConfig {
+    /// Acceptable standing delay.
+    pub target: Duration,
+    /// About the longest RTT of the flows.
+    pub interval: Duration,
+    /// True if CoDel marks packets capable of ECN instead of dropping them (RFC 3168).
+    pub ecn: bool,
+    /// Time to send a full packet. A delay of 4 times this, or of twice this per busy flow, is no standing queue.
+    pub mtu_time: Duration,
+    /// Increase of BLUE's probability while the queue is full.
+    pub p_inc: f64,
+    /// Decrease of BLUE's probability while the queue is empty.
+    pub p_dec: f64,
+}
+
+impl Default for CobaltConfig {
+    /// CoDel's target and interval. BLUE's steps are those of Linux: 1/256 up, 1/4096 down.
+    fn default() -> CobaltConfig {
+        CobaltConfig {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            mtu_time: Duration::ZERO,
+            p_inc: 1.0 / 256.0,
+            p_dec: 1.0 / 4096.0,
+        }
+    }
+}
+
+/// COBALT's state for one queue.
+#[derive(Clone, Debug, Default)]
+pub struct Cobalt {
+    count: u32,
+    /// `1 / sqrt(count)` in units of 2^-32, as of the last change of the count. Zero before the first change.
+    inverse_sqrt: u32,
+    dropping: bool,
+    /// Time of the control law's next signal.
+    drop_next: Time,
+    probability: f64,
+    /// Time of the last change of BLUE's probability.
+    blue_moved: Time,
+}
+
+/// The decision on a departing packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send the packet, possibly marked.
+    Send,
+    /// Drop the packet.
+    Drop,
+}
+
+impl Cobalt {
+    /// Decides on a packet that is about to leave, and may mark it. `busy_flows` is the number of flows that share the
+    /// link.
+    pub fn judge(
+        &mut self,
+        config: &CobaltConfig,
+        packet: &mut QueuedPacket,
+        busy_flows: u32,
+        rng: &mut Rng,
+        cx: &mut Cx<'_>,
+    ) -> Verdict {
+        let now = cx.now();
+        let sojourn = now - packet.enqueued_at;
+        let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
+        // A count that has not decayed to zero makes the law act at once when the delay rises again.
+        let mut is_due = self.is_due(now);
+        // Linux's cobalt_should_drop: lateness is judged for the old time and for each new one below, except for the
+        // first time of an episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
+        let mut is_late = now > self.drop_next;
+        if sojourn > config.target && sojourn > allowed {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = now + self.step(config);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        let mut verdict = Verdict::Send;
+        if self.dropping && is_due {
+            if !(config.ecn && cx.mark(&mut packet.packet, MarkReason::Early)) {
+                verdict = Verdict::Drop;
+            }
+            self.recount(self.count.saturating_add(1));
+            self.drop_next += self.step(config);
+            is_late = now > self.drop_next;
+        } else {
+            // Below the target the count decreases at the pace of the control law.
+            while is_due {
+                self.recount(self.count - 1);
+                self.drop_next += self.step(config);
+                is_due = self.is_due(now);
+                is_late = now > self.drop_next;
+            }
+        }
+        // BLUE is independent of CoDel and ignores ECN.
+        if self.probability > 0.0 && rng.unit() < self.probability {
+            verdict = Verdict::Drop;
+        }
+        // The law neither runs ahead of an idle queue nor catches up on missed signals.
+        if self.count == 0 {
+            self.drop_next = now + config.interval;
+        } else if verdict == Verdict::Send && is_late {
+            self.drop_next = now;
+        }
+        verdict
+    }
+
+    /// Records an overflow: a packet of this queue was dropped because there was no room.
+    pub fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
+        // BLUE changes its probability at most once per target, however many packets overflow.
+        if self.may_move(config, now) {
+            self.probability = (self.probability + config.p_inc).min(1.0);
+            self.blue_moved = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// Records that the queue is empty. Returns true if there is state left to decay.
+    pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
+        if self.probability > 0.0 && self.may_move(config, now) {
+            self.probability = (self.probability - config.p_dec).max(0.0);
+            self.blue_moved = now;
+        }
+        self.dropping = false;
+        if self.is_due(now) {
+            self.recount(self.count - 1);
+            self.drop_next += self.step(config);
+        }
+        self.probability > 0.0 || self.count > 0 || now < self.drop_next
+    }
+
+    /// Returns CoDel's count: drops and marks since the queue was last idle, minus the decay.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Returns BLUE's drop probability.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// True if the control law's next signal is due.
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
+    /// True if BLUE's probability may change again.
+    fn may_move(&self, config: &CobaltConfig, now: Time) -> bool {
+        now.saturating_since(self.blue_moved) > config.target
+    }
+
+    /// Sets the count and updates its inverse square root.
+    fn recount(&mut self, count: u32) {
+        self.count = count;
+        // Linux caches the first values (`cobalt_cache_init`).
+        let exact = INVERSE_SQRTS.get(count as usize).copied();
+        self.inverse_sqrt = exact.unwrap_or_else(|| newton(self.inverse_sqrt, count));
+    }
+
+    /// `interval / sqrt(count)`.
+    fn step(&self, config: &CobaltConfig) -> Duration {
+        Duration::from_nanos(((u128::from(config.interval.as_nanos()) * u128::from(self.inverse_sqrt)) >> 32) as u64)
+    }
+}
+
+/// `1 / sqrt(count)` for small counts, for which a single Newton step is too inaccurate.
+const INVERSE_SQRTS: [u32; 16] = {
+    let mut found = [u32::MAX; 16];
+    let mut count = 1;
+    while count < found.len() {
+        let near = newton(newton(found[count - 1], count as u32), count as u32);
+        found[count] = newton(newton(near, count as u32), count as u32);
+        count += 1;
+    }
+    found
+};
+
+/// One step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
+const fn newton(x: u32, count: u32) -> u32 {
+    let x = x as u64;
+    let three_less = (3 << 32) - count as u64 * ((x * x) >> 32);
+    (((three_less >> 2) * x) >> (32 - 2 + 1)) as u32
+}
+
+/// Settings of a COBALT queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CobaltQueueConfig {
+    /// Capacity of the queue.
+    pub limit: Limit,
+    /// Parameters of the algorithm.
+    pub cobalt: CobaltConfig,
+}
+
+impl Default for CobaltQueueConfig {
+    fn default() -> CobaltQueueConfig {
+        CobaltQueueConfig { limit: Limit::Packets(1000), cobalt: CobaltConfig::default() }
+    }
+}
+
+impl Part for CobaltQueueConfig {
+    const NAME: &'static str = "cobalt";
+    const TEXT: &'static str = "COBALT: CoDel, and BLUE against flows that do not respond; CAKE's queue management.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<CobaltQueueConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
+        key("target", |part: &mut Self| &mut part.cobalt.target, codel::TARGET),
+        key("interval", |part: &mut Self| &mut part.cobalt.interval, codel::INTERVAL),
+        key("ecn", |part: &mut Self| &mut part.cobalt.ecn, codel::ECN),
+        key(
+            "mtu_time",
+            |part: &mut Self| &mut part.cobalt.mtu_time,
+            "Time that the link takes for a full packet. A delay of up to 4 such times is no standing queue.",
+        )
+        .default_text("1514 octets at the line's rate"),
+        key(
+            "p_inc",
+            |part: &mut Self| &mut part.cobalt.p_inc,
+            "Increase of BLUE's probability while the queue overflows.",
+        ),
+        key(
+            "p_dec",
+            |part: &mut Self| &mut part.cobalt.p_dec,
+            "Decrease of BLUE's probability while the queue is empty.",
+        ),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if !given.has("mtu_time") {
+            self.cobalt.mtu_time = given.line_rate.map_or(Duration::ZERO, |rate| rate.time_to_send(FULL_FRAME, 0).0);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.cobalt.interval < Duration::from_nanos(1024) || self.cobalt.target.is_zero() {
+            return Err(Fault::new("interval", "a law without time would drop every packet"));
+        }
+        Ok(())
+    }
+}
+
+/// An Ethernet frame with 1,500 bytes of IP.
+const FULL_FRAME: Bytes = Bytes::new(1514);
+
+impl Discipline for CobaltQueueConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(CobaltQueue::new(self, place.rng())?)))
+    }
+}
+
+/// A FIFO queue under COBALT.
+#[derive(Debug)]
+pub struct CobaltQueue {
+    config: CobaltConfig,
+    cobalt: Cobalt,
+    ring: PacketRing,
+    limit: BufferLimit,
+    rng: Rng,
+}
+
+impl CobaltQueue {
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &CobaltQueueConfig, rng: Rng) -> Result<CobaltQueue, Fault> {
+        config.check()?;
+        let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;
+        Ok(CobaltQueue { config: config.cobalt, cobalt: Cobalt::default(), ring: PacketRing::default(), limit, rng })
+    }
+}
+
+impl Qdisc for CobaltQueue {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let size = packet.size();
+        if !self.limit.fits(size) {
+            self.cobalt.overflowed(&self.config, cx.now());
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        self.limit.charge(size);
+        self.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let mut given = self.ring.pop()?;
+            self.limit.release(given.packet.size());
+            let verdict = self.cobalt.judge(&self.config, &mut given, 1, &mut self.rng, cx);
+            // Linux's cake_dequeue: a flow's last packet is sent whatever the verdict.
+            if self.ring.backlog().packets == 0 {
+                self.cobalt.found_empty(&self.config, cx.now());
+                return Some(given);
+            }
+            match verdict {
+                Verdict::Send => return Some(given),
+                Verdict::Drop => cx.drop(given.packet, DropReason::Early),
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.limit.release(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("codel_count", f64::from(self.cobalt.count()));
+        out("blue_probability", self.cobalt.probability());
+    }
+}

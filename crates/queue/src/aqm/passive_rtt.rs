@@ -1,0 +1,156 @@
+//! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
+//!
+//! A timestamp towards the receiver returns as an echo after the far half of the RTT. A timestamp of the receiver
+//! returns as an echo in the data that its ACK released, after the near half. The RTT is the sum of both.
+//!
+//! One timestamp per half is tracked at a time. A connection thus needs little memory and yields one sample per RTT, as
+//! RFC 6298 recommends. The far half uses only data and SYNs, which a receiver answers at once. A sender without data
+//! delays the echo of the near half, so the minimum of its last 8 samples is used.
+//!
+//! Not measured: QUIC, and TCP without timestamps.
+
+use crate::tools::sensing::{Estimate, Smoothing};
+use lopsided_core::packet::{Flags, Timestamps};
+use lopsided_core::{Duration, Packet, Time};
+
+/// The measurement of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct PassiveRtt {
+    far: Half,
+    near: Half,
+    far_estimate: Estimate,
+    near_estimate: Estimate,
+    /// The last samples of the near half.
+    near_recent: [Option<Duration>; 8],
+    /// Number of samples of the near half so far.
+    near_samples: usize,
+}
+
+/// The tracked timestamp of one half.
+#[derive(Debug, Default)]
+struct Half {
+    /// The timestamp's value, and the time at which it passed.
+    watched: Option<(u32, Time)>,
+}
+
+impl Half {
+    /// Time after which a timestamp without an echo is no longer tracked.
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// Handles a timestamp that passes: it is tracked if no other one is.
+    fn sent(&mut self, value: u32, now: Time) {
+        // One timestamp at a time gives one sample per RTT.
+        if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
+            self.watched = Some((value, now));
+        }
+    }
+
+    /// Handles an echo. Returns the time that the tracked timestamp took, if the echo covers it.
+    fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
+        let (value, since) = self.watched?;
+        // Timestamps wrap: a negative difference is an older timestamp.
+        if (echo.wrapping_sub(value) as i32) < 0 {
+            return None;
+        }
+        self.watched = None;
+        let took = now.saturating_since(since);
+        (took <= Half::PATIENCE).then_some(took)
+    }
+}
+
+/// Returns the timestamps of a segment, and true if the receiver answers the segment at once.
+fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
+    let header = packet.tcp()?;
+    let answered = !packet.payload().is_empty() || header.flags.has(Flags::SYN);
+    Some((header.options.timestamps?, answered))
+}
+
+impl PassiveRtt {
+    /// Handles a packet towards the receiver.
+    pub fn forward(&mut self, packet: &Packet, smoothing: Smoothing, now: Time) {
+        let Some((timestamps, answered)) = timestamps(packet) else { return };
+        if let Some(sample) = self.near.echoed(timestamps.echo, now) {
+            self.near_recent[self.near_samples % self.near_recent.len()] = Some(sample);
+            self.near_samples += 1;
+            // A sender without data delays its echo, so only the smallest samples show the path.
+            let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
+            self.near_estimate.update(shortest, smoothing, now);
+        }
+        // A pure ACK is not answered, so its timestamp would return only with later data.
+        if answered {
+            self.far.sent(timestamps.value, now);
+        }
+    }
+
+    /// Handles a packet from the receiver.
+    pub fn reverse(&mut self, packet: &Packet, smoothing: Smoothing, now: Time) {
+        let Some((timestamps, _)) = timestamps(packet) else { return };
+        if let Some(sample) = self.far.echoed(timestamps.echo, now) {
+            self.far_estimate.update(sample, smoothing, now);
+        }
+        self.near.sent(timestamps.value, now);
+    }
+
+    /// Returns the whole round trip, or only its far half if the near half has no sample yet.
+    pub fn get(&self, now: Time) -> Option<Duration> {
+        let far = self.far_estimate.get(now)?;
+        Some(far + self.near_estimate.latest().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::packet::{TcpHeader, TcpOptions};
+    use lopsided_core::{FlowId, IpHeader, NewPacket, Payload, Seq, Transport};
+    use std::net::Ipv4Addr;
+
+    fn segment(value: u32, echo: u32, payload: u32) -> Packet {
+        let options = TcpOptions::default().with_timestamps(Some(Timestamps { value, echo }));
+        let header = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: Seq::new(0),
+            ack: Seq::new(0),
+            flags: Flags::ACK,
+            window: 0,
+            options,
+        };
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+        let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(payload));
+        Packet::unbooked(1, Time::ZERO, new)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn both_halves_add_up_and_an_idle_sender_does_not_make_the_near_one_long() {
+        let mut rtt = PassiveRtt::default();
+        let (mut sender, mut receiver) = (100, 900);
+        for round in 0..50 {
+            let start = 1000 * round;
+            rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start));
+            // The receiver is 30 ms away and the sender 20 ms. In every 5th round the sender has no data for 500 ms.
+            receiver += 1;
+            rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 30));
+            sender += 1;
+            let idle = if round % 5 == 4 { 500 } else { 0 };
+            rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start + 50 + idle));
+            rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 80 + idle));
+            sender += 1;
+        }
+        let found = rtt.get(at(50_000)).unwrap().as_millis_f64();
+        assert!((found - 50.0).abs() < 1.0, "{found} ms");
+        assert_eq!(rtt.get(at(70_000)), None, "nothing was heard for long");
+    }
+
+    #[test]
+    fn an_echo_of_what_was_never_sent_is_no_sample() {
+        let mut rtt = PassiveRtt::default();
+        rtt.forward(&segment(500, 0, 1000), Smoothing::Rfc6298, at(0));
+        rtt.reverse(&segment(7, 499, 0), Smoothing::Rfc6298, at(10));
+        assert_eq!(rtt.get(at(10)), None);
+    }
+}

@@ -1,0 +1,433 @@
+//! PIE: Proportional Integral controller Enhanced (RFC 8033).
+//!
+//! A drop probability is updated every `tupdate`, from the difference between the queueing delay and `target` and from
+//! the change of the delay since the last update. An arriving packet is dropped with this probability; with `ecn` it is
+//! marked instead while the probability is small.
+//!
+//! [`Pie`] is the controller for one queue, which fq_pie uses for each flow. [`PieQueue`] is a FIFO queue under PIE.
+//!
+//! There are two ways to measure the delay: the sojourn time of the last packet that left (RFC 8033, section 5.3;
+//! `dq_rate_estimator = false`, Linux's default since 5.6), or the backlog divided by a measured departure rate
+//! (section 5.2).
+//!
+//! There is no timer. The inputs of an update change only when a packet arrives or leaves, so missed updates are
+//! replayed at the next call, each with the state of its own time. At most 65,536 are replayed; after a longer pause
+//! the oldest are skipped.
+//!
+//! Where the RFC leaves a choice, or differs from Linux 6.1, this module follows Linux:
+//!
+//! - With timestamps, the sojourn time of the last packet that left decides whether an arrival may be dropped at all,
+//!   not the delay at the last update. The sojourn time counts as 0 if that packet left an empty queue.
+//! - The burst allowance decreases by the time between two departures, not by updates.
+//! - A delay above 250 ms adds 2 % to each update of the probability.
+//! - Without delay the probability decreases by 1/64 per update.
+//! - The probability is limited to 256, not to 1.
+//! - A measured departure rate is smoothed with a weight of 1/8.
+//! - Any drop restarts the even spreading of drops (section 5.4), also a drop by a full queue. `derandomise = false`
+//!   disables the spreading.
+
+use crate::aqm::updates::Updates;
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+
+/// Parameters of PIE, named as in tc-pie(8).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// Queueing delay that the controller aims at (`QDELAY_REF`).
+    pub target: Duration,
+    /// Interval between two updates of the probability (`T_UPDATE`).
+    pub tupdate: Duration,
+    /// Weight of the difference between delay and target, in 1/s.
+    pub alpha: f64,
+    /// Weight of the change of the delay since the last update, in 1/s.
+    pub beta: f64,
+    /// Duration of bursts that pass without drops after a time without congestion (`MAX_BURST`).
+    pub max_burst: Duration,
+    /// True if packets capable of ECN are marked instead of dropped, while the probability is at most `mark_threshold`.
+    pub ecn: bool,
+    /// Probability above which packets are dropped even if they are capable of ECN.
+    pub mark_threshold: f64,
+    /// True if the probability of a packet is proportional to its size (`bytemode`).
+    pub bytemode: bool,
+    /// True if the delay is measured by the departure rate instead of sojourn times.
+    pub dq_rate_estimator: bool,
+    /// True if drops are spread evenly (RFC 8033, section 5.4).
+    pub derandomise: bool,
+    /// Size of a full packet in bytes of IP. A backlog below two of them is no queue.
+    pub mtu: Bytes,
+}
+
+impl Default for PieConfig {
+    /// RFC 8033, section 4, and Linux: target 15 ms, updates every 15 ms, alpha 1/8, beta 5/4, bursts of 150 ms.
+    fn default() -> PieConfig {
+        PieConfig {
+            target: Duration::from_millis(15),
+            tupdate: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Duration::from_millis(150),
+            ecn: false,
+            mark_threshold: 0.1,
+            bytemode: false,
+            dq_rate_estimator: false,
+            derandomise: true,
+            mtu: Bytes::new(1500),
+        }
+    }
+}
+
+/// Bytes over which a departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
+const DQ_THRESHOLD: u64 = 1 << 14;
+
+/// Largest probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
+/// (`pie_calculate_probability`). A long overload thus raises it above 1, and it takes as long to decrease. RFC 8033,
+/// section 4.2, limits it to 1.
+const MOST_PROBABILITY: f64 = 256.0;
+/// Delay above which the probability grows faster, as in Linux.
+const LONG_DELAY: Duration = Duration::from_millis(250);
+
+/// The controller for one queue.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    probability: f64,
+    /// Queueing delay at the last update.
+    delay: Duration,
+    /// Queueing delay at the update before the last.
+    old_delay: Duration,
+    /// Burst allowance that is left.
+    burst_left: Duration,
+    /// Last departure of a busy period, from which the burst allowance decreases.
+    left_at: Option<Time>,
+    updates: Updates,
+    /// Sum of the probabilities since the last drop.
+    accumulated: f64,
+    /// Sojourn time of the last packet that left.
+    sojourn: Duration,
+    rate: DepartureRate,
+}
+
+/// The departure rate, measured over bursts of [`DQ_THRESHOLD`] bytes (RFC 8033, section 5.2).
+#[derive(Clone, Debug, Default)]
+struct DepartureRate {
+    /// Start of the burst that is being measured, and its bytes so far.
+    burst: Option<(Time, u64)>,
+    /// Bytes per second. `None` before the first burst.
+    average: Option<f64>,
+}
+
+/// Weight of a new measurement of the departure rate, as in Linux.
+const RATE_WEIGHT: f64 = 1.0 / 8.0;
+
+impl DepartureRate {
+    /// Handles a departure. Returns the duration of a burst that ends with it.
+    fn left(&mut self, now: Time, size: u64, waiting: u64) -> Option<Duration> {
+        if self.burst.is_none() && waiting >= DQ_THRESHOLD {
+            self.burst = Some((now, 0));
+        }
+        // Section 5.2: a measurement starts only with a backlog that keeps the line busy for the whole burst.
+        let (began, octets) = self.burst.as_mut()?;
+        *octets += size;
+        if *octets < DQ_THRESHOLD {
+            return None;
+        }
+        let (took, octets) = (now - *began, *octets);
+        self.burst = (waiting >= DQ_THRESHOLD).then_some((now, 0));
+        if took.is_zero() {
+            return None;
+        }
+        // An exponentially weighted moving average of the rates of the bursts.
+        let rate = octets as f64 / took.as_secs_f64();
+        self.average = Some(self.average.map_or(rate, |average| average + (rate - average) * RATE_WEIGHT));
+        Some(took)
+    }
+}
+
+impl Pie {
+    /// Creates the controller of an empty queue.
+    pub fn new(config: &PieConfig) -> Pie {
+        Pie {
+            probability: 0.0,
+            delay: Duration::ZERO,
+            old_delay: Duration::ZERO,
+            burst_left: config.max_burst,
+            left_at: None,
+            updates: Updates::every(config.tupdate),
+            accumulated: 0.0,
+            sojourn: Duration::ZERO,
+            rate: DepartureRate::default(),
+        }
+    }
+
+    /// Returns the drop probability as of the last update.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// True if an arriving packet of this size must be dropped or marked (RFC 8033, sections 4.1 and 5.4). `backlog` is
+    /// without the packet.
+    pub fn picks(&mut self, config: &PieConfig, size: Bytes, backlog: Backlog, rng: &mut Rng) -> bool {
+        if !self.burst_left.is_zero() {
+            return false;
+        }
+        let delay = if config.dq_rate_estimator { self.delay } else { self.sojourn };
+        // Section 4.1: no drops while the delay is short and the probability small.
+        if delay < config.target / 2 && self.probability < 0.2 {
+            return false;
+        }
+        if backlog.bytes.get() < 2 * config.mtu.get() {
+            return false;
+        }
+        let mut probability = self.probability;
+        if config.bytemode && size <= config.mtu {
+            probability *= size.get() as f64 / config.mtu.get() as f64;
+        }
+        if config.derandomise {
+            // Section 5.4: no drop below 0.85, a certain one at 8.5, a random one in between.
+            self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
+            if self.accumulated < 0.85 {
+                return false;
+            }
+            if self.accumulated < 8.5 && rng.unit() >= probability {
+                return false;
+            }
+            self.accumulated = 0.0;
+            return true;
+        }
+        rng.unit() < probability
+    }
+
+    /// Records a drop, whatever its cause: the even spreading of drops restarts.
+    pub fn dropped(&mut self) {
+        self.accumulated = 0.0;
+    }
+
+    /// Records the departure of a packet after `sojourn`. `waiting` is the number of bytes left in the queue.
+    pub fn left(&mut self, config: &PieConfig, now: Time, size: Bytes, sojourn: Duration, waiting: Bytes) {
+        let passed = if config.dq_rate_estimator {
+            self.rate.left(now, size.get(), waiting.get())
+        } else {
+            // Linux resets the delay when the queue becomes empty, so that an idle queue has none.
+            self.sojourn = if waiting == Bytes::ZERO { Duration::ZERO } else { sojourn };
+            self.left_at.replace(now).map(|before| now - before)
+        };
+        self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
+    }
+
+    /// Replays the updates that are due by `now`. `backlog` applies to all of them, because no packet arrived or left
+    /// since the last call.
+    pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
+        while self.updates.due(now).is_some() {
+            let before = self.state();
+            self.update(config, backlog);
+            // If one update changes nothing, the following ones change nothing either. A long time without packets is
+            // thus cheap.
+            if self.state() == before {
+                self.updates.skip_to_last(now);
+            }
+        }
+    }
+
+    /// Returns everything that an update reads and changes.
+    fn state(&self) -> (f64, Duration, Duration, Duration, f64) {
+        (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
+    }
+
+    /// Makes one update (RFC 8033, sections 4.2, 4.4 and 5.5).
+    fn update(&mut self, config: &PieConfig, backlog: Backlog) {
+        self.old_delay = self.delay;
+        self.delay = self.current_delay(config, backlog);
+        let (delay, old, target) =
+            (self.delay.as_secs_f64(), self.old_delay.as_secs_f64(), config.target.as_secs_f64());
+        let mut change = config.alpha * (delay - target) + config.beta * (delay - old);
+        change *= scale(self.probability);
+        // Section 5.5: no step above 2 % while the probability is at least 10 %.
+        if self.probability >= 0.1 {
+            change = change.min(0.02);
+        }
+        if self.delay > LONG_DELAY {
+            change += 0.02;
+        }
+        self.probability = (self.probability + change).clamp(0.0, MOST_PROBABILITY);
+        // No delay now and at the last update: the probability decays.
+        if self.delay.is_zero() && self.old_delay.is_zero() && backlog.packets == 0 {
+            self.probability -= self.probability / 64.0;
+        }
+        // Section 4.4: after a quiet time the burst allowance is full again.
+        let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
+        // Without a measured rate the delay is unknown, not short.
+        let measured = !config.dq_rate_estimator || self.rate.average.is_some();
+        if self.probability == 0.0 && quiet && measured {
+            self.burst_left = config.max_burst;
+            self.left_at = None;
+            self.accumulated = 0.0;
+            self.rate = DepartureRate::default();
+        }
+    }
+
+    /// Returns the current queueing delay, measured as configured.
+    fn current_delay(&self, config: &PieConfig, backlog: Backlog) -> Duration {
+        if !config.dq_rate_estimator {
+            return if backlog.packets == 0 { Duration::ZERO } else { self.sojourn };
+        }
+        match self.rate.average {
+            Some(rate) if rate > 0.0 => Duration::from_nanos((backlog.bytes.get() as f64 / rate * 1e9) as u64),
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+/// Returns the factor of a step at this probability (RFC 8033, section 4.2).
+pub(crate) fn scale(probability: f64) -> f64 {
+    match probability {
+        p if p < 0.000_001 => 1.0 / 2048.0,
+        p if p < 0.000_01 => 1.0 / 512.0,
+        p if p < 0.000_1 => 1.0 / 128.0,
+        p if p < 0.001 => 1.0 / 32.0,
+        p if p < 0.01 => 1.0 / 8.0,
+        p if p < 0.1 => 1.0 / 2.0,
+        _ => 1.0,
+    }
+}
+
+/// Settings of a PIE queue, named as in tc-pie(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PieQueueConfig {
+    /// Capacity of the queue.
+    pub limit: Limit,
+    /// Parameters of the controller.
+    pub pie: PieConfig,
+}
+
+impl Default for PieQueueConfig {
+    fn default() -> PieQueueConfig {
+        PieQueueConfig { limit: Limit::Packets(1000), pie: PieConfig::default() }
+    }
+}
+
+impl Part for PieQueueConfig {
+    const NAME: &'static str = "pie";
+    const TEXT: &'static str =
+        "PIE (RFC 8033): drops or marks arriving packets with a probability that follows the queueing delay.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<PieQueueConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
+        key("target", |part: &mut Self| &mut part.pie.target, TARGET),
+        key("tupdate", |part: &mut Self| &mut part.pie.tupdate, TUPDATE),
+        key("alpha", |part: &mut Self| &mut part.pie.alpha, ALPHA).typed(ValueType::Number),
+        key("beta", |part: &mut Self| &mut part.pie.beta, BETA).typed(ValueType::Number),
+        key("max_burst", |part: &mut Self| &mut part.pie.max_burst, MAX_BURST),
+        key("ecn", |part: &mut Self| &mut part.pie.ecn, ECN),
+        key("mark_threshold", |part: &mut Self| &mut part.pie.mark_threshold, MARK_THRESHOLD),
+        key("bytemode", |part: &mut Self| &mut part.pie.bytemode, BYTEMODE),
+        key("dq_rate_estimator", |part: &mut Self| &mut part.pie.dq_rate_estimator, DQ_RATE_ESTIMATOR),
+        key("derandomise", |part: &mut Self| &mut part.pie.derandomise, DERANDOMISE),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        self.pie.check()
+    }
+}
+
+// Texts of PIE's keys, shared by all disciplines that contain PIE.
+pub(crate) const TARGET: &str = "Target of the queueing delay.";
+pub(crate) const TUPDATE: &str = "The time between two updates of the drop probability.";
+pub(crate) const ALPHA: &str = "The weight of the distance from the target, in 1/s.";
+pub(crate) const BETA: &str = "The weight of the change of the delay, in 1/s.";
+pub(crate) const MAX_BURST: &str = "Time for which a burst after an idle time is not dropped.";
+pub(crate) const ECN: &str = "Mark packets that can be marked, while the probability is at most `mark_threshold`.";
+pub(crate) const MARK_THRESHOLD: &str = "The probability above which packets are dropped even if they can be marked.";
+pub(crate) const BYTEMODE: &str = "Pick small packets less often, in proportion to their size.";
+pub(crate) const DQ_RATE_ESTIMATOR: &str =
+    "Compute the delay as backlog divided by a measured departure rate, instead of from sojourn times.";
+pub(crate) const DERANDOMISE: &str = "Spread drops evenly (RFC 8033 section 5.4), as Linux does.";
+
+impl PieConfig {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.tupdate < Duration::from_micros(100) {
+            return Err(Fault::new("tupdate", "the probability is updated at most every 100 us"));
+        }
+        if self.target.is_zero() {
+            return Err(Fault::new("target", "a target of zero would drop every packet"));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for PieQueueConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(PieQueue::new(self, place.rng())?)))
+    }
+}
+
+/// A FIFO queue under PIE.
+#[derive(Debug)]
+pub struct PieQueue {
+    config: PieConfig,
+    pie: Pie,
+    ring: PacketRing,
+    limit: BufferLimit,
+    rng: Rng,
+}
+
+impl PieQueue {
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &PieQueueConfig, rng: Rng) -> Result<PieQueue, Fault> {
+        config.check()?;
+        let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;
+        Ok(PieQueue { config: config.pie, pie: Pie::new(&config.pie), ring: PacketRing::default(), limit, rng })
+    }
+}
+
+impl Qdisc for PieQueue {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
+        let (size, backlog) = (packet.size(), self.ring.backlog());
+        self.pie.catch_up(&self.config, cx.now(), backlog);
+        if !self.limit.fits(size) {
+            self.pie.dropped();
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        if self.pie.picks(&self.config, size, backlog, &mut self.rng) {
+            // RFC 8033, section 5.1: above the threshold packets are dropped although they are capable of ECN.
+            let marks = self.config.ecn && self.pie.probability() <= self.config.mark_threshold;
+            if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
+                return cx.drop(packet, DropReason::Early);
+            }
+        }
+        self.limit.charge(size);
+        self.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.pie.catch_up(&self.config, cx.now(), self.ring.backlog());
+        let given = self.ring.pop()?;
+        let size = given.packet.size();
+        self.limit.release(size);
+        let (now, waiting) = (cx.now(), self.ring.backlog().bytes);
+        self.pie.left(&self.config, now, size, now - given.enqueued_at, waiting);
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.limit.release(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("drop_probability", self.pie.probability());
+    }
+}

@@ -1,0 +1,258 @@
+//! Class-based weighted fair queueing with a low-latency queue, as in routers (`bandwidth` and `priority` of a policy
+//! map in Cisco IOS; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
+//!
+//! Each class is guaranteed its `bandwidth`; unused bandwidth is shared in the same proportion. Among the classes with
+//! packets, the class with the earliest finish time is served next. The finish time of a class's head is its start time
+//! plus the time that the packet takes at the class's bandwidth. A class that was idle starts at the finish time of the
+//! packet that was served last.
+//!
+//! A class with `priority` precedes all others and is policed: while any packet waits, packets in excess of its
+//! bandwidth and burst are dropped, so that it cannot starve other classes. While no packet waits, its rate is not
+//! limited. This is IOS's conditional policer, which acts only under congestion.
+//!
+//! Expedited forwarding is a priority class (RFC 3246), assured forwarding a class with `wred` inside (RFC 2597), best
+//! effort the default class: see `scenarios/diffserv.toml`.
+//!
+//! Not modelled: bandwidth in per cent, and flow queues in the default class (give it `fq_codel` or `wfq`). Linux has
+//! no such discipline; its `htb` with `prio` is the nearest.
+
+use crate::classful::classes::Classes;
+use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, key, part_value};
+
+/// Settings of class-based weighted fair queueing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CbwfqConfig {
+    /// The classes, numbered from 0.
+    pub classes: Vec<CbwfqClass>,
+    /// Rules that assign packets to classes. The first rule that matches decides.
+    pub classify: Vec<Rule>,
+    /// The class of packets that no rule matches. `None`: the last class.
+    pub default_class: Option<u32>,
+}
+
+/// Settings of one class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CbwfqClass {
+    /// Guaranteed bandwidth.
+    pub bandwidth: BitRate,
+    /// True if the class precedes all others and is policed.
+    pub priority: bool,
+    /// With `priority`: bytes that may arrive at once. `None`: 200 ms of the bandwidth.
+    pub burst: Option<Bytes>,
+    /// The queue of the class.
+    pub queue: QueueConfig,
+}
+
+impl Default for CbwfqClass {
+    /// IOS's default queue limit, 64 packets.
+    fn default() -> CbwfqClass {
+        let bandwidth = BitRate::from_bps(1_000_000);
+        CbwfqClass { bandwidth, priority: false, burst: None, queue: QueueConfig::packets(64) }
+    }
+}
+
+impl Default for CbwfqConfig {
+    /// A class for expedited forwarding (RFC 3246), and one for best effort.
+    fn default() -> CbwfqConfig {
+        let urgent = CbwfqClass { priority: true, ..CbwfqClass::default() };
+        let expedited = Rule { class: 0, dscp: Some(46), ..Rule::default() };
+        let classes = vec![urgent, CbwfqClass::default()];
+        CbwfqConfig { classes, classify: vec![expedited], default_class: None }
+    }
+}
+
+impl Part for CbwfqClass {
+    const NAME: &'static str = "cbwfq_class";
+    const TEXT: &'static str = "A class of class-based weighted fair queueing.";
+    const KEYS: &'static [Key<CbwfqClass>] = &[
+        key("bandwidth", |class: &mut Self| &mut class.bandwidth, "Guaranteed rate of the class.")
+            .required("\"2 Mbit/s\""),
+        key(
+            "priority",
+            |class: &mut Self| &mut class.priority,
+            "The class is served before all others, and is policed.",
+        ),
+        key("burst", |class: &mut Self| &mut class.burst, "With priority: amount that may arrive at once.")
+            .default_text("200 ms of the bandwidth"),
+        key("queue", |class: &mut Self| &mut class.queue, "Queue of the class.").default_text("64 packets, drop-tail"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.bandwidth.as_bps() == 0 {
+            return Err(Fault::new("bandwidth", "a bandwidth of zero"));
+        }
+        if self.burst.is_some() && !self.priority {
+            return Err(Fault::new("burst", "only a class with `priority = true` is policed"));
+        }
+        Ok(())
+    }
+}
+
+part_value!(CbwfqClass);
+
+impl Part for CbwfqConfig {
+    const NAME: &'static str = "cbwfq";
+    const TEXT: &'static str = "Class-based weighted fair queueing with a low-latency queue, as in routers.";
+    const KEYS: &'static [Key<CbwfqConfig>] = &[
+        key("classes", |part: &mut Self| &mut part.classes, "The classes.")
+            .default_text("one with priority, one without"),
+        key(
+            "classify",
+            |part: &mut Self| &mut part.classify,
+            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
+        )
+        .default_text("DSCP 46 (EF) to class 0"),
+        key("default_class", |part: &mut Self| &mut part.default_class, "The class of packets that no rule matches.")
+            .default_text("the last"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.classes.is_empty() {
+            return Err(Fault::new("classes", "there must be at least one class"));
+        }
+        self.classes.iter().try_for_each(Part::check)
+    }
+}
+
+impl Discipline for CbwfqConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Cbwfq::new(self, place)?)))
+    }
+}
+
+/// The discipline: classes, and their guarantees.
+#[derive(Debug)]
+pub struct Cbwfq {
+    classes: Classes,
+    shares: Vec<Share>,
+    /// Virtual time: the finish time of the packet that was served last.
+    clock: u64,
+}
+
+/// The service guarantee of a class.
+#[derive(Debug)]
+struct Share {
+    bandwidth: BitRate,
+    /// Virtual start time of the class's head: nanoseconds at the class's bandwidth.
+    start: u64,
+    /// The policer of a priority class.
+    policer: Option<Tokens>,
+}
+
+/// The policer of a priority class. Tokens are nanoseconds at the class's bandwidth.
+#[derive(Debug)]
+struct Tokens {
+    depth: u64,
+    left: u64,
+    counted: Time,
+}
+
+/// Returns the time that this many bytes take at a rate, in nanoseconds.
+fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
+    rate.time_to_send(size, 0).0.as_nanos()
+}
+
+impl Tokens {
+    /// Takes tokens for a packet of this duration. Returns false, and takes none, if there are not enough.
+    fn allow(&mut self, cost: u64, now: Time) -> bool {
+        let waited = now.saturating_since(self.counted).as_nanos();
+        self.left = self.depth.min(self.left.saturating_add(waited));
+        self.counted = now;
+        let enough = self.left >= cost;
+        self.left = self.left.saturating_sub(cost * u64::from(enough));
+        enough
+    }
+}
+
+impl Cbwfq {
+    /// Creates empty classes.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of a class's queue, are invalid.
+    pub fn new(config: &CbwfqConfig, place: &QueuePlace<'_>) -> Result<Cbwfq, Fault> {
+        config.check()?;
+        let default = config.default_class.map_or(config.classes.len() - 1, |class| class as usize);
+        let classifier = Classifier { rules: config.classify.clone(), default };
+        let child = |(number, class): (usize, &CbwfqClass)| -> Result<(String, Box<dyn Qdisc>), Fault> {
+            let queue = class.queue.build(place.seed, &format!("{}/class {number}", place.role))?;
+            Ok((format!("class {number}"), Box::new(queue)))
+        };
+        let children = config.classes.iter().enumerate().map(child).collect::<Result<_, _>>()?;
+        let share = |class: &CbwfqClass| {
+            let depth = class.burst.map_or(200_000_000, |burst| nanos_at(class.bandwidth, burst));
+            let policer = class.priority.then_some(Tokens { depth, left: depth, counted: Time::ZERO });
+            Share { bandwidth: class.bandwidth, start: 0, policer }
+        };
+        let shares = config.classes.iter().map(share).collect();
+        Ok(Cbwfq { classes: Classes::new(classifier, children, "class")?, shares, clock: 0 })
+    }
+
+    /// Returns the class to serve, and the finish time of its head: the first priority class with a packet, otherwise
+    /// the class whose head finishes first.
+    fn next(&mut self, cx: &mut Cx<'_>) -> Option<(usize, u64)> {
+        let mut best: Option<(usize, u64)> = None;
+        for class in 0..self.shares.len() {
+            if !self.classes.is_ready(class, cx.now()) {
+                continue;
+            }
+            let Some(size) = self.classes.act(class, |class| class.peek(cx)) else { continue };
+            let share = &self.shares[class];
+            if share.policer.is_some() {
+                // Priority classes are outside the virtual time.
+                return Some((class, self.clock));
+            }
+            // Golestani's self-clocked virtual time: the finish of the packet in service is the clock.
+            let finish = share.start + nanos_at(share.bandwidth, size);
+            if best.is_none_or(|(_, earliest)| finish < earliest) {
+                best = Some((class, finish));
+            }
+        }
+        best
+    }
+}
+
+impl Qdisc for Cbwfq {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let class = self.classes.classify(&packet);
+        let congested = self.backlog().packets > 0;
+        let share = &mut self.shares[class];
+        if let Some(policer) = &mut share.policer {
+            let cost = nanos_at(share.bandwidth, packet.size());
+            // IOS's priority policer is conditional: without congestion it counts, but drops nothing.
+            if !policer.allow(cost, cx.now()) && congested {
+                return cx.drop(packet, DropReason::Policed);
+            }
+        }
+        if self.classes.backlog_of(class).packets == 0 {
+            // A class that was idle gets no credit for the idle time.
+            share.start = share.start.max(self.clock);
+        }
+        self.classes.enqueue_to(class, packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let (class, finish) = self.next(cx)?;
+        let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
+        if self.shares[class].policer.is_none() {
+            self.shares[class].start = finish;
+            // The virtual time of the system is the virtual finish time of the packet in service.
+            self.clock = finish;
+        }
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.classes.backlog()
+    }
+
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.classes)
+    }
+
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.classes)
+    }
+}

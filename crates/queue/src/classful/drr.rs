@@ -1,0 +1,215 @@
+//! Deficit round robin: classes take turns, and each sends its quantum of bytes per round (Shreedhar and Varghese,
+//! Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
+//!
+//! A class with a first packet joins the end of the round with a deficit of one quantum. The class at the front sends
+//! while its head fits its deficit. Then it gains a quantum and moves to the end. A class stores its unused deficit
+//! while it has packets.
+//!
+//! A class whose child holds packets back is skipped until the child is ready; Linux does not allow such a child.
+//! Packets that no rule matches go to `default_class`; Linux drops them.
+
+use crate::bounds;
+use crate::classful::classes::Classes;
+use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
+use lopsided_core::{Bytes, Cx, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, key, part_value};
+use std::collections::VecDeque;
+
+/// Settings of a deficit round robin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrrConfig {
+    /// The classes, numbered from 0.
+    pub classes: Vec<DrrClass>,
+    /// Rules that assign packets to classes. The first rule that matches decides.
+    pub classify: Vec<Rule>,
+    /// The class of packets that no rule matches. `None`: the last class.
+    pub default_class: Option<u32>,
+}
+
+/// Settings of one class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrrClass {
+    /// Bytes that the class sends per round: its share of the line.
+    pub quantum: Bytes,
+    /// The queue of the class.
+    pub queue: QueueConfig,
+}
+
+impl Default for DrrClass {
+    fn default() -> DrrClass {
+        DrrClass { quantum: Bytes::new(1514), queue: QueueConfig::default() }
+    }
+}
+
+impl Default for DrrConfig {
+    /// TCP in one class, all other packets in the other.
+    fn default() -> DrrConfig {
+        let tcp = Rule { class: 0, protocol: Some(crate::Protocol::Tcp), ..Rule::default() };
+        DrrConfig { classes: vec![DrrClass::default(); 2], classify: vec![tcp], default_class: None }
+    }
+}
+
+impl Part for DrrClass {
+    const NAME: &'static str = "drr_class";
+    const TEXT: &'static str = "A class of a deficit round robin.";
+    const KEYS: &'static [Key<DrrClass>] = &[
+        key(
+            "quantum",
+            |class: &mut Self| &mut class.quantum,
+            "Amount that the class sends in a round; sets its share of the line.",
+        ),
+        key("queue", |class: &mut Self| &mut class.queue, "Queue of the class.").default_text("a drop-tail queue"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        bounds::quantum(self.quantum)
+    }
+}
+
+part_value!(DrrClass);
+
+impl Part for DrrConfig {
+    const NAME: &'static str = "drr";
+    const TEXT: &'static str = "Deficit round robin: classes share the line by their quanta.";
+    const KEYS: &'static [Key<DrrConfig>] = &[
+        key("classes", |drr: &mut Self| &mut drr.classes, "The classes that take turns.").default_text("two classes"),
+        key(
+            "classify",
+            |drr: &mut Self| &mut drr.classify,
+            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
+        )
+        .default_text("TCP to class 0"),
+        key("default_class", |drr: &mut Self| &mut drr.default_class, "The class of packets that no rule matches.")
+            .default_text("the last"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.classes.is_empty() {
+            return Err(Fault::new("classes", "a round needs at least one class"));
+        }
+        self.classes.iter().try_for_each(Part::check)
+    }
+}
+
+impl Discipline for DrrConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Drr::new(self, place)?)))
+    }
+}
+
+/// The discipline: classes that take turns.
+#[derive(Debug)]
+pub struct Drr {
+    classes: Classes,
+    rounds: Vec<Turn>,
+    /// The classes with packets, the next one to serve first.
+    active: VecDeque<usize>,
+}
+
+/// The state of a class in the round.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    quantum: u64,
+    deficit: u64,
+    /// True if the class is in `active`.
+    listed: bool,
+}
+
+impl Drr {
+    /// Creates empty classes.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of a class's queue, are invalid.
+    pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
+        config.check()?;
+        let last = config.classes.len() - 1;
+        let default = config.default_class.map_or(last, |class| class as usize);
+        let classifier = Classifier { rules: config.classify.clone(), default };
+        let child = |(number, class): (usize, &DrrClass)| -> Result<(String, Box<dyn Qdisc>), Fault> {
+            let queue = class.queue.build(place.seed, &format!("{}/class {number}", place.role))?;
+            Ok((format!("class {number}"), Box::new(queue)))
+        };
+        let children = config.classes.iter().enumerate().map(child).collect::<Result<_, _>>()?;
+        let turn = |class: &DrrClass| Turn { quantum: class.quantum.get(), deficit: 0, listed: false };
+        Ok(Drr {
+            classes: Classes::new(classifier, children, "class")?,
+            rounds: config.classes.iter().map(turn).collect(),
+            active: VecDeque::new(),
+        })
+    }
+
+    /// Removes the class at the front from the round.
+    fn leave_round(&mut self) {
+        let gone = self.active.pop_front().expect("the class at the front leaves");
+        self.rounds[gone].listed = false;
+    }
+}
+
+impl Qdisc for Drr {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let class = self.classes.classify(&packet);
+        self.classes.enqueue_to(class, packet, cx);
+        let turn = &mut self.rounds[class];
+        if !turn.listed && self.classes.backlog_of(class).packets > 0 {
+            *turn = Turn { deficit: turn.quantum, listed: true, ..*turn };
+            self.active.push_back(class);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        // Ends the loop when all classes in the round hold their packets back.
+        let mut held_back = 0;
+        while held_back < self.active.len() {
+            let class = *self.active.front()?;
+            let head = match self.classes.class_ready_at(class, cx.now()) {
+                Some(ready) if ready > cx.now() => {
+                    self.active.rotate_left(1);
+                    held_back += 1;
+                    continue;
+                }
+                Some(_) => self.classes.act(class, |class| class.peek(cx)),
+                None => None,
+            };
+            let Some(head) = head else {
+                // The child dropped its packets, or holds them back: the next visit decides.
+                if self.classes.backlog_of(class).packets == 0 {
+                    self.leave_round();
+                }
+                continue;
+            };
+            held_back = 0;
+            let turn = &mut self.rounds[class];
+            // The class keeps its deficit and gets another quantum in the next round, however large the packet.
+            if head.get() > turn.deficit {
+                turn.deficit += turn.quantum;
+                self.active.rotate_left(1);
+                continue;
+            }
+            // The size is known, so the deficit is charged before the packet is taken.
+            turn.deficit -= head.get();
+            let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx));
+            if self.classes.backlog_of(class).packets == 0 {
+                self.leave_round();
+            }
+            return given;
+        }
+        None
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        self.active.iter().filter_map(|class| self.classes.class_ready_at(*class, now)).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.classes.backlog()
+    }
+
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.classes)
+    }
+
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.classes)
+    }
+}

@@ -1,0 +1,19 @@
+//! Disciplines with classes, and the rules that sort packets into them.
+
+mod cbwfq;
+mod child;
+mod class;
+pub(crate) mod classes;
+mod classifier;
+mod drr;
+mod prio;
+mod wfq;
+
+pub use cbwfq::{Cbwfq, CbwfqClass, CbwfqConfig};
+pub use child::Child;
+pub use class::Class;
+pub use classes::Classes;
+pub use classifier::{Classifier, PacketKind, Protocol, Rule};
+pub use drr::{Drr, DrrClass, DrrConfig};
+pub use prio::{Prio, PrioConfig};
+pub use wfq::{Wfq, WfqConfig};

@@ -1,0 +1,127 @@
+//! Strict priorities: a classifier, and a band with a discipline of its own for each class (Linux's `sch_prio`,
+//! tc-prio(8)).
+//!
+//! The first band with a packet ready is served. A band sends only while all bands above it are empty or hold their
+//! packets back. Linux's default map from the TOS byte is not built in; the classifier's rules assign packets to bands.
+
+use crate::classful::classes::Classes;
+use crate::{
+    Backlog, Class, Classifier, Discipline, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule,
+};
+use lopsided_core::{Bytes, Cx, Packet};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Settings of strict priorities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrioConfig {
+    /// The queue of each band, the one with the highest priority first.
+    pub bands: Vec<QueueConfig>,
+    /// Rules that assign packets to bands. The first rule that matches decides.
+    pub classify: Vec<Rule>,
+    /// The band of packets that no rule matches. `None`: the last band.
+    pub default_class: Option<u32>,
+}
+
+impl Default for PrioConfig {
+    /// Pure ACKs before all other packets.
+    fn default() -> PrioConfig {
+        let acks = Rule { class: 0, packet: Some(PacketKind::Ack), ..Rule::default() };
+        PrioConfig { bands: vec![QueueConfig::default(); 2], classify: vec![acks], default_class: None }
+    }
+}
+
+impl Part for PrioConfig {
+    const NAME: &'static str = "prio";
+    const TEXT: &'static str = "Strict priorities: the first band that has a packet is served.";
+    const KEYS: &'static [Key<PrioConfig>] = &[
+        key("bands", |prio: &mut Self| &mut prio.bands, "The queue of each band, the most urgent first; at most 16.")
+            .default_text("two drop-tail queues"),
+        key(
+            "classify",
+            |prio: &mut Self| &mut prio.classify,
+            "Rules for the band of a packet, counted from 0. The first rule that matches applies.",
+        )
+        .default_text("pure ACKs to band 0"),
+        key("default_class", |prio: &mut Self| &mut prio.default_class, "The band of packets that no rule matches.")
+            .default_text("the last"),
+    ];
+}
+
+impl Discipline for PrioConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        // An empty list is rejected by `Prio::new`.
+        let last = self.bands.len().saturating_sub(1);
+        let default = self.default_class.map_or(last, |class| class as usize);
+        let classifier = Classifier { rules: self.classify.clone(), default };
+        let band = |(band, config): (usize, &QueueConfig)| -> Result<Box<dyn Qdisc>, Fault> {
+            Ok(Box::new(config.build(place.seed, &format!("{}/band {band}", place.role))?))
+        };
+        let bands = self.bands.iter().enumerate().map(band).collect::<Result<_, _>>()?;
+        Ok(Queue::Custom(Box::new(Prio::new(classifier, bands)?)))
+    }
+}
+
+/// The discipline: bands in order of priority, the highest first.
+#[derive(Debug)]
+pub struct Prio {
+    bands: Classes,
+}
+
+impl Prio {
+    /// Largest number of bands (`TCQ_PRIO_BANDS`).
+    pub const MOST_BANDS: usize = 16;
+
+    /// Creates bands with these disciplines, which must be empty.
+    ///
+    /// # Errors
+    ///
+    /// If there are no bands or too many, or if the classifier names a band that does not exist.
+    pub fn new(classifier: Classifier, bands: Vec<Box<dyn Qdisc>>) -> Result<Prio, Fault> {
+        if bands.is_empty() || bands.len() > Prio::MOST_BANDS {
+            return Err(Fault::new("bands", format!("a prio queue has 1 to {} bands", Prio::MOST_BANDS)));
+        }
+        let named = bands.into_iter().enumerate().map(|(band, child)| (format!("band {band}"), child));
+        Ok(Prio { bands: Classes::new(classifier, named.collect(), "band")? })
+    }
+
+    /// Calls `act` for the bands with a ready packet, in order, until it returns a result.
+    fn first_of<T>(&mut self, cx: &mut Cx<'_>, act: impl Fn(&mut Class, &mut Cx<'_>) -> Option<T>) -> Option<T> {
+        let now = cx.now();
+        for band in 0..self.bands.count() {
+            if self.bands.is_ready(band, now) {
+                let done = self.bands.act(band, |band| act(band, cx));
+                // A band may drop the packet that it had ready; the next band is then tried.
+                if done.is_some() {
+                    return done;
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Qdisc for Prio {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.bands.enqueue_to(self.bands.classify(&packet), packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.first_of(cx, Class::dequeue)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.bands.backlog()
+    }
+
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.bands)
+    }
+
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.bands)
+    }
+
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.first_of(cx, Class::peek)
+    }
+}

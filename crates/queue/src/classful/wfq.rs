@@ -1,0 +1,195 @@
+//! Weighted fair queueing by flow: the packet with the earliest finish time is sent next (Demers, Keshav and Shenker,
+//! Analysis and Simulation of a Fair Queueing Algorithm, 1989; virtual time as in Golestani 1994; Cisco IOS's
+//! `fair-queue`).
+//!
+//! Flows are hashed to queues. The finish time of a packet is its start time plus its size divided by the flow's
+//! weight. The start time is the later of the flow's last finish time and the finish time of the packet served last.
+//! The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP). A flow with few and small packets
+//! thus does not wait for other flows.
+//!
+//! Room is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If the arriving packet's
+//! flow has `threshold` packets, either the arriving packet is dropped or, if its finish time is later, the last packet
+//! of another flow.
+//!
+//! Not modelled: the reservation of queues by RSVP.
+
+use crate::bounds;
+use crate::fair::flow_hash::{FlowHash, queue_of};
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Settings of weighted fair queueing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WfqConfig {
+    /// Largest number of packets in all queues.
+    pub limit: u32,
+    /// Number of packets of a flow from which on its arrivals cause drops.
+    pub threshold: u32,
+    /// Number of queues to which flows are hashed.
+    pub flows: u32,
+}
+
+impl Default for WfqConfig {
+    /// IOS's defaults on a fast line.
+    fn default() -> WfqConfig {
+        WfqConfig { limit: 1000, threshold: 64, flows: 256 }
+    }
+}
+
+impl Part for WfqConfig {
+    const NAME: &'static str = "wfq";
+    const TEXT: &'static str = "Weighted fair queueing by flow and IP precedence, as in routers.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<WfqConfig>] = &[
+        key("limit", |wfq: &mut Self| &mut wfq.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key(
+            "threshold",
+            |wfq: &mut Self| &mut wfq.threshold,
+            "Number of packets of one flow from which on a packet is dropped.",
+        )
+        .typed(ValueType::Packets),
+        key("flows", |wfq: &mut Self| &mut wfq.flows, "Number of queues that flows are hashed to."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        for (name, count) in [("limit", self.limit), ("threshold", self.threshold)] {
+            bounds::limit(name, u64::from(count))?;
+        }
+        bounds::flows(self.flows)
+    }
+}
+
+impl Discipline for WfqConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Wfq::new(self, place.rng())?)))
+    }
+}
+
+/// Finish time of one byte at precedence 0. A multiple of 1 to 8, so that dividing by a weight is exact.
+const OCTET: u64 = 840;
+
+/// Weighted fair queueing: the queues of all flows.
+#[derive(Debug)]
+pub struct Wfq {
+    config: WfqConfig,
+    hash: FlowHash,
+    flows: Vec<Flow>,
+    /// Finish time of each flow's oldest packet, with the flow.
+    heads: BTreeSet<(u64, u32)>,
+    /// Finish time of each flow's newest packet, with the flow.
+    tails: BTreeSet<(u64, u32)>,
+    /// Virtual time: the finish time of the packet that was served last.
+    clock: u64,
+    backlog: Backlog,
+}
+
+/// The queue of one flow.
+#[derive(Debug, Default)]
+struct Flow {
+    /// The queued packets with their finish times.
+    packets: VecDeque<(u64, QueuedPacket)>,
+    /// Finish time of the flow's last packet, queued or sent.
+    last_finish: u64,
+}
+
+impl Wfq {
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &WfqConfig, mut rng: Rng) -> Result<Wfq, Fault> {
+        config.check()?;
+        Ok(Wfq {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
+            heads: BTreeSet::new(),
+            tails: BTreeSet::new(),
+            clock: 0,
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Drops the packet with the latest finish time, unless it belongs to this flow or its finish time is not later
+    /// than `finish`. Returns true if a packet was dropped.
+    fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
+        let Some(&(latest, other)) = self.tails.last() else { return false };
+        // The arriving packet itself is furthest from its turn, or dropping would not shorten another flow.
+        if latest <= finish || other == flow {
+            return false;
+        }
+        let packets = &mut self.flows[other as usize].packets;
+        let (_, victim) = packets.pop_back().expect("a flow with a tail has packets");
+        self.tails.pop_last();
+        match packets.back() {
+            Some((finish, _)) => self.tails.insert((*finish, other)),
+            None => self.heads.remove(&(latest, other)),
+        };
+        // The flow's next packet starts where the dropped one would have started.
+        self.flows[other as usize].last_finish = packets_end(&self.flows[other as usize], self.clock);
+        self.backlog.remove(victim.packet.size());
+        cx.drop(victim.packet, DropReason::QueueFull);
+        true
+    }
+}
+
+/// Returns the start time of a flow's next packet: the finish time of its last queued packet, or the clock.
+fn packets_end(flow: &Flow, clock: u64) -> u64 {
+    flow.packets.back().map_or(clock, |(finish, _)| *finish)
+}
+
+impl Qdisc for Wfq {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        if self.backlog.packets >= self.config.limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        // The precedence is the upper 3 bits of the DSCP (RFC 791).
+        let weight = u64::from(packet.dscp() >> 3) + 1;
+        let finish = self.flows[at].last_finish.max(self.clock) + packet.size().get() * OCTET / weight;
+        let is_long = self.flows[at].packets.len() >= self.config.threshold as usize;
+        // IOS's congestive discard threshold: a long flow costs the packet that is furthest from its turn.
+        if is_long && !self.drop_later_than(finish, at as u32, cx) {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let flow = &mut self.flows[at];
+        match flow.packets.back() {
+            Some((last, _)) => _ = self.tails.remove(&(*last, at as u32)),
+            None => _ = self.heads.insert((finish, at as u32)),
+        }
+        self.tails.insert((finish, at as u32));
+        flow.last_finish = finish;
+        self.backlog.add(&packet, packet.size(), cx);
+        flow.packets.push_back((finish, QueuedPacket { packet, enqueued_at: cx.now() }));
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let (finish, at) = self.heads.pop_first()?;
+        let packets = &mut self.flows[at as usize].packets;
+        let (_, given) = packets.pop_front()?;
+        match packets.front() {
+            Some((next, _)) => _ = self.heads.insert((*next, at)),
+            None => _ = self.tails.remove(&(finish, at)),
+        }
+        // Golestani's self-clocked virtual time.
+        self.clock = finish;
+        self.backlog.remove(given.packet.size());
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        let (_, at) = self.heads.first()?;
+        self.flows[*at as usize].packets.front().map(|(_, head)| head.packet.size())
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("active_flows", self.heads.len() as f64);
+    }
+}

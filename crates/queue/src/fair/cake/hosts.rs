@@ -1,0 +1,167 @@
+//! Flow isolation: which packets share a queue, and among which hosts the queues of a tin share the rate.
+
+use super::ways::{PLACES, Ways};
+use crate::fair::flow_hash::FlowHash;
+use lopsided_core::{Packet, Rng};
+use lopsided_spec::Choice;
+
+/// The flow isolation modes of tc-cake(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// One queue.
+    Flowblind,
+    /// A queue for each source address.
+    Srchost,
+    /// A queue for each destination address.
+    Dsthost,
+    /// A queue for each pair of addresses.
+    Hosts,
+    /// A queue for each flow.
+    Flows,
+    /// A queue for each flow. The flows of a source share its part.
+    DualSrchost,
+    /// A queue for each flow. The flows of a destination share its part.
+    DualDsthost,
+    /// A queue for each flow, with fairness between sources and between destinations.
+    #[default]
+    TripleIsolate,
+}
+
+impl Choice for Isolation {
+    const WORDS: &'static [(&'static str, Isolation)] = &[
+        ("flowblind", Isolation::Flowblind),
+        ("srchost", Isolation::Srchost),
+        ("dsthost", Isolation::Dsthost),
+        ("hosts", Isolation::Hosts),
+        ("flows", Isolation::Flows),
+        ("dual-srchost", Isolation::DualSrchost),
+        ("dual-dsthost", Isolation::DualDsthost),
+        ("triple-isolate", Isolation::TripleIsolate),
+    ];
+}
+
+/// The hash keys of a packet's queue and hosts. A host's key is `None` if the mode does not use that host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    pub flow: u64,
+    pub source: Option<u64>,
+    pub destination: Option<u64>,
+}
+
+/// Computes the keys of packets.
+#[derive(Debug)]
+pub(super) struct FlowKeys {
+    isolation: Isolation,
+    hash: FlowHash,
+}
+
+impl FlowKeys {
+    pub fn new(isolation: Isolation, rng: &mut Rng) -> FlowKeys {
+        FlowKeys { isolation, hash: FlowHash::new(rng) }
+    }
+
+    pub fn of(&self, packet: &Packet) -> Keys {
+        let (source, destination) = (|| self.hash.address(packet.src()), || self.hash.address(packet.dst()));
+        let flow = match self.isolation {
+            Isolation::Flowblind => 0,
+            Isolation::Srchost => source(),
+            Isolation::Dsthost => destination(),
+            Isolation::Hosts => source() ^ destination().rotate_left(1),
+            // All other modes have a queue per flow and differ only in the hosts.
+            _ => self.hash.flow(packet),
+        };
+        let by_source = matches!(self.isolation, Isolation::DualSrchost | Isolation::TripleIsolate);
+        let by_destination = matches!(self.isolation, Isolation::DualDsthost | Isolation::TripleIsolate);
+        Keys { flow, source: by_source.then(source), destination: by_destination.then(destination) }
+    }
+}
+
+/// The hosts of one kind, sources or destinations, and their numbers of busy flows.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    ways: Ways,
+    hosts: Vec<Host>,
+}
+
+/// One host.
+#[derive(Clone, Debug, Default)]
+struct Host {
+    /// Number of the host's flows in the table.
+    flows: u32,
+    busy: u32,
+    skipping: u32,
+    /// Largest number of busy flows since a flow of the host started to skip rounds.
+    most_busy: u32,
+    /// Service in quanta that a busy flow of the host received in all rounds before `round`. A round brings 1 / `busy`.
+    shared: f64,
+    round: u64,
+}
+
+impl Host {
+    fn shared_until(&self, round: u64) -> f64 {
+        // In each round the busy flows of a host share one quantum.
+        self.shared + (round - self.round) as f64 / f64::from(self.busy.max(1))
+    }
+}
+
+impl Hosts {
+    pub fn new() -> Hosts {
+        Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
+    }
+
+    /// Returns the host's place, and counts one more flow there.
+    pub fn hold(&mut self, hash: u64) -> usize {
+        let hosts = &self.hosts;
+        let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
+        self.hosts[place].flows += 1;
+        place
+    }
+
+    /// Counts one flow less at this place.
+    pub fn release(&mut self, host: usize) {
+        self.hosts[host].flows -= 1;
+    }
+
+    /// Counts one busy flow more or less from this round on. Returns true if less than half of `most_busy` are left
+    /// while a flow skips rounds: the others then receive more than twice the expected service.
+    #[must_use]
+    pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
+        let host = &mut self.hosts[host];
+        // Account for the past rounds before the number of busy flows changes.
+        host.shared = host.shared_until(round);
+        host.round = round;
+        if busy {
+            host.busy += 1;
+            host.most_busy = host.most_busy.max(host.busy);
+            return false;
+        }
+        // A flow's service per round depends on the number of busy flows of its host.
+        host.busy -= 1;
+        host.skipping > 0 && 2 * host.busy < host.most_busy
+    }
+
+    /// Counts a flow of the host that starts or stops skipping rounds.
+    pub fn set_skipping(&mut self, host: usize, skips: bool) {
+        let host = &mut self.hosts[host];
+        if !skips {
+            host.skipping -= 1;
+            return;
+        }
+        // The first flow that skips rounds sets the reference.
+        if host.skipping == 0 {
+            host.most_busy = host.busy;
+        }
+        host.skipping += 1;
+    }
+
+    /// Returns the number of the host's busy flows.
+    pub fn load(&self, host: usize) -> u32 {
+        self.hosts[host].busy
+    }
+
+    /// Returns the service in quanta that a busy flow of the host received in all rounds before this one.
+    pub fn shared(&self, host: usize, round: u64) -> f64 {
+        self.hosts[host].shared_until(round)
+    }
+}

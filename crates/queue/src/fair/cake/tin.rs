@@ -1,0 +1,476 @@
+//! One tin: its flows, their order of service, and its guaranteed rate.
+//!
+//! A flow with a first packet is sparse, and has priority over busy flows until it has used its quantum. Then it is
+//! busy and counts for its hosts. An empty flow is stored until COBALT's state has decayed.
+
+use super::config::CakeConfig;
+use super::flow::{Flow, FlowState, List};
+use super::hosts::{Hosts, Keys};
+use super::tins::TinPlan;
+use super::turn_wheel::TurnWheel;
+use super::ways::{PLACES, Ways};
+use crate::aqm::cobalt::{CobaltConfig, Verdict};
+use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+use std::collections::VecDeque;
+
+/// Bytes of an Ethernet frame with 1,500 bytes of IP.
+const MTU: u64 = 1514;
+/// Smallest quantum of a flow in bytes.
+const LEAST_QUANTUM: u64 = 300;
+/// Quantum of a tin with a share of 1, without a shaper, in bytes.
+const TIN_QUANTUM: f64 = 1024.0;
+
+/// A flow skips rounds if its deficit needs more turns than this.
+const MOST_EMPTY_TURNS: i64 = 16;
+/// If a host has more busy flows than this, its flows skip rounds as soon as their deficit needs more than one turn.
+const MANY: u32 = 16;
+
+/// A tin.
+#[derive(Debug)]
+pub(super) struct Tin {
+    pub name: &'static str,
+    /// The tin's quantum without a shaper, in bytes.
+    pub quantum: i64,
+    /// Bytes that the tin may still send in its turn.
+    pub deficit: i64,
+    /// Time at which the tin's next packet is due according to its threshold rate.
+    pub next: Time,
+    rate: Option<BitRate>,
+    /// Quantum of a flow, before it is divided among the flows of a host.
+    flow_quantum: u64,
+    framing: Framing,
+    cobalt: CobaltConfig,
+    ways: Ways,
+    flows: Vec<Flow>,
+    sources: Hosts,
+    destinations: Hosts,
+    /// New flows: sparse ones.
+    new: VecDeque<usize>,
+    /// Busy flows in the order of their turns, and sparse flows that became empty.
+    old: VecDeque<usize>,
+    /// Number of `old` flows that have not had their turn in this round.
+    left_in_round: usize,
+    wheel: TurnWheel,
+    /// Empty flows whose state decays, each with its number of entries at that time.
+    decaying: VecDeque<(usize, u32)>,
+    sparse: u32,
+    bulk: u32,
+    stats: ClassStats,
+}
+
+impl Tin {
+    pub fn new(plan: &TinPlan, config: &CakeConfig) -> Tin {
+        let rate = config.bandwidth.map(|rate| BitRate::from_bps(((rate.as_bps() as f64 * plan.share) as u64).max(1)));
+        Tin {
+            name: plan.name,
+            quantum: (TIN_QUANTUM * plan.share) as i64,
+            deficit: 0,
+            next: Time::ZERO,
+            flow_quantum: rate.map_or(MTU, |rate| ((rate.as_bps() / 8) >> 12).clamp(LEAST_QUANTUM, MTU)),
+            cobalt: cobalt_for(rate, config.rtt),
+            rate,
+            framing: config.framing,
+            ways: Ways::new(),
+            flows: std::iter::repeat_with(Flow::default).take(PLACES).collect(),
+            sources: Hosts::new(),
+            destinations: Hosts::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            left_in_round: 0,
+            wheel: TurnWheel::default(),
+            decaying: VecDeque::new(),
+            sparse: 0,
+            bulk: 0,
+            stats: ClassStats::default(),
+        }
+    }
+
+    /// True if a flow, even an empty one, is in the lists. Only a turn reveals that a flow is empty.
+    pub fn has_flows(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    pub fn holds_packets(&self) -> bool {
+        self.stats.backlog.packets > 0
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.stats.backlog
+    }
+
+    pub fn stats(&self) -> ClassStats {
+        self.stats
+    }
+
+    pub fn bulk_flows(&self) -> u32 {
+        self.bulk
+    }
+
+    pub fn sparse_flows(&self) -> u32 {
+        self.sparse
+    }
+
+    /// Enqueues a packet. `total` is the backlog of all tins.
+    pub fn enqueue(&mut self, packet: Packet, keys: Keys, total: Backlog, rng: &mut Rng, cx: &mut Cx<'_>) {
+        let flows = &self.flows;
+        let is_free = |place: usize| matches!(flows[place].state, FlowState::None);
+        let (at, is_another) = self.ways.place(keys.flow, is_free);
+        if is_another {
+            self.settle_hosts(at, keys, rng);
+        }
+        let flow = &mut self.flows[at];
+        let size = packet.size();
+        // Observers must see the backlog of all tins, not of this flow.
+        let beside = total - flow.ring.backlog();
+        cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
+        self.stats.backlog.packets += 1;
+        self.stats.backlog.bytes += size;
+        match flow.state {
+            FlowState::None | FlowState::Decaying => {
+                flow.state = FlowState::Sparse;
+                self.sparse += 1;
+                self.new.push_back(at);
+                self.flows[at].deficit = self.share_of(self.load(at), rng);
+            }
+            FlowState::Waiting => {
+                // A packet before the flow's turn among the busy flows: the flow was not sparse after all.
+                self.sparse -= 1;
+                self.make_busy(at, rng);
+            }
+            FlowState::Sparse | FlowState::Bulk => {}
+        }
+    }
+
+    /// Returns the next packet. May drop and mark packets, and returns `None` if a flow turns out to be empty. With
+    /// `first` a decaying flow has a turn before all others.
+    pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            // As in Linux, one decaying flow per dequeue gets a turn, so that its state is cleared.
+            let (at, list) = self.head(std::mem::take(first), rng)?;
+            if self.flows[at].deficit > 0 || list == List::Decaying {
+                let given = self.take(at, rng, cx);
+                if given.is_none() {
+                    self.take_head(list);
+                    self.found_empty(at, cx.now(), rng);
+                }
+                return given;
+            }
+            self.take_head(list);
+            self.turn_over(at, rng);
+            // As in Linux's cake_dequeue, a flow that has just become busy counts for its hosts before its share is
+            // computed.
+            let load = self.load(at);
+            let share = self.share_of(load, rng);
+            let flow = &mut self.flows[at];
+            flow.deficit += share;
+            let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
+            // The deficit needs more turns than it is worth visiting the flow for.
+            if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
+                self.skip_rounds(at, load);
+            } else {
+                self.old.push_back(at);
+            }
+        }
+    }
+
+    /// Charges the tin for a packet's bytes on the line.
+    pub fn charge(&mut self, wire: Bytes, now: Time) {
+        self.deficit -= wire.get() as i64;
+        if let Some(rate) = self.rate {
+            let takes = rate.time_to_send(wire, 0).0;
+            // As Linux's tin_ns_next_packet: unused time is no credit beyond one packet.
+            self.next = if self.next < now { self.next + takes } else { self.next.max(now + takes) };
+        }
+    }
+
+    /// Removes a packet from the middle of its flow's queue.
+    pub fn remove(&mut self, keys: Keys, waiting: &Waiting<'_>) -> Option<Packet> {
+        let packet = Ways::set(keys.flow).find_map(|place| self.flows[place].ring.remove(waiting))?;
+        self.stats.backlog.remove(packet.size());
+        Some(packet)
+    }
+
+    /// Returns the size in bytes and the index of the longest queue.
+    pub fn longest(&self) -> Option<(u64, usize)> {
+        let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
+        let waiting = self.new.iter().chain(&self.old).copied().chain(self.wheel.flows());
+        let at = waiting.max_by_key(octets)?;
+        let held = octets(&at);
+        (held > 0).then_some((held, at))
+    }
+
+    /// Removes the head of a queue that is too long.
+    pub fn drop_head(&mut self, at: usize, now: Time) -> Option<QueuedPacket> {
+        let flow = &mut self.flows[at];
+        let victim = flow.ring.pop()?;
+        // As in Linux's cake_drop: BLUE reacts to the overflow of this flow.
+        flow.cobalt.overflowed(&self.cobalt, now);
+        self.count_drop(victim.packet.size());
+        Some(victim)
+    }
+
+    /// Returns the flow's next packet, or `None` if the flow is empty.
+    fn take(&mut self, at: usize, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let flow = &mut self.flows[at];
+            let mut given = flow.ring.pop()?;
+            let size = given.packet.size();
+            let marked = cx.counters().marked_total().packets;
+            let verdict = flow.cobalt.judge(&self.cobalt, &mut given, 1, rng, cx);
+            self.stats.marked_packets += cx.counters().marked_total().packets - marked;
+            // The last packet of a queue is never dropped.
+            if verdict == Verdict::Drop && flow.ring.backlog().packets > 0 {
+                self.count_drop(size);
+                // Judge the next packet of the same flow in the same turn.
+                cx.drop(given.packet, DropReason::Early);
+                continue;
+            }
+            // Flows share the line's bytes, so framing counts.
+            flow.deficit -= self.framing.wire_size(size).get() as i64;
+            let sojourn = cx.now() - given.enqueued_at;
+            self.stats.backlog.remove(size);
+            self.stats.sent_packets += 1;
+            self.stats.sent_bytes += size;
+            self.stats.sojourn_sum += sojourn;
+            self.stats.sojourn_max = self.stats.sojourn_max.max(sojourn);
+            return Some(given);
+        }
+    }
+
+    fn count_drop(&mut self, size: Bytes) {
+        self.stats.backlog.remove(size);
+        self.stats.dropped_packets += 1;
+        self.stats.dropped_bytes += size;
+    }
+
+    /// Returns the flow whose turn it is, and its list: new flows first, then busy ones, then decaying ones.
+    fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
+        // A flow that became active again has left an invalid entry behind.
+        while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
+            self.decaying.pop_front();
+        }
+        let decaying = self.decaying.front().map(|(at, _)| (*at, List::Decaying));
+        if decaying_first && decaying.is_some() {
+            return decaying;
+        }
+        if let Some(at) = self.new.front() {
+            return Some((*at, List::New));
+        }
+        if self.left_in_round == 0 {
+            self.begin_round(rng);
+        }
+        self.old.front().map(|at| (*at, List::Old)).or(decaying)
+    }
+
+    /// True if this entry of the decaying list is valid.
+    fn decays(&self, at: usize, number: u32) -> bool {
+        self.flows[at].state == FlowState::Decaying && self.flows[at].decays == number
+    }
+
+    /// Removes the head of a list.
+    fn take_head(&mut self, list: List) {
+        match list {
+            List::New => _ = self.new.pop_front(),
+            List::Old => {
+                self.old.pop_front();
+                self.left_in_round -= 1;
+            }
+            List::Decaying => _ = self.decaying.pop_front(),
+        }
+    }
+
+    /// Starts a round. Flows that have skipped enough rounds join the busy flows again.
+    fn begin_round(&mut self, rng: &mut Rng) {
+        self.wheel.begin_round(self.old.is_empty());
+        while let Some(at) = self.wheel.next_due() {
+            self.resume(at, rng);
+        }
+        self.left_in_round = self.old.len();
+    }
+
+    /// Lets a flow skip the rounds in which its deficit would stay negative. If its hosts do not get busier, the
+    /// skipped rounds bring more service than the deficit.
+    fn skip_rounds(&mut self, at: usize, load: u32) {
+        let deficit = -self.flows[at].deficit as u64;
+        let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
+        self.set_skipping(at, true);
+        self.wheel.add(at, rounds.min(TurnWheel::MOST));
+    }
+
+    /// Ends a flow's skipping of rounds: it receives the service of the skipped rounds.
+    fn resume(&mut self, at: usize, rng: &mut Rng) {
+        self.grant_skipped(at, rng);
+        self.set_skipping(at, false);
+        self.old.push_back(at);
+    }
+
+    /// Adds the service of the skipped rounds to the flow's deficit.
+    fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
+        let (source, destination) = self.shared(at);
+        let flow = &mut self.flows[at];
+        // The busier of the two hosts decides, as in a turn.
+        let quanta = (source - flow.served.0).min(destination - flow.served.1);
+        flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
+    }
+
+    /// Returns the service of the flow's source and destination per busy flow, in all previous rounds, in quanta.
+    /// Without a host, one quantum per round.
+    fn shared(&self, at: usize) -> (f64, f64) {
+        let (flow, round) = (&self.flows[at], self.wheel.round());
+        let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
+        (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
+    }
+
+    /// Marks a flow as skipping rounds or not, for itself and its hosts.
+    fn set_skipping(&mut self, at: usize, skips: bool) {
+        if skips {
+            self.flows[at].served = self.shared(at);
+        }
+        let flow = &mut self.flows[at];
+        flow.skips = skips;
+        if let Some(host) = flow.source {
+            self.sources.set_skipping(host, skips);
+        }
+        if let Some(host) = flow.destination {
+            self.destinations.set_skipping(host, skips);
+        }
+    }
+
+    /// Returns all flows early, because the service of some has grown.
+    fn resume_all(&mut self, rng: &mut Rng) {
+        let mut early = 0;
+        while let Some(at) = self.wheel.next_early(&mut early) {
+            self.resume(at, rng);
+        }
+    }
+
+    /// Handles a flow that has used its quantum in a turn: a sparse flow becomes busy, or waits among the busy ones if
+    /// it is empty.
+    fn turn_over(&mut self, at: usize, rng: &mut Rng) {
+        if self.flows[at].state == FlowState::Sparse {
+            if self.flows[at].ring.backlog().packets > 0 {
+                self.sparse -= 1;
+                self.make_busy(at, rng);
+            } else {
+                self.flows[at].state = FlowState::Waiting;
+            }
+        }
+    }
+
+    /// Handles an empty flow in its turn: it leaves, or is stored while COBALT's state decays.
+    fn found_empty(&mut self, at: usize, now: Time, rng: &mut Rng) {
+        match self.flows[at].state {
+            FlowState::Bulk => {
+                self.bulk -= 1;
+                self.update_hosts(at, false, rng);
+            }
+            FlowState::Sparse | FlowState::Waiting => self.sparse -= 1,
+            FlowState::Decaying | FlowState::None => {}
+        }
+        let flow = &mut self.flows[at];
+        if flow.cobalt.found_empty(&self.cobalt, now) {
+            flow.state = FlowState::Decaying;
+            flow.decays += 1;
+            self.decaying.push_back((at, flow.decays));
+            return;
+        }
+        flow.state = FlowState::None;
+        self.release_hosts(at);
+    }
+
+    /// Makes a flow busy, and counts it for its hosts.
+    fn make_busy(&mut self, at: usize, rng: &mut Rng) {
+        self.flows[at].state = FlowState::Bulk;
+        self.bulk += 1;
+        self.update_hosts(at, true, rng);
+    }
+
+    /// Returns a flow's part of the quantum, divided by the busy flows of its busiest host and rounded at random.
+    fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
+        if load == 1 {
+            return self.flow_quantum as i64;
+        }
+        (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
+    }
+
+    /// Returns the number of busy flows of the flow's busiest host, at least 1.
+    fn load(&self, at: usize) -> u32 {
+        let flow = &self.flows[at];
+        let source = flow.source.map_or(0, |host| self.sources.load(host));
+        let destination = flow.destination.map_or(0, |host| self.destinations.load(host));
+        source.max(destination).max(1)
+    }
+
+    /// Moves a flow's place to another key: its hosts are now those of the new flow.
+    fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
+        let is_busy = self.flows[at].state == FlowState::Bulk;
+        let skips = self.flows[at].skips;
+        let mut shares_grew = false;
+        if skips {
+            self.grant_skipped(at, rng);
+            self.set_skipping(at, false);
+        }
+        if is_busy {
+            shares_grew |= self.set_busy(at, false);
+        }
+        self.release_hosts(at);
+        let flow = &mut self.flows[at];
+        flow.source = keys.source.map(|hash| self.sources.hold(hash));
+        flow.destination = keys.destination.map(|hash| self.destinations.hold(hash));
+        if is_busy {
+            shares_grew |= self.set_busy(at, true);
+        }
+        if skips {
+            self.set_skipping(at, true);
+        }
+        // Last, because this flow may be one of those that return.
+        if shares_grew {
+            self.resume_all(rng);
+        }
+    }
+
+    /// Counts the flow out at its hosts.
+    fn release_hosts(&mut self, at: usize) {
+        let flow = &mut self.flows[at];
+        if let Some(host) = flow.source.take() {
+            self.sources.release(host);
+        }
+        if let Some(host) = flow.destination.take() {
+            self.destinations.release(host);
+        }
+    }
+
+    /// Counts a busy flow more or less at its hosts. Returns flows early if their service has grown.
+    fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
+        if self.set_busy(at, busy) {
+            self.resume_all(rng);
+        }
+    }
+
+    /// Updates the numbers of busy flows of this flow's hosts. Returns true if that increased the share of another flow
+    /// much.
+    #[must_use]
+    fn set_busy(&mut self, at: usize, busy: bool) -> bool {
+        let flow = &self.flows[at];
+        let round = self.wheel.round();
+        let mut shares_grew = false;
+        if let Some(host) = flow.source {
+            shares_grew |= self.sources.set_busy(host, busy, round);
+        }
+        if let Some(host) = flow.destination {
+            shares_grew |= self.destinations.set_busy(host, busy, round);
+        }
+        shares_grew
+    }
+}
+
+/// Returns COBALT's settings for a tin with this rate. The target is at least 1.5 full packets, and the interval grows
+/// by the same amount, as in Linux's `cake_set_rate`.
+fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
+    let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
+    let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);
+    let target = wanted.max(mtu_time * 3 / 2);
+    let interval = rtt + target - wanted;
+    CobaltConfig { target, interval: interval.max(target * 2), ecn: true, mtu_time, ..CobaltConfig::default() }
+}

@@ -1,0 +1,305 @@
+//! FQ: a queue for each flow, served in turn, with an optional rate limit per flow (Dumazet 2013; Linux's `sch_fq`,
+//! tc-fq(8)).
+//!
+//! A flow that was idle and gets a packet is new. New flows are served before old ones. A flow sends while it has
+//! credit. When the credit is used up, the flow gains `quantum` bytes and moves to the end of the old flows. It starts
+//! with `initial_quantum`, so that an initial window leaves at once. A flow that was idle for `refill_delay` has a full
+//! quantum again.
+//!
+//! **Pacing.** With `maxrate`, a flow without credit waits for the time that its packet, or a quantum if that is
+//! larger, takes at this rate. If a packet is late, up to half of the next wait is skipped to make up for it. A flow
+//! below `low_rate_threshold` has no credit: each of its packets waits.
+//!
+//! Flows are hashed to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
+//!
+//! Not modelled: Linux's treatment of packets of local sockets (a queue for each socket, paced at TCP's rate, and
+//! departure times with their `horizon`), because here the sender paces. Also not modelled: the queue of priority 7,
+//! and the removal of flows that are idle for 3 s when there are many. Linux counts the refill delay in jiffies.
+
+use crate::fair::flow_hash::{FlowHash, queue_of};
+use crate::tools::bounds::{self, MOST_QUEUES};
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Settings of an FQ queue, named as in tc-fq(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqConfig {
+    /// Largest number of packets in all flows.
+    pub limit: u32,
+    /// Largest number of packets of one flow.
+    pub flow_limit: u32,
+    /// Bytes that a flow may send in its turn.
+    pub quantum: Bytes,
+    /// Bytes that a flow may send in its first turn.
+    pub initial_quantum: Bytes,
+    /// Rate at which each flow is paced. `None`: no pacing.
+    pub maxrate: Option<BitRate>,
+    /// With a `maxrate` of at most this rate, every packet is paced, without a burst of a quantum.
+    pub low_rate_threshold: BitRate,
+    /// Idle time after which a flow has a full quantum again.
+    pub refill_delay: Duration,
+    /// Number of queues minus 1.
+    pub orphan_mask: u32,
+    /// Packets with a longer sojourn time than this are marked. `None`: none is.
+    pub ce_threshold: Option<Duration>,
+}
+
+impl Default for FqConfig {
+    /// Linux's defaults on Ethernet.
+    fn default() -> FqConfig {
+        FqConfig {
+            limit: 10_000,
+            flow_limit: 100,
+            quantum: Bytes::new(2 * 1514),
+            initial_quantum: Bytes::new(10 * 1514),
+            maxrate: None,
+            low_rate_threshold: BitRate::from_bps(550_000),
+            refill_delay: Duration::from_millis(40),
+            orphan_mask: 1023,
+            ce_threshold: None,
+        }
+    }
+}
+
+impl Part for FqConfig {
+    const NAME: &'static str = "fq";
+    const TEXT: &'static str = "Linux's fair queue: a queue for each flow, served in turn, with optional pacing.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FqConfig>] = &[
+        key("limit", |fq: &mut Self| &mut fq.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Packets of one flow.").typed(ValueType::Packets),
+        key("quantum", |fq: &mut Self| &mut fq.quantum, "Amount that a flow may send in its turn."),
+        key(
+            "initial_quantum",
+            |fq: &mut Self| &mut fq.initial_quantum,
+            "Amount that a flow may send in its first turn.",
+        ),
+        key("maxrate", |fq: &mut Self| &mut fq.maxrate, "The rate at which each flow is paced.").none_word("unlimited"),
+        key(
+            "low_rate_threshold",
+            |fq: &mut Self| &mut fq.low_rate_threshold,
+            "If maxrate is at most this, every packet is paced, without a burst of a quantum.",
+        ),
+        key(
+            "refill_delay",
+            |fq: &mut Self| &mut fq.refill_delay,
+            "A flow that was idle for longer than this gets a new quantum.",
+        ),
+        key("orphan_mask", |fq: &mut Self| &mut fq.orphan_mask, "Flows are hashed to this number of queues plus 1."),
+        key("ce_threshold", |fq: &mut Self| &mut fq.ce_threshold, "Marks packets that waited longer than this.")
+            .none_word("off"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        for (name, limit) in [("limit", self.limit), ("flow_limit", self.flow_limit)] {
+            bounds::limit(name, u64::from(limit))?;
+        }
+        bounds::quantum(self.quantum)?;
+        if self.orphan_mask >= MOST_QUEUES {
+            return Err(Fault::new("orphan_mask", format!("there are at most {MOST_QUEUES} queues")));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for FqConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Fq::new(self, place.rng())?)))
+    }
+}
+
+/// FQ: the queues of all flows.
+#[derive(Debug)]
+pub struct Fq {
+    config: FqConfig,
+    hash: FlowHash,
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    /// Flows that wait for their rate: by departure time, then by the order in which they started to wait.
+    throttled: BTreeMap<(Time, u64), u32>,
+    /// Number of waits so far.
+    throttlings: u64,
+    backlog: Backlog,
+}
+
+/// The queue of one flow.
+#[derive(Debug)]
+struct Flow {
+    ring: PacketRing,
+    /// Bytes that the flow may still send in its turn.
+    credit: i64,
+    /// Earliest time of the next packet, according to the flow's rate.
+    next: Time,
+    place: Place,
+}
+
+/// The list that a flow is in.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In no list, since this time.
+    Detached(Time),
+    /// Among the new, the old or the throttled flows.
+    Listed,
+}
+
+impl Fq {
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &FqConfig, mut rng: Rng) -> Result<Fq, Fault> {
+        config.check()?;
+        let flow = || Flow {
+            ring: PacketRing::default(),
+            credit: config.initial_quantum.get() as i64,
+            next: Time::ZERO,
+            place: Place::Detached(Time::ZERO),
+        };
+        Ok(Fq {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(flow).take(config.orphan_mask as usize + 1).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            throttled: BTreeMap::new(),
+            throttlings: 0,
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Moves throttled flows whose time has come to the end of the old flows.
+    fn release(&mut self, now: Time) {
+        while let Some(first) = self.throttled.first_entry() {
+            if first.key().0 > now {
+                break;
+            }
+            self.old.push_back(first.remove());
+        }
+    }
+
+    /// Sets the flow's next departure time after a packet, if the flow is paced and has no credit.
+    fn pace(&mut self, at: usize, size: u64, now: Time) {
+        let (flow, config) = (&mut self.flows[at], &self.config);
+        let Some(rate) = config.maxrate else { return };
+        let mut counted = size;
+        // At a low rate a burst of a quantum would take too long, so each packet is paced.
+        if rate <= config.low_rate_threshold {
+            flow.credit = 0;
+        } else {
+            counted = size.max(config.quantum.get());
+            if flow.credit > 0 {
+                return;
+            }
+        }
+        // As in Linux's fq_dequeue, a single wait is at most 1 s.
+        let mut wait = rate.time_to_send(Bytes::new(counted), 0).0.as_nanos().min(1_000_000_000);
+        // Linux's fq_dequeue: make up for a late packet, but by no more than half of the wait.
+        if flow.next > Time::ZERO {
+            wait -= (wait / 2).min(now.saturating_since(flow.next).as_nanos());
+        }
+        flow.next = now + Duration::from_nanos(wait);
+    }
+}
+
+impl Qdisc for Fq {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        if self.backlog.packets >= self.config.limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        let flow = &mut self.flows[at];
+        // One flow must not fill the whole queue.
+        if flow.ring.backlog().packets >= self.config.flow_limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let beside = self.backlog - flow.ring.backlog();
+        cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
+        self.backlog = beside + flow.ring.backlog();
+        // The flow was idle: it joins the new flows.
+        if let Place::Detached(since) = flow.place {
+            if cx.now().saturating_since(since) > self.config.refill_delay {
+                // A refill never takes credit away, for example the rest of the initial quantum.
+                flow.credit = flow.credit.max(self.config.quantum.get() as i64);
+            }
+            flow.place = Place::Listed;
+            self.new.push_back(at as u32);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let now = cx.now();
+        self.release(now);
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let at = *list.front()?;
+            let flow = &mut self.flows[at as usize];
+            if flow.credit <= 0 {
+                flow.credit += self.config.quantum.get() as i64;
+                list.pop_front();
+                self.old.push_back(at);
+                continue;
+            }
+            if flow.ring.backlog().packets == 0 {
+                list.pop_front();
+                // An empty new flow passes once through the old list, so that it cannot stay new forever.
+                if from_new && !self.old.is_empty() {
+                    self.old.push_back(at);
+                } else {
+                    flow.place = Place::Detached(now);
+                }
+                continue;
+            }
+            if flow.next > now {
+                list.pop_front();
+                self.throttled.insert((flow.next, self.throttlings), at);
+                self.throttlings += 1;
+                continue;
+            }
+            let mut given = flow.ring.pop()?;
+            let size = given.packet.size();
+            self.backlog.remove(size);
+            // Time that a packet waited for its flow's rate is no queueing delay.
+            let due = given.enqueued_at.max(flow.next);
+            if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
+                cx.mark(&mut given.packet, MarkReason::Threshold);
+            }
+            flow.credit -= size.get() as i64;
+            self.pace(at as usize, size.get(), now);
+            return Some(given);
+        }
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        if self.backlog.packets == 0 {
+            return None;
+        }
+        let throttled = self.throttled.first_key_value().map(|((time, _), _)| *time);
+        if self.new.is_empty() && self.old.is_empty() { throttled.map(|time| time.max(now)) } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.backlog.remove(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("new_flows", self.new.len() as f64);
+        out("throttled_flows", self.throttled.len() as f64);
+    }
+}

@@ -1,0 +1,238 @@
+//! FQ-CoDel: a queue for each flow, served by deficit round robin, each under CoDel (RFC 8290; tc-fq_codel(8)).
+//!
+//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new. New queues are served before
+//! old ones; a queue becomes old when it has sent `quantum` bytes. An empty queue leaves the lists; a new one passes
+//! through the old list first, so that a flow with one packet at a time cannot stay new forever. If there is no room,
+//! packets are dropped from the head of the longest queue: half of its bytes, but at most `drop_batch` packets.
+//!
+//! CoDel does not drop from a flow while at most `mtu` bytes wait in **all** queues, as in Linux. RFC 8290, section 5,
+//! does not specify this.
+//!
+//! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
+
+use crate::aqm::codel::{self, Codel, CodelConfig, CodelSource};
+use crate::bounds;
+use crate::fair::flow_hash::{FlowHash, queue_of};
+use crate::fair::flow_rounds::FlowRounds;
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+
+/// Settings of an FQ-CoDel queue, named as in tc-fq_codel(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqCodelConfig {
+    /// Largest number of packets in all queues together.
+    pub limit: u32,
+    /// Number of queues to which flows are hashed.
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn, link headers included.
+    pub quantum: Bytes,
+    /// Largest number of packets that are dropped at once from the longest queue.
+    pub drop_batch: u32,
+    /// Parameters of CoDel.
+    pub codel: CodelConfig,
+    /// Bytes counted for each packet in addition to the IP packet; 14 on Ethernet.
+    pub header: Bytes,
+}
+
+impl Default for FqCodelConfig {
+    /// Linux's defaults on an Ethernet device.
+    fn default() -> FqCodelConfig {
+        FqCodelConfig {
+            limit: 10_240,
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            drop_batch: 64,
+            codel: CodelConfig { ecn: true, ..CodelConfig::default() },
+            header: Bytes::ZERO,
+        }
+    }
+}
+
+impl Part for FqCodelConfig {
+    const NAME: &'static str = "fq_codel";
+    const TEXT: &'static str = "FQ-CoDel (RFC 8290): a queue for each flow, served in turn, each under CoDel.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FqCodelConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key(
+            "quantum",
+            |part: &mut Self| &mut part.quantum,
+            "Amount that a queue may send in its turn, headers included.",
+        ),
+        key(
+            "drop_batch",
+            |part: &mut Self| &mut part.drop_batch,
+            "Largest number of packets dropped at once, from the queue with the most octets, if the limit is exceeded.",
+        ),
+        key("target", |part: &mut Self| &mut part.codel.target, codel::TARGET),
+        key("interval", |part: &mut Self| &mut part.codel.interval, codel::INTERVAL),
+        key("ecn", |part: &mut Self| &mut part.codel.ecn, codel::ECN),
+        key("ce_threshold", |part: &mut Self| &mut part.codel.ce_threshold, codel::CE_THRESHOLD).none_word("off"),
+        key("mtu", |part: &mut Self| &mut part.codel.mtu, codel::MTU),
+        key("header", |part: &mut Self| &mut part.header, codel::HEADER),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        bounds::limit("limit", u64::from(self.limit))?;
+        bounds::flows(self.flows)?;
+        bounds::quantum(self.quantum)?;
+        self.codel.check()
+    }
+}
+
+impl Discipline for FqCodelConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(FqCodel::new(self, place.rng())?)))
+    }
+}
+
+/// FQ-CoDel: the queues of all flows.
+#[derive(Debug)]
+pub struct FqCodel {
+    config: FqCodelConfig,
+    hash: FlowHash,
+    /// The queues, by flow hash. A queue allocates memory only once it has held a packet.
+    flows: Vec<Flow>,
+    rounds: FlowRounds,
+    total: Backlog,
+}
+
+/// The queue of one flow.
+#[derive(Debug, Default)]
+struct Flow {
+    ring: PacketRing,
+    codel: Codel,
+    /// Bytes that the queue may still send in its turn.
+    deficit: i64,
+    /// True if the queue is in `rounds`.
+    listed: bool,
+}
+
+/// The queue of one flow, as the source of its CoDel.
+struct Source<'a> {
+    ring: &'a mut PacketRing,
+    total: &'a mut Backlog,
+    header: Bytes,
+}
+
+impl CodelSource for Source<'_> {
+    fn pop(&mut self) -> Option<QueuedPacket> {
+        let taken = self.ring.pop()?;
+        self.total.remove(taken.packet.size());
+        Some(taken)
+    }
+
+    fn waiting(&self) -> Bytes {
+        self.total.with_headers(self.header)
+    }
+}
+
+impl FqCodel {
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &FqCodelConfig, mut rng: Rng) -> Result<FqCodel, Fault> {
+        config.check()?;
+        Ok(FqCodel {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
+            rounds: FlowRounds::default(),
+            total: Backlog::default(),
+        })
+    }
+
+    /// Makes room: drops packets from the head of the queue with the most bytes.
+    #[cold]
+    fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
+        let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
+        // Among equals the first queue, as in Linux's fq_codel_drop.
+        let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
+        else {
+            return;
+        };
+        // As in Linux's fq_codel_drop: dropping in batches keeps the cost of the search low.
+        let half = held(&self.flows[fattest as usize]).get() / 2;
+        let flow = &mut self.flows[fattest as usize];
+        let mut dropped = (0, 0);
+        while let Some(victim) = flow.ring.pop() {
+            let size = victim.packet.size();
+            self.total.remove(size);
+            cx.drop(victim.packet, DropReason::QueueFull);
+            dropped = (dropped.0 + 1, dropped.1 + (size + self.config.header).get());
+            if dropped.0 >= self.config.drop_batch.max(1) || dropped.1 >= half {
+                break;
+            }
+        }
+        // As in Linux's fq_codel_drop: an overflow makes the flow's control law act faster.
+        flow.codel.add_drops(dropped.0);
+    }
+}
+
+impl Qdisc for FqCodel {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        let flow = &mut self.flows[at];
+        // Observers must see the backlog of all queues, not of this one.
+        let before = self.total - flow.ring.backlog();
+        cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
+        self.total = before + flow.ring.backlog();
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.config.quantum.get() as i64;
+            self.rounds.begin(at as u32);
+        }
+        // RFC 8290, section 4.1: the packet is enqueued first, and then the longest queue drops, which may be another
+        // one.
+        if self.total.packets > self.config.limit {
+            self.drop_from_fattest(cx);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let at = self.rounds.head()?;
+            let flow = &mut self.flows[at as usize];
+            // RFC 8290, section 4.2: a queue without credit gains a quantum and becomes, or stays, an old one.
+            if flow.deficit <= 0 {
+                flow.deficit += self.config.quantum.get() as i64;
+                self.rounds.spent();
+                continue;
+            }
+            let mut source = Source { ring: &mut flow.ring, total: &mut self.total, header: self.config.header };
+            if let Some(given) = flow.codel.dequeue(&self.config.codel, &mut source, cx) {
+                flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
+                return Some(given);
+            }
+            // A new queue that is empty passes through the old list first and stays listed.
+            if self.rounds.emptied() {
+                flow.listed = false;
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.total.remove(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("new_flows", self.rounds.new_flows() as f64);
+        out("active_flows", self.rounds.active() as f64);
+    }
+}

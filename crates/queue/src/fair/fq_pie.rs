@@ -1,0 +1,203 @@
+//! FQ-PIE: a queue for each flow, served in turn, each under PIE (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE Queue
+//! Discipline in the Linux Kernel", LCN 2019).
+//!
+//! Flows are hashed to `flows` queues and served as in FQ-CoDel. An arriving packet is dropped or marked with the
+//! probability of its own flow's queue. If `limit` packets wait, it is refused.
+//!
+//! The updates of a flow are replayed when the flow is next used, each with the state of its own time, as in PIE.
+//!
+//! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
+
+use crate::aqm::pie::{self, Pie, PieConfig};
+use crate::bounds;
+use crate::fair::flow_hash::{FlowHash, queue_of};
+use crate::fair::flow_rounds::FlowRounds;
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet, Rng};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+
+/// Settings of an FQ-PIE queue, named as in tc-fq_pie(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqPieConfig {
+    /// Largest number of packets in all queues together.
+    pub limit: u32,
+    /// Number of queues to which flows are hashed.
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn, link headers included.
+    pub quantum: Bytes,
+    /// Parameters of PIE.
+    pub pie: PieConfig,
+    /// Bytes counted for each packet in addition to the IP packet; 14 on Ethernet.
+    pub header: Bytes,
+}
+
+impl Default for FqPieConfig {
+    /// Linux's defaults on an Ethernet device.
+    fn default() -> FqPieConfig {
+        FqPieConfig {
+            limit: 10_240,
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            pie: PieConfig::default(),
+            header: Bytes::ZERO,
+        }
+    }
+}
+
+impl Part for FqPieConfig {
+    const NAME: &'static str = "fq_pie";
+    const TEXT: &'static str = "FQ-PIE: a queue for each flow, served in turn, each under PIE.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FqPieConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key(
+            "quantum",
+            |part: &mut Self| &mut part.quantum,
+            "Amount that a queue may send in its turn, headers included.",
+        ),
+        key("target", |part: &mut Self| &mut part.pie.target, pie::TARGET),
+        key("tupdate", |part: &mut Self| &mut part.pie.tupdate, pie::TUPDATE),
+        key("alpha", |part: &mut Self| &mut part.pie.alpha, pie::ALPHA).typed(ValueType::Number),
+        key("beta", |part: &mut Self| &mut part.pie.beta, pie::BETA).typed(ValueType::Number),
+        key("max_burst", |part: &mut Self| &mut part.pie.max_burst, pie::MAX_BURST),
+        key("ecn", |part: &mut Self| &mut part.pie.ecn, pie::ECN),
+        key("mark_threshold", |part: &mut Self| &mut part.pie.mark_threshold, pie::MARK_THRESHOLD),
+        key("bytemode", |part: &mut Self| &mut part.pie.bytemode, pie::BYTEMODE),
+        key("dq_rate_estimator", |part: &mut Self| &mut part.pie.dq_rate_estimator, pie::DQ_RATE_ESTIMATOR),
+        key("derandomise", |part: &mut Self| &mut part.pie.derandomise, pie::DERANDOMISE),
+        key("header", |part: &mut Self| &mut part.header, crate::aqm::codel::HEADER),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        bounds::limit("limit", u64::from(self.limit))?;
+        bounds::flows(self.flows)?;
+        bounds::quantum(self.quantum)?;
+        self.pie.check()
+    }
+}
+
+impl Discipline for FqPieConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(FqPie::new(self, place.rng())?)))
+    }
+}
+
+/// FQ-PIE: the queues of all flows.
+#[derive(Debug)]
+pub struct FqPie {
+    config: FqPieConfig,
+    hash: FlowHash,
+    rng: Rng,
+    flows: Vec<Flow>,
+    rounds: FlowRounds,
+    total: Backlog,
+}
+
+/// The queue of one flow.
+#[derive(Debug)]
+struct Flow {
+    ring: PacketRing,
+    pie: Pie,
+    /// Bytes that the queue may still send in its turn.
+    deficit: i64,
+    /// True if the queue is in `rounds`.
+    listed: bool,
+}
+
+impl FqPie {
+    /// Creates empty queues. Only this discipline uses the random stream `rng`: it perturbs the hash and selects
+    /// packets.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &FqPieConfig, mut rng: Rng) -> Result<FqPie, Fault> {
+        config.check()?;
+        let flow = || Flow { ring: PacketRing::default(), pie: Pie::new(&config.pie), deficit: 0, listed: false };
+        Ok(FqPie {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            rng,
+            flows: std::iter::repeat_with(flow).take(config.flows as usize).collect(),
+            rounds: FlowRounds::default(),
+            total: Backlog::default(),
+        })
+    }
+}
+
+impl Qdisc for FqPie {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        let flow = &mut self.flows[at];
+        // Unlike FQ-CoDel, a full FQ-PIE refuses the arriving packet.
+        if self.total.packets >= self.config.limit {
+            flow.pie.dropped();
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let held = flow.ring.backlog();
+        // Updates before this arrival use the backlog without it.
+        flow.pie.catch_up(&self.config.pie, cx.now(), held);
+        if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
+            // RFC 8033, section 5.1: above the threshold packets are dropped although they are capable of ECN.
+            let marks = self.config.pie.ecn && flow.pie.probability() <= self.config.pie.mark_threshold;
+            if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
+                return cx.drop(packet, DropReason::Early);
+            }
+        }
+        let before = self.total - held;
+        cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
+        self.total = before + flow.ring.backlog();
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.config.quantum.get() as i64;
+            self.rounds.begin(at as u32);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let at = self.rounds.head()?;
+            let flow = &mut self.flows[at as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.config.quantum.get() as i64;
+                self.rounds.spent();
+                continue;
+            }
+            let held = flow.ring.backlog();
+            let Some(given) = flow.ring.pop() else {
+                flow.listed = !self.rounds.emptied();
+                continue;
+            };
+            let (size, now) = (given.packet.size(), cx.now());
+            flow.pie.catch_up(&self.config.pie, now, held);
+            flow.pie.left(&self.config.pie, now, size, now - given.enqueued_at, flow.ring.backlog().bytes);
+            self.total.remove(size);
+            flow.deficit -= (size + self.config.header).get() as i64;
+            return Some(given);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.total.remove(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("new_flows", self.rounds.new_flows() as f64);
+        out("active_flows", self.rounds.active() as f64);
+        let highest = self.flows.iter().map(|flow| flow.pie.probability()).fold(0.0, f64::max);
+        out("highest_drop_probability", highest);
+    }
+}

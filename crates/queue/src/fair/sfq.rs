@@ -1,0 +1,319 @@
+//! Stochastic fair queueing: flows are hashed to queues that take turns (McKenney, Stochastic Fairness Queuing, 1990;
+//! Linux's `sch_sfq`, tc-sfq(8)).
+//!
+//! A queue with a first packet joins the end of the round with an allotment of one quantum. The queue at the front
+//! sends while it has allotment left, then gains a quantum and moves to the end. If there is no room, the newest packet
+//! of the longest queue is dropped, or its oldest with `headdrop`. With `perturb` the hash changes periodically and
+//! queued packets move to their new queues, so that flows that share a queue do not share it forever.
+//!
+//! As in Linux, a packet that finds no free queue is dropped. Among equally long queues, the one that reached its
+//! length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to 6.1; earlier versions
+//! count units of 8 bytes.
+//!
+//! Not modelled: Linux's RED inside each queue (`redflowlimit`).
+
+use crate::bounds;
+use crate::fair::flow_hash::{FlowHash, queue_of};
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+use std::collections::VecDeque;
+
+/// Settings of a stochastic fair queue, named as in tc-sfq(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SfqConfig {
+    /// Largest number of packets in all queues.
+    pub limit: u32,
+    /// Largest number of packets in one queue.
+    pub depth: u32,
+    /// Number of queues that can have packets at the same time.
+    pub flows: u32,
+    /// Number of hash values.
+    pub divisor: u32,
+    /// Bytes that a queue may send in its turn.
+    pub quantum: Bytes,
+    /// Interval between two changes of the hash. `None`: the hash never changes.
+    pub perturb: Option<Duration>,
+    /// True if the oldest packet of the longest queue is dropped instead of the newest.
+    pub headdrop: bool,
+}
+
+impl Default for SfqConfig {
+    /// Linux's defaults on an Ethernet device.
+    fn default() -> SfqConfig {
+        SfqConfig {
+            limit: 127,
+            depth: 127,
+            flows: 128,
+            divisor: 1024,
+            quantum: Bytes::new(1514),
+            perturb: None,
+            headdrop: false,
+        }
+    }
+}
+
+impl Part for SfqConfig {
+    const NAME: &'static str = "sfq";
+    const TEXT: &'static str =
+        "Stochastic fair queueing: flows are hashed to queues, which take turns. The longest queue drops.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<SfqConfig>] = &[
+        key("limit", |sfq: &mut Self| &mut sfq.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("depth", |sfq: &mut Self| &mut sfq.depth, "Packets in one queue.").typed(ValueType::Packets),
+        key("flows", |sfq: &mut Self| &mut sfq.flows, "Number of queues that can hold packets at the same time."),
+        key("divisor", |sfq: &mut Self| &mut sfq.divisor, "Number of values of the hash."),
+        key("quantum", |sfq: &mut Self| &mut sfq.quantum, "Amount that a queue may send in its turn."),
+        key("perturb", |sfq: &mut Self| &mut sfq.perturb, "How often the hash changes.").none_word("never"),
+        key(
+            "headdrop",
+            |sfq: &mut Self| &mut sfq.headdrop,
+            "Drop the oldest packet of the longest queue, not the newest.",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        for (name, count) in [("limit", self.limit), ("depth", self.depth)] {
+            bounds::limit(name, u64::from(count))?;
+        }
+        for (name, count) in [("flows", self.flows), ("divisor", self.divisor)] {
+            if !(1..=MOST).contains(&count) {
+                return Err(Fault::new(name, format!("this is from 1 to {MOST}")));
+            }
+        }
+        bounds::quantum(self.quantum)?;
+        if self.perturb.is_some_and(|period| period < Duration::from_millis(1)) {
+            return Err(Fault::new("perturb", "the hash changes at most once in a millisecond"));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for SfqConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Sfq::new(self, place.rng())?)))
+    }
+}
+
+/// Largest number of queues and hash values, which limits the memory (Linux's `SFQ_MAX_FLOWS` and the limit of its
+/// divisor).
+const MOST: u32 = 65_408;
+
+/// Stochastic fair queueing: the queues and their order.
+#[derive(Debug)]
+pub struct Sfq {
+    config: SfqConfig,
+    rng: Rng,
+    hash: FlowHash,
+    /// Time of the next change of the hash.
+    perturb_at: Time,
+    /// The queue of each hash value, if it has packets.
+    by_hash: Vec<Option<u32>>,
+    /// All queues.
+    queues: Vec<Slot>,
+    /// The queues without packets.
+    free: Vec<u32>,
+    /// The queues with packets, the next one to serve first.
+    round: VecDeque<u32>,
+    /// The queues of each length. The one that reached the length last is at the end.
+    by_length: Vec<Vec<u32>>,
+    backlog: Backlog,
+}
+
+/// One queue.
+#[derive(Debug, Default)]
+struct Slot {
+    ring: PacketRing,
+    /// Hash value of the flows in the queue.
+    hash: usize,
+    /// Bytes that the queue may still send in its turn.
+    allotment: i64,
+}
+
+impl Slot {
+    fn len(&self) -> usize {
+        self.ring.backlog().packets as usize
+    }
+}
+
+impl Sfq {
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
+    pub fn new(config: &SfqConfig, mut rng: Rng) -> Result<Sfq, Fault> {
+        config.check()?;
+        let hash = FlowHash::new(&mut rng);
+        Ok(Sfq {
+            config: config.clone(),
+            rng,
+            hash,
+            perturb_at: config.perturb.map_or(Time::MAX, |period| Time::ZERO + period),
+            by_hash: vec![None; config.divisor as usize],
+            queues: std::iter::repeat_with(Slot::default).take(config.flows as usize).collect(),
+            free: (0..config.flows).rev().collect(),
+            round: VecDeque::new(),
+            by_length: Vec::new(),
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Records a new length of a queue.
+    fn moves(&mut self, queue: u32, from: usize, to: usize) {
+        if from > 0 {
+            let place = self.by_length[from].iter().rposition(|other| *other == queue);
+            self.by_length[from].remove(place.expect("each queue with packets is listed under its length"));
+        }
+        if to > 0 {
+            if self.by_length.len() <= to {
+                self.by_length.resize(to + 1, Vec::new());
+            }
+            self.by_length[to].push(queue);
+        }
+        // Keeps the longest queue at the end of the list.
+        while self.by_length.last().is_some_and(Vec::is_empty) {
+            self.by_length.pop();
+        }
+    }
+
+    /// Returns the queue of a hash value, assigning a free one if necessary. `None` if all queues are used.
+    fn queue_for(&mut self, hash: usize) -> Option<u32> {
+        if let Some(queue) = self.by_hash[hash] {
+            return Some(queue);
+        }
+        let queue = self.free.pop()?;
+        self.queues[queue as usize].hash = hash;
+        self.by_hash[hash] = Some(queue);
+        Some(queue)
+    }
+
+    /// Appends a packet to its queue, which joins the round if it was empty.
+    fn put(&mut self, queue: u32, waiting: QueuedPacket) {
+        let slot = &mut self.queues[queue as usize];
+        let before = slot.len();
+        slot.ring.put(waiting);
+        if before == 0 {
+            slot.allotment = self.config.quantum.get() as i64;
+            self.round.push_back(queue);
+        }
+        self.moves(queue, before, before + 1);
+    }
+
+    /// Removes a queue's oldest or newest packet. The queue leaves the round if it is then empty.
+    fn take(&mut self, queue: u32, newest: bool) -> QueuedPacket {
+        let slot = &mut self.queues[queue as usize];
+        let before = slot.len();
+        let taken = if newest { slot.ring.pop_newest() } else { slot.ring.pop() };
+        let taken = taken.expect("only queues with packets are asked");
+        self.moves(queue, before, before - 1);
+        self.backlog.remove(taken.packet.size());
+        if before == 1 {
+            self.by_hash[self.queues[queue as usize].hash] = None;
+            self.free.push(queue);
+            let place = self.round.iter().position(|other| *other == queue);
+            self.round.remove(place.expect("a queue with packets is in the round"));
+        }
+        taken
+    }
+
+    /// Makes room: drops a packet of the longest queue, or of the next one to serve if all queues have one packet.
+    #[cold]
+    fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
+        // As in Linux's sfq_drop: with one packet per queue, no queue is too long.
+        let longest = match self.by_length.len() - 1 {
+            1 => self.round.front(),
+            length => self.by_length[length].last(),
+        };
+        let queue = *longest.expect("there are packets, and so a longest queue");
+        let victim = self.take(queue, !self.config.headdrop);
+        cx.drop(victim.packet, DropReason::QueueFull);
+    }
+
+    /// Changes the hash if a change is due. Queued packets move to their new queues.
+    fn perturb(&mut self, cx: &mut Cx<'_>) {
+        let Some(period) = self.config.perturb else { return };
+        if self.perturb_at > cx.now() {
+            return;
+        }
+        // Several missed changes have the effect of one.
+        let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
+        self.perturb_at += period * (missed + 1);
+        // A new perturbation: flows that share a queue are separated, and others may meet.
+        self.hash = FlowHash::new(&mut self.rng);
+        // Packets of a queue keep their order; queues are emptied in the order of service.
+        let mut waiting = Vec::new();
+        for queue in std::mem::take(&mut self.round) {
+            let slot = &mut self.queues[queue as usize];
+            waiting.extend(std::iter::from_fn(|| slot.ring.pop()));
+            self.by_hash[slot.hash] = None;
+            self.free.push(queue);
+        }
+        self.by_length.clear();
+        for packet in waiting {
+            let hash = queue_of(self.hash.flow(&packet.packet), self.by_hash.len());
+            match self.queue_for(hash) {
+                Some(queue) if self.queues[queue as usize].len() < self.config.depth as usize => {
+                    self.put(queue, packet);
+                }
+                _ => {
+                    self.backlog.remove(packet.packet.size());
+                    cx.drop(packet.packet, DropReason::QueueFull);
+                }
+            }
+        }
+    }
+}
+
+impl Qdisc for Sfq {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.perturb(cx);
+        let hash = queue_of(self.hash.flow(&packet), self.by_hash.len());
+        // As in Linux's sfq_enqueue: all queues are in use.
+        let Some(queue) = self.queue_for(hash) else { return cx.drop(packet, DropReason::QueueFull) };
+        // The depth limits a single flow even if the whole queue has room.
+        if self.queues[queue as usize].len() >= self.config.depth as usize {
+            if !self.config.headdrop {
+                return cx.drop(packet, DropReason::QueueFull);
+            }
+            let slot = &mut self.queues[queue as usize];
+            let oldest = slot.ring.pop().expect("a queue at its depth has packets");
+            self.backlog.remove(oldest.packet.size());
+            cx.drop(oldest.packet, DropReason::HeadDrop);
+            self.backlog.add(&packet, packet.size(), cx);
+            slot.ring.put(QueuedPacket { packet, enqueued_at: cx.now() });
+            return;
+        }
+        self.backlog.add(&packet, packet.size(), cx);
+        self.put(queue, QueuedPacket { packet, enqueued_at: cx.now() });
+        if self.backlog.packets > self.config.limit {
+            self.drop_from_longest(cx);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.perturb(cx);
+        loop {
+            let queue = *self.round.front()?;
+            let slot = &mut self.queues[queue as usize];
+            // As in Linux, a queue may overdraw its allotment by one packet.
+            if slot.allotment <= 0 {
+                slot.allotment += self.config.quantum.get() as i64;
+                self.round.rotate_left(1);
+                continue;
+            }
+            let given = self.take(queue, false);
+            self.queues[queue as usize].allotment -= given.packet.size().get() as i64;
+            return Some(given);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("active_flows", self.round.len() as f64);
+    }
+}

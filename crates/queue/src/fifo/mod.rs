@@ -1,0 +1,170 @@
+//! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt and Ott 1996).
+//!
+//! A link runs a drop-tail FIFO on a plain line by a faster path of its own with the same results
+//! (`crates/link/src/drop_tail_path.rs`).
+
+mod threshold;
+
+pub use threshold::{MarkThreshold, Markable, ThresholdConfig, ThresholdFifo};
+
+use crate::tools::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Limit, Qdisc, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Packet};
+use lopsided_spec::{Choice, Fault, Key, Part, key};
+
+/// Settings of a FIFO queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FifoConfig {
+    /// Capacity of the buffer.
+    pub limit: Limit,
+    /// The packet that is dropped if there is no room.
+    pub drop: DropFrom,
+    /// Bytes that the buffer counts for each packet in addition to the IP packet.
+    pub header: Bytes,
+}
+
+impl FifoConfig {
+    /// Returns a drop-tail FIFO that counts only bytes of IP.
+    pub const fn new(limit: Limit) -> FifoConfig {
+        FifoConfig { limit, drop: DropFrom::Tail, header: Bytes::ZERO }
+    }
+}
+
+impl Part for FifoConfig {
+    const NAME: &'static str = "fifo";
+    const TEXT: &'static str = "First in, first out.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FifoConfig>] = &[
+        key("limit", |fifo| &mut fifo.limit, "Limit of the queue."),
+        key(
+            "drop",
+            |fifo| &mut fifo.drop,
+            "Packet to drop if the queue is full: the arriving packet (tail) or the oldest (front).",
+        ),
+    ];
+}
+
+/// The packet that is dropped if there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum DropFrom {
+    /// The arriving packet.
+    #[default]
+    Tail,
+    /// The oldest packets, until the arriving one fits: the sender notices the loss earlier by one queueing delay.
+    Front,
+}
+
+impl Choice for DropFrom {
+    const WORDS: &'static [(&'static str, DropFrom)] = &[("tail", DropFrom::Tail), ("front", DropFrom::Front)];
+}
+
+/// A FIFO queue in a bounded buffer.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_queue::{DropFrom, Fifo, FifoConfig, Limit};
+///
+/// let config = FifoConfig { drop: DropFrom::Front, ..FifoConfig::new(Limit::Packets(50)) };
+/// let fifo = Fifo::new(&config).unwrap();
+/// assert_eq!(fifo.drops_from(), DropFrom::Front);
+/// assert!(fifo.room().fits(Bytes::new(1500)));
+/// ```
+#[derive(Debug)]
+pub struct Fifo {
+    ring: PacketRing,
+    room: BufferLimit,
+    drop: DropFrom,
+}
+
+impl Fifo {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If the limit is zero.
+    pub fn new(config: &FifoConfig) -> Result<Fifo, Fault> {
+        let room = BufferLimit::new(config.limit, config.header)?;
+        Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })
+    }
+
+    /// Returns the buffer and its used room.
+    pub fn room(&self) -> &BufferLimit {
+        &self.room
+    }
+
+    /// Returns which packet is dropped if there is no room.
+    pub fn drops_from(&self) -> DropFrom {
+        self.drop
+    }
+
+    /// Drops packets from the front until a packet of `size` fits. Returns false if the arriving packet itself must be
+    /// dropped.
+    #[cold]
+    fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
+        // A packet larger than the whole buffer must not displace all others in vain.
+        if self.drop == DropFrom::Tail || !self.room.could_fit(size) {
+            return false;
+        }
+        while !self.room.fits(size) {
+            let oldest = self.take_head().expect("a packet that could fit does not, so some packet is in its way");
+            cx.drop(oldest.packet, DropReason::HeadDrop);
+        }
+        true
+    }
+
+    /// Removes the packet at this position in the order of arrival, counted from 0.
+    pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
+        let packet = self.ring.take_at(place)?;
+        self.room.release(packet.size());
+        Some(packet)
+    }
+
+    /// Removes the oldest packet.
+    fn take_head(&mut self) -> Option<QueuedPacket> {
+        let head = self.ring.pop()?;
+        self.room.release(head.packet.size());
+        Some(head)
+    }
+}
+
+impl Qdisc for Fifo {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let size = packet.size();
+        // Room is made before the packet enters, so that the buffer never exceeds its limit.
+        if !self.room.fits(size) && !self.make_room(size, cx) {
+            cx.drop(packet, DropReason::QueueFull);
+            return;
+        }
+        self.room.charge(size);
+        self.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.take_head()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.ring.head_size()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.room.release(packet.size());
+        Some(packet)
+    }
+
+    fn next_place(&self) -> Option<u64> {
+        Some(self.ring.next_place())
+    }
+}

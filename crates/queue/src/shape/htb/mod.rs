@@ -1,0 +1,500 @@
+//! HTB, hierarchical token bucket: a tree of classes, each with a guaranteed `rate`, which can borrow from their
+//! parents up to a `ceil` (Devera 2002, HTB Linux queuing discipline manual; tc-htb(8)).
+//!
+//! Each class has two buckets, in units of time: one fills at its rate, up to `burst`, the other at its ceiling, up to
+//! `cburst`.
+//!
+//! | bucket at ceil | bucket at rate | the class |
+//! |---|---|---|
+//! | negative | | cannot send, nor can classes that borrow through it |
+//! | not negative | negative | borrows from its parent, if the parent can send or borrow |
+//! | not negative | not negative | can send |
+//!
+//! A packet is charged after it is sent, so a bucket can become negative by one packet. Its class and all classes above
+//! are charged; those below the lender only at their ceiling.
+//!
+//! Classes that need not borrow are served first, then classes that borrow from the deepest parents, and so on up to
+//! the root. Among these the lowest `prio` is served first, and equal ones in turn, by deficit round robin with
+//! `quantum` bytes.
+//!
+//! A leaf whose child holds packets back leaves the round until the child is ready. Linux does not allow such a child.
+//!
+//! Not modelled: the queue for unclassified packets (`direct_qlen`), which go to a default class instead; Linux's
+//! coarser `hysteresis`, which is off by default; offload to hardware.
+
+mod config;
+mod wheel;
+
+pub use config::{HtbClass, HtbConfig};
+
+use crate::classful::classes::Classes;
+use crate::{
+    Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule, Waiting,
+};
+use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
+use lopsided_spec::{Fault, Part};
+use wheel::Wheel;
+
+/// Longest time in ns that a bucket gains at once, and the lowest level of a bucket.
+const LONGEST: i64 = 60_000_000_000;
+
+/// HTB: the tree and its leaves' queues.
+#[derive(Debug)]
+pub struct Htb {
+    nodes: Vec<Node>,
+    /// The children of the leaves.
+    leaves: Classes,
+    /// The node of each leaf.
+    leaf_nodes: Vec<usize>,
+    overhead: Bytes,
+    /// The nodes of each level.
+    by_level: Vec<Vec<usize>>,
+    /// The classes that can send without borrowing, by level (0 for leaves, then from the deepest parents to the roots)
+    /// and priority.
+    rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
+    /// One bit for each row: set if the row is not empty.
+    occupied: u64,
+}
+
+const _: () = assert!(HtbConfig::MOST_LEVELS * HtbConfig::PRIORITIES <= 64, "a row has a bit");
+
+/// Returns the bit of a row in `occupied`.
+fn row_bit(level: usize, prio: usize) -> u64 {
+    1 << (level * HtbConfig::PRIORITIES + prio)
+}
+
+/// Returns the bits of all rows of a level.
+fn row_bits(level: usize) -> u64 {
+    ((1 << HtbConfig::PRIORITIES) - 1) << (level * HtbConfig::PRIORITIES)
+}
+
+impl Discipline for HtbConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Htb::new(self, place)?)))
+    }
+}
+
+/// A class of the tree.
+#[derive(Debug)]
+struct Node {
+    parent: Option<usize>,
+    level: usize,
+    rate: Bucket,
+    ceil: Bucket,
+    /// Time up to which the buckets are filled.
+    counted: Time,
+    mode: Mode,
+    /// Time at which the mode may improve. `None` if the class can send.
+    better_at: Option<Time>,
+    kind: Kind,
+}
+
+/// A leaf with packets, or an inner class with children.
+#[derive(Debug)]
+enum Kind {
+    Leaf(Leaf),
+    /// By priority: the children that borrow from this class.
+    Inner(Box<[Wheel; HtbConfig::PRIORITIES]>),
+}
+
+/// The state of a leaf.
+#[derive(Debug)]
+struct Leaf {
+    /// Number of the leaf among the leaves.
+    number: usize,
+    prio: usize,
+    quantum: i64,
+    /// Bytes left of the leaf's turn, on each level from which it can borrow.
+    deficit: [i64; HtbConfig::MOST_LEVELS],
+    /// True if the leaf's child has released a packet.
+    active: bool,
+    /// Time at which the leaf's child releases a packet, if it holds all of them back now.
+    ready_at: Option<Time>,
+}
+
+/// The mode of a class: see the table at the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Cannot send.
+    Blocked,
+    /// Can send if its parent can send or borrow.
+    Borrows,
+    /// Can send.
+    Sends,
+}
+
+/// A bucket of time at a rate: its tokens are nanoseconds.
+#[derive(Debug)]
+struct Bucket {
+    rate: BitRate,
+    depth: i64,
+    tokens: i64,
+    /// The size charged last, and its cost. Most packets have the size of the previous one.
+    last: (Bytes, i64),
+}
+
+impl Bucket {
+    fn new(rate: BitRate, depth: Bytes) -> Bucket {
+        let depth = nanos_at(rate, depth);
+        Bucket { rate, depth, tokens: depth, last: (Bytes::ZERO, 0) }
+    }
+
+    /// Fills the bucket after `waited` nanoseconds, and charges a packet.
+    fn charge(&mut self, waited: i64, size: Bytes) {
+        if self.last.0 != size {
+            self.last = (size, nanos_at(self.rate, size));
+        }
+        let left = self.depth.min(self.tokens + waited) - self.last.1;
+        self.tokens = left.max(1 - LONGEST);
+    }
+}
+
+/// Returns the nanoseconds that this many bytes take at a rate.
+fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
+    rate.time_to_send(size, 0).0.as_nanos() as i64
+}
+
+impl Node {
+    /// Returns the nanoseconds since the buckets were filled, with an upper bound.
+    fn waited(&self, now: Time) -> i64 {
+        (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
+    }
+
+    /// Returns the mode after a wait, and the nanoseconds until it may improve.
+    fn mode_after(&self, waited: i64) -> (Mode, i64) {
+        let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
+        if ceil < 0 {
+            (Mode::Blocked, -ceil)
+        } else if rate < 0 {
+            (Mode::Borrows, -rate)
+        } else {
+            (Mode::Sends, 0)
+        }
+    }
+
+    /// True if the class has packets of this priority to send.
+    fn wants(&self, prio: usize) -> bool {
+        match &self.kind {
+            Kind::Leaf(leaf) => leaf.active && leaf.prio == prio,
+            Kind::Inner(feeds) => !feeds[prio].is_empty(),
+        }
+    }
+}
+
+impl Htb {
+    /// Creates empty classes with full buckets.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of a leaf's queue, are invalid.
+    pub fn new(config: &HtbConfig, place: &QueuePlace<'_>) -> Result<Htb, Fault> {
+        config.check()?;
+        let (mut nodes, mut leaf_nodes, mut children): (Vec<Node>, _, _) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, class) in config.classes.iter().enumerate() {
+            let is_leaf = config.is_leaf(number);
+            let kind = if is_leaf {
+                let queue = class.queue.clone().unwrap_or_else(|| QueueConfig::packets(1000));
+                let queue = queue.build(place.seed, &format!("{}/class {number}", place.role))?;
+                children.push((format!("class {number}"), Box::new(queue) as Box<dyn Qdisc>));
+                leaf_nodes.push(number);
+                Kind::Leaf(Leaf {
+                    number: leaf_nodes.len() - 1,
+                    prio: class.prio as usize,
+                    quantum: config.quantum(number).get() as i64,
+                    deficit: [0; HtbConfig::MOST_LEVELS],
+                    active: false,
+                    ready_at: None,
+                })
+            } else {
+                Kind::Inner(Box::default())
+            };
+            let burst = |given: Option<Bytes>| given.unwrap_or(Bytes::new(1600));
+            nodes.push(Node {
+                parent: class.parent.map(|parent| parent as usize),
+                level: if is_leaf { 0 } else { HtbConfig::MOST_LEVELS - 1 - config.depth(number) },
+                rate: Bucket::new(class.rate, burst(class.burst)),
+                ceil: Bucket::new(class.ceil.unwrap_or(class.rate), burst(class.cburst)),
+                counted: Time::ZERO,
+                mode: Mode::Sends,
+                better_at: None,
+                kind,
+            });
+        }
+        let leaf_of = |class: usize| leaf_nodes.iter().position(|node| *node == class).expect("checked: it is a leaf");
+        let to_leaf = |rule: &Rule| Rule { class: leaf_of(rule.class as usize) as u32, ..rule.clone() };
+        let rules = config.classify.iter().map(to_leaf).collect();
+        let default = config.default_leaf();
+        if !config.is_leaf(default) {
+            return Err(Fault::new("default_class", format!("class {default} has children")));
+        }
+        let classifier = Classifier { rules, default: leaf_of(default) };
+        let at_level = |level| (0..nodes.len()).filter(|node| nodes[*node].level == level).collect();
+        let by_level = (0..HtbConfig::MOST_LEVELS).map(at_level).collect();
+        let rows = std::iter::repeat_with(Default::default).take(HtbConfig::MOST_LEVELS).collect();
+        let leaves = Classes::new(classifier, children, "class")?;
+        Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows, occupied: 0 })
+    }
+
+    /// Returns the state of a leaf.
+    fn leaf(&mut self, node: usize) -> &mut Leaf {
+        match &mut self.nodes[node].kind {
+            Kind::Leaf(leaf) => leaf,
+            Kind::Inner(_) => unreachable!("packets are in leaves"),
+        }
+    }
+
+    /// Returns the children that borrow from an inner class at a priority.
+    fn feed(&mut self, node: usize, prio: usize) -> &mut Wheel {
+        match &mut self.nodes[node].kind {
+            Kind::Inner(feeds) => &mut feeds[prio],
+            Kind::Leaf(_) => unreachable!("a parent is no leaf"),
+        }
+    }
+
+    /// Adds a class that has packets: to its row if it can send, or to its parent if it borrows. The parent is then
+    /// added in the same way.
+    fn attach(&mut self, node: usize, prio: usize) {
+        let Node { mode, level, parent, .. } = self.nodes[node];
+        match (mode, parent) {
+            (Mode::Sends, _) => {
+                self.rows[level][prio].insert(node);
+                self.occupied |= row_bit(level, prio);
+            }
+            (Mode::Borrows, Some(parent)) => {
+                let feed = self.feed(parent, prio);
+                let was_empty = feed.is_empty();
+                feed.insert(node);
+                if was_empty {
+                    self.attach(parent, prio);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes a class: the opposite of [`Htb::attach`].
+    fn detach(&mut self, node: usize, prio: usize) {
+        let Node { mode, level, parent, .. } = self.nodes[node];
+        match (mode, parent) {
+            (Mode::Sends, _) => {
+                self.rows[level][prio].remove(node);
+                if self.rows[level][prio].is_empty() {
+                    self.occupied &= !row_bit(level, prio);
+                }
+            }
+            (Mode::Borrows, Some(parent)) => {
+                let feed = self.feed(parent, prio);
+                // As in Linux, a borrowing class that returns soon resumes its turn.
+                feed.remove_for_now(node);
+                if feed.is_empty() {
+                    self.detach(parent, prio);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Updates the mode of a class after its buckets have changed or time has passed.
+    fn update_mode(&mut self, node: usize, now: Time) {
+        let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
+        if mode != self.nodes[node].mode {
+            // A class is registered according to its mode, so it is removed with the old mode and added with the new
+            // one.
+            let wanted: [bool; HtbConfig::PRIORITIES] = std::array::from_fn(|prio| self.nodes[node].wants(prio));
+            let wanted = || (0..HtbConfig::PRIORITIES).filter(|prio| wanted[*prio]);
+            wanted().for_each(|prio| self.detach(node, prio));
+            self.nodes[node].mode = mode;
+            wanted().for_each(|prio| self.attach(node, prio));
+        }
+        let better = now + Duration::from_nanos(wait.max(1) as u64);
+        self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
+    }
+
+    /// Updates a leaf after an enqueue, a dequeue or a time of readiness of its child. The leaf is active while its
+    /// child has a packet ready.
+    fn update_leaf(&mut self, node: usize, now: Time) {
+        let number = self.leaf(node).number;
+        // A child may hold its packets back, for example a `tbf` inside the leaf.
+        let ready = self.leaves.class_ready_at(number, now);
+        let is_active = ready == Some(now);
+        let leaf = self.leaf(node);
+        leaf.ready_at = ready.filter(|_| !is_active);
+        let (was_active, prio) = (leaf.active, leaf.prio);
+        if was_active != is_active {
+            if was_active {
+                self.detach(node, prio);
+            }
+            self.leaf(node).active = is_active;
+            if is_active {
+                self.attach(node, prio);
+            }
+        }
+    }
+
+    /// Applies the changes of a level that are due.
+    fn catch_up(&mut self, level: usize, now: Time) {
+        for at in 0..self.by_level[level].len() {
+            let node = self.by_level[level][at];
+            if self.nodes[node].better_at.is_some_and(|at| at <= now) {
+                self.update_mode(node, now);
+            }
+            if let Kind::Leaf(Leaf { ready_at: Some(at), .. }) = self.nodes[node].kind {
+                if at <= now {
+                    self.update_leaf(node, now);
+                }
+            }
+        }
+    }
+
+    /// Returns the leaf whose turn it is in a row.
+    fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
+        // The classes on the way down from the row. Each one has its turn in the wheel of the class above it.
+        let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
+        if self.rows[level][prio].is_empty() {
+            return None;
+        }
+        loop {
+            let wheel = self.wheel(level, prio, way[..depth].last());
+            match wheel.turn() {
+                None => {
+                    wheel.begin_again();
+                    // All classes of this wheel had their turn, so the turn of the class above ends too.
+                    if depth > 0 {
+                        depth -= 1;
+                        self.wheel(level, prio, way[..depth].last()).advance();
+                    }
+                }
+                Some(node) if matches!(self.nodes[node].kind, Kind::Leaf(_)) => return Some(node),
+                Some(node) => {
+                    way[depth] = node;
+                    depth += 1;
+                }
+            }
+        }
+    }
+
+    /// Returns the wheel of the parent, or of the row if there is no parent.
+    fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
+        match parent {
+            None => &mut self.rows[level][prio],
+            Some(parent) => self.feed(*parent, prio),
+        }
+    }
+
+    /// Returns a packet from the leaf whose turn it is in a row.
+    fn dequeue_row(&mut self, level: usize, prio: usize, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let now = cx.now();
+        while let Some(node) = self.whose_turn(level, prio) {
+            let number = self.leaf(node).number;
+            let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
+            let Some(given) = given else {
+                // The child dropped its packets, or releases none now.
+                self.update_leaf(node, now);
+                continue;
+            };
+            let size = given.packet.size() + self.overhead;
+            let leaf = self.leaf(node);
+            // Each level has its own deficit, because a leaf takes turns with other classes on each level.
+            leaf.deficit[level] -= size.get() as i64;
+            // The leaf has used its quantum, so the wheel of the lender advances to the next class.
+            if leaf.deficit[level] < 0 {
+                leaf.deficit[level] += leaf.quantum;
+                match self.nodes[node].parent {
+                    Some(parent) if level > 0 => self.feed(parent, prio).advance(),
+                    _ => self.rows[0][prio].advance(),
+                }
+            }
+            self.update_leaf(node, now);
+            self.charge(node, level, size, now);
+            return Some(given);
+        }
+        None
+    }
+
+    /// Charges a packet to its leaf and to all classes above.
+    fn charge(&mut self, leaf: usize, lender_level: usize, size: Bytes, now: Time) {
+        let mut paying = Some(leaf);
+        while let Some(at) = paying {
+            let node = &mut self.nodes[at];
+            let waited = node.waited(now);
+            // As in Linux's htb_charge_class: the lender and the classes above it are also charged at their rate.
+            if node.level >= lender_level {
+                node.rate.charge(waited, size);
+            } else {
+                // Below the lender the guaranteed rate is not used, only the ceiling.
+                node.rate.tokens += waited;
+            }
+            node.ceil.charge(waited, size);
+            node.counted = now;
+            paying = node.parent;
+            self.update_mode(at, now);
+        }
+    }
+}
+
+impl Qdisc for Htb {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let number = self.leaves.classify(&packet);
+        self.leaves.enqueue_to(number, packet, cx);
+        self.update_leaf(self.leaf_nodes[number], cx.now());
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        for level in 0..HtbConfig::MOST_LEVELS {
+            self.catch_up(level, cx.now());
+            if self.occupied & row_bits(level) == 0 {
+                continue;
+            }
+            for prio in 0..HtbConfig::PRIORITIES {
+                if self.occupied & row_bit(level, prio) == 0 {
+                    continue;
+                }
+                if let Some(given) = self.dequeue_row(level, prio, cx) {
+                    return Some(given);
+                }
+            }
+        }
+        None
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        if self.backlog().packets == 0 {
+            return None;
+        }
+        if self.occupied != 0 {
+            return Some(now);
+        }
+        let leaf_ready = |node: &Node| match &node.kind {
+            Kind::Leaf(leaf) => leaf.ready_at,
+            Kind::Inner(_) => None,
+        };
+        let changes = self.nodes.iter().flat_map(|node| [node.better_at, leaf_ready(node)]).flatten();
+        Some(changes.min().expect("what waits waits for a bucket or a child").max(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.leaves.backlog()
+    }
+
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.leaves)
+    }
+
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.leaves)
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        let (number, packet) = self.leaves.remove(waiting, cx)?;
+        self.update_leaf(self.leaf_nodes[number], cx.now());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            out(&format!("class {number}/tokens_ms"), node.rate.tokens as f64 / 1e6);
+            out(&format!("class {number}/ctokens_ms"), node.ceil.tokens as f64 / 1e6);
+        }
+        self.leaves.gauges(out);
+    }
+}

@@ -1,0 +1,13 @@
+//! What disciplines are built from and measured with.
+
+pub(crate) mod bounds;
+mod checked;
+mod histogram;
+pub(crate) mod ring;
+pub(crate) mod sensing;
+mod stats;
+
+pub use checked::CheckedQdisc;
+pub use histogram::Histogram;
+pub use sensing::{BaseDelay, FarEnd, SENSING_PROTOCOL, Smoothing, is_sensing, turn};
+pub use stats::{QueueSample, QueueStats};
