@@ -238,6 +238,32 @@ def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -
     assert not text.leaves_spread((base.low + base.high) / 2, base)
 
 
+def test_a_pair_of_variants_changes_each_experiment_by_its_own(paper: Paper) -> None:
+    # The second assumption's key names a flow that the first experiment lacks.
+    (paper.folder / "scenarios" / "other.toml").write_text(SCENARIO.replace('"download"', '"other"'))
+    of_other = Statements(("other",))
+
+    @of_other("Most of the downlink is used.", "section 2")
+    def used(m: Measurements) -> Verdict:
+        return at_least(1.5, [number("rate", m.value("other", "goodput_bps", queue_packets=40), scale=1e-6)])
+
+    cases = (Case("other.toml", {}, {"queue_packets": 40}),)
+    upload = Variant("an upload", {"flow.other.direction": "up"})
+    direction = replace(paper.assumptions[0], key="direction", variants=(upload,), experiments=("other",))
+    wide = replace(
+        paper,
+        experiments=(*paper.experiments, replace(paper.experiments[0], key="other", cases=cases)),
+        assumptions=(*paper.assumptions, direction),
+        claims=(*paper.claims, used),
+    )
+    found = run_paper(wide, run_jobs, figures=(), claims=True, sensitivity=True, repetitions=3)
+    assert [[move.claim.key for move in each.moves] for each in found.sensitivities] == [
+        ["miracle"],
+        ["used"],
+        ["miracle", "used"],
+    ]
+
+
 def test_only_what_a_figure_needs_is_run(paper: Paper) -> None:
     unused = replace(paper.experiments[0], key="unused")
     larger = replace(paper, experiments=(*paper.experiments, unused))

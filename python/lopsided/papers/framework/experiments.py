@@ -8,11 +8,11 @@ experiment has `keep`. Other runs leave one measured row, so that memory hardly 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lopsided.papers.framework.measurements import Label, Measurements
-from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper, Variant
+from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper
 from lopsided.scenario import Scenario
 from lopsided.studies.jobs import seeds
 from lopsided.worlds.base import Job
@@ -45,7 +45,6 @@ def run_experiments(
     run_jobs: RunJobs,
     *,
     overrides: Overrides | None = None,
-    variants: Sequence[Variant] = (),
     keep_runs: bool = True,
     seed: int = 1,
     progress: Callable[[float], object] | None = None,
@@ -64,8 +63,6 @@ def run_experiments(
         Runs scenarios: `lopsided.studies.jobs.run_jobs` bound to a world.
     overrides
         Settings that replace those of every case.
-    variants
-        Variants of assumptions, applied to every case.
     keep_runs
         False to keep no run whole, whatever the experiments say.
     seed
@@ -86,7 +83,6 @@ def run_experiments(
     """
     import polars as pl
 
-    experiments = [_varied(each, variants) for each in experiments]
     times = {each.key: each.repetitions(repetitions, usual=repetitions == paper.repeat) for each in experiments}
     due = [
         _Due(experiment, case, repetition)
@@ -130,13 +126,6 @@ def run_experiments(
     frames = {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}
     labels = {experiment.key: tuple(experiment.cases[0].labels) for experiment in paper.experiments}
     return Measurements(frames, runs, labels, paper.published)
-
-
-def _varied(experiment: Experiment, variants: Sequence[Variant]) -> Experiment:
-    cases = experiment.cases
-    for variant in variants:
-        cases = tuple(variant.applied_to(case) for case in cases)
-    return replace(experiment, cases=cases) if variants else experiment
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:

@@ -78,9 +78,15 @@ class Experiment:
     @property
     def at_full_length(self) -> Experiment:
         """The experiment with the paper's own durations and repetitions."""
-        cases = self.cases if self.full is None else tuple(map(self.full.applied_to, self.cases))
         usual = self.usual if self.full_repetitions is None else self.full_repetitions
-        return replace(self, cases=cases, usual=usual)
+        return replace(self if self.full is None else self.varied(self.full), usual=usual)
+
+    def varied(self, *variants: Variant) -> Experiment:
+        """Returns the experiment with these variants applied to every case, one after the other."""
+        cases = self.cases
+        for variant in variants:
+            cases = tuple(map(variant.applied_to, cases))
+        return replace(self, cases=cases)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
         """Returns the number of repetitions if `asked` are requested; `usual` if that is the paper's own number."""

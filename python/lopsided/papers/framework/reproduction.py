@@ -442,12 +442,15 @@ def _vary(
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
-        touched = dict.fromkeys(key for assumption, _ in varied for key in assumption.experiments or paper.varied)
-        experiments = [paper.experiment(key) for key in touched]
-        variants = [variant for _, variant in varied]
-        again = run_experiments(paper, experiments, 1, run_jobs, variants=variants, keep_runs=False, seed=seed)
+        # A variant changes only the experiments that it is about: others may lack its keys.
+        variants: dict[str, list[Variant]] = {}
+        for assumption, variant in varied:
+            for key in assumption.experiments or paper.varied:
+                variants.setdefault(key, []).append(variant)
+        experiments = [paper.experiment(key).varied(*each) for key, each in variants.items()]
+        again = run_experiments(paper, experiments, 1, run_jobs, keep_runs=False, seed=seed)
         m = assumed.replaced_by(again)
-        judged = [outcome for outcome in base if set(outcome.claim.needs) & set(touched)]
+        judged = [outcome for outcome in base if set(outcome.claim.needs) & set(variants)]
         results = {result.key: result.read(m) for result in paper.key_results}
         return Sensitivity(varied, results, _moves(judged, m))
 
