@@ -242,7 +242,7 @@ COVERAGE = (
         needs=("delays",),
     ),
     measured(
-        "slow_start_share_of_packets",
+        "slow_start_share_of_packets share_of_packets_below_12_mbps",
         _of_row("delays", "share_below_12_mbps", 100),
         needs=("delays",),
         remark="of the packets, in seconds below 12 Mbit/s",
