@@ -21,6 +21,7 @@ from lopsided.papers.framework import assumptions, page, recorded, text
 from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework.claims import (
     Statements,
+    all_of,
     at_least,
     between,
     falls,
@@ -430,6 +431,12 @@ def test_near_is_ten_points_and_a_factor_of_two_for_shares_and_fifteen_per_cent_
     assert found == {3: False, 4: True, 14: True, 16: False}
 
 
+def test_reasons_of_several_sentences_stay_sentences() -> None:
+    short, long = (at_least(2, [number(name, 1)]).but(why=why) for name, why in (("a", ""), ("b", "the line is full")))
+    assert all_of(short, long).reason == "A 1. B 1. The line is full"
+    assert all_of(short, at_least(2, [number("c", 1)])).reason == "a 1; c 1"
+
+
 def test_trends_need_their_ranks_and_their_ends() -> None:
     assert falls("x", curve(5, 4, 3, 2)).holds and not falls("x", curve(2, 5, 4, 3)).holds
     assert not falls("x", curve(2, 3, 4, 5)).holds
@@ -738,6 +745,7 @@ def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_pat
     for words in ("simulated hosts have one clock", "not kept", "the statement holds", "not compared", "4 of 6"):
         assert words in listed
     assert pl.read_csv(out / "coverage.csv").height == 7
+    assert '(<a href="coverage.html">coverage.html</a>)' in (out / "report.html").read_text(encoding="utf-8")
     # A report of parts lists nothing.
     part = drawn(run_paper(whole, run_jobs, figures=whole.figures, claims=False, sensitivity=False, repetitions=1), ())
     assert part.coverage == ()

@@ -134,6 +134,47 @@ def test_a_channel_that_carries_less_than_is_committed_is_seen_by_asqm_alone():
     assert all(6.3e6 < row["throughput_bps"] < 7e6 for row in found.values())
 
 
+INTERCONNECT = """
+[scenario]
+duration = "15 s"
+[topology]
+hosts = ["server", "home"]
+routers = ["edge", "peer", "access"]
+[[topology.link]]
+name = "egress"
+between = ["server", "edge"]
+rate = "20 Mbit/s"
+[[topology.link]]
+between = ["edge", "peer"]
+rtt = "20 ms"
+rate = "1 Gbit/s"
+[[topology.link]]
+between = ["peer", "access"]
+rate = "10 Mbit/s"
+queue = "1 MB"
+down.stages = [{ kind = "reflector" }]
+[[topology.link]]
+between = ["access", "home"]
+rate = "1 Gbit/s"
+[[flow]]
+from = "server"
+to = "home"
+"""
+
+
+def test_the_queue_of_an_interconnect_two_networks_away_is_sensed():
+    """Section 7.1: the far end is behind the congested link of another provider, where no discipline is."""
+
+    def rtt_ms(queue: str) -> float:
+        scenario = lop.Scenario.from_text(INTERCONNECT, "interconnect.toml").with_(
+            **{"topology.link.egress.queue": queue}
+        )
+        return float(scenario.run().flows["rtt_mean_ms"][0])
+
+    for kind in ("asqm", "bdp"):
+        assert rtt_ms(f'{{ kind = "{kind}", far_end = "stage" }}') < rtt_ms('{ kind = "codel" }') / 3
+
+
 def test_a_chapter_that_there_is_not_is_told():
     from lopsided import papers
 

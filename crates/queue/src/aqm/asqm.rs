@@ -17,7 +17,7 @@
 //! **Consequence.** A round trip does not distinguish its two directions. If both directions have a standing queue, or
 //! only the one that carries the ACKs, the discipline drops packets of a direction that is not the cause.
 //!
-//! Not modelled: sensing across another provider's network (section 7.1).
+//! With `far_end = "stage"`, the sensed path may include links of other providers, as section 7.1 proposes.
 
 use crate::tools::ring::PacketRing;
 use crate::tools::sensing::{self, Estimate, Sensor, SinceSensed};

@@ -304,6 +304,14 @@ def all_of(*verdicts: Verdict) -> Verdict:
         not failing,
         "; ".join(dict.fromkeys(each.criterion for each in verdicts if each.criterion)),
         tuple({(one.name, one.value): one for each in verdicts for one in each.measured}.values()),
-        "; ".join(dict.fromkeys(each.reason for each in failing or verdicts if each.reason)),
+        _joined(dict.fromkeys(each.reason for each in failing or verdicts if each.reason)),
         tuple(dict.fromkeys(note for each in verdicts for note in each.notes)),
     )
+
+
+def _joined(reasons: Iterable[str]) -> str:
+    """Joins reasons with semicolons, or as sentences if one of them has several sentences."""
+    reasons = tuple(reasons)
+    if not any(". " in each for each in reasons):
+        return "; ".join(reasons)
+    return ". ".join(each[:1].upper() + each[1:] for each in reasons)

@@ -243,7 +243,7 @@ def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
         "holds": outcome.verdict.holds,
         "surprising": outcome.surprising,
         "unanimous": outcome.unanimous,
-        "seeds": f"{outcome.held_in} of {outcome.repetitions}",
+        "seeds": f"{outcome.held_in} of {outcome.repetitions} seed{'s' if outcome.repetitions != 1 else ''}",
         "measured": [text.measured(value) for value in outcome.verdict.measured],
         "reason": outcome.verdict.why_not,
         "notes": outcome.verdict.notes,

@@ -39,7 +39,12 @@ def plain(value: float) -> str:
 
 
 def with_unit(value: float, unit: str) -> str:
-    """Formats a number and its unit. Fractions and ratios have no unit, and `percent` becomes a sign."""
+    """Formats a number and its unit. Fractions and ratios have no unit, and `percent` becomes a sign.
+
+    A whole number without a unit is a count, which has no decimals.
+    """
+    if not unit and float(value).is_integer():
+        return f"{value:,.0f}"
     if unit in _UNWRITTEN or not math.isfinite(value):
         return number(value)
     return f"{number(value)} {'%' if unit == 'percent' else unit}"
