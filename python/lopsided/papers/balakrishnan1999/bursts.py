@@ -1,4 +1,4 @@
-"""Figures 20 and 21 in simulation: the implementation's two settings, with our TCP at both ends.
+"""Figures 20 and 21 in simulation: the two settings of the implementation, with the simulator's TCP at both ends.
 
 `live.py` runs them on real packets.
 """

@@ -1,7 +1,7 @@
 """Section 9's measurements on real packets: the paper's changes at both ends, and at one end against this kernel.
 
-**Both ends ours.** Sender and receiver run the simulator's TCP in real time, and every packet crosses this machine's
-kernel before and behind the line. Figures 20 to 22 are complete, with ACK congestion control (ACC) as in section 8.2.
+**The simulator's TCP at both ends.** Every packet crosses this machine's kernel before and after the line. Figures 20
+to 22 are complete, with ACK congestion control (ACC) as in section 8.2.
 
 **Against the kernel.** A remedy that changes only one end works with an unmodified peer: sender adaptation (SA) with
 ACK filtering (AF), which is part of the line. ACC changes both ends, because the sender announces its window. Against
@@ -156,7 +156,8 @@ FIGURE_21 = bursts.FIGURE_21.but(
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Two bars for each scheme: both ends ours at the left, the kernel's client at the right."""
+    """Two bars for each scheme: at the left with the simulator's TCP at both ends, at the right with the kernel's
+    client."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:
             median, low, high = (value * scale for value in m.value(experiment.key, column, scheme=scheme.key))

@@ -1,9 +1,9 @@
 """Compares this simulator with the authors' own classes, in the cells that Debian's ns-2 runs correctly.
 
 ns-2 is run if it is installed. The cells are Reno, ACK filtering without sender adaptation, and the two-way transfer.
-In ns-2.35 marks on ACKs and the burst timer of sender adaptation have no effect, and ACK reconstruction takes a minute
-per cell. Tables 1 and A have recorded results for these, the first two from a repaired ns-2.
-`reference/fidelity/authors.py` runs all of them.
+Other cells use results that are recorded in tables 1 and A. In ns-2.35, marks on ACKs and the burst timer of sender
+adaptation have no effect, so their cells were recorded with a repaired ns-2. ACK reconstruction takes a minute per
+cell. `reference/fidelity/authors.py` runs all of them.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def filtered(found: Mapping[str, float], scheme: str) -> float:
 
 
 def _mean(rows: list[Row]) -> Row:
-    """The mean over the runs. With an upload: over those that do not lock it out, with the share of the others."""
+    """The mean over the runs. With an upload, the mean over the runs that do not lock the upload out, and the share of
+    the runs that do."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

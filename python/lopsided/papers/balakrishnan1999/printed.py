@@ -1,4 +1,4 @@
-"""The numbers that tables 1 to 6 and figures 6, 8, 13, 14 and 22 print, each with the measured number next to it."""
+"""The printed numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22, each with its measured counterpart."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def table_2(scheme: Scheme) -> tuple[Row, ...]:
 def table_3(scheme: Scheme, runs: str = "all", locked: bool | None = None) -> tuple[Row, ...]:
     """Returns both throughputs of a download beside an upload.
 
-    `runs` names the share of the runs in print, and `locked` selects the same runs here: those that lock the upload
-    out, the others, or all.
+    `runs` is the paper's name for a part of the runs. `locked` selects the corresponding runs here: the runs that lock
+    the upload out, the other runs, or all.
     """
     return tuple(
         Row(

@@ -1,7 +1,7 @@
 """Section 9's measurements beside an upload, and its eight statements, in simulation and on real packets.
 
-ACC has the form of section 8.2: the receiver uses the sender's window (`acc_peerwin`), with at most 8 segments per ACK
-and at least 5 ACKs per window. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
+ACC follows section 8.2: the receiver uses the sender's window (`acc_peerwin`), with at most 8 segments per ACK and at
+least 5 ACKs per window. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
         "section 9.1.1, figure 20",
     )
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """From a maxburst of 1 to 4 throughput grows 3.2 to 4.8 times: "almost linearly" means 4 times within 20 %."""
+        """From a maxburst of 1 to a maxburst of 4, throughput grows by a factor of 3.2 to 4.8: "almost linearly" means
+        a factor of 4 within 20 %."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

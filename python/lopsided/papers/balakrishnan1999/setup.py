@@ -1,7 +1,7 @@
 """The paper's networks, protocols and loads, and the experiments on them (balakrishnan1999 sections 4 to 9).
 
-A remedy is a set of scenario keys, so it combines with every network. Experiments without random numbers run once. If
-the paper's table depends on chaos, they run once for each of several delays of the return line.
+A remedy is a set of scenario keys, so it can be combined with every network. An experiment without random numbers runs
+once. If its results are chaotic, it runs once for each of several delays of the return line.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""Limit of byte counting that never applies: an ACK for s segments counts as s segments."""
+"""A limit of byte counting that is never reached: an ACK for s segments counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
@@ -188,10 +188,10 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
 """Schemes of table 3, and the case of section 7.1.3 that table 3 omits."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
-"""Delays instead of repetitions in case B, because a single flow into drop-tail queues uses no random number."""
+"""Delays that replace repetitions in case B, because a single flow through drop-tail queues uses no random numbers."""
 
 SERIES = range(5)
-"""Factor on the repetitions of cells with 50 runs in the paper; other cells have 10."""
+"""Factor on the repetitions of cells that have 50 runs in the paper; the other cells have 10."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""

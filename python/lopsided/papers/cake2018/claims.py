@@ -1,12 +1,13 @@
 """The paper's statements, as the abstract, the replication and the authors' data give them, and how each is judged.
 
-Thresholds of ours, fixed before the first run:
+These thresholds are ours and were fixed before the first run:
 
-- a share of figure 3 is within 2.5 points of the computed one;
-- equal means within 5 %, and "completely isolated" an added delay of at most 5 ms, a loss of at most 0.1 % and 99 % of
-  the rate;
+- a share of figure 3 is within 2.5 points of the computed share;
+- "equal" means within 5 %, and "completely isolated" means an added delay of at most 5 ms, a loss of at most 0.1 % and
+  at least 99 % of the rate;
 - low latency ends at 50 ms of added delay;
-- a de-prioritised flow gets at most 40 % of an equal share, and is not starved above half of its tin's guarantee;
+- a de-prioritised flow gets at most 40 % of an equal share, and is not starved if it gets at least half of its tin's
+  guarantee;
 - round trips of probes are within 5 ms of the data;
 - compensated overhead leaves at most a tenth of the delay in the modem, and at most 20 ms.
 """
@@ -274,7 +275,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
 )
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """With the cells counted, packets wait at most 20 ms in the modem, and less than a tenth of the time without."""
+    """If CAKE counts cells, packets wait at most 20 ms in the modem, and less than 10 % of the time without
+    counting."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

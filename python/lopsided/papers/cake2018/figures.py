@@ -1,4 +1,4 @@
-"""Figures 3 to 6 of the paper, from what is known of them, and one of ours on the rate of the uplink."""
+"""Figures 3 to 6 of the paper, as far as their contents are known, and our own figure about the rate of the uplink."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

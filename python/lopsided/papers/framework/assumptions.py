@@ -8,7 +8,7 @@
 
 A variant is another value to try: its name, and the keys that it sets in the scenario. `edits` replaces text in the
 settings of the cases instead. `experiments` lists the experiments to run again, by default those that the paper varies.
-`fits` lists the statements whose printed numbers were in view when the value was chosen. Texts may span several lines.
+`fits` lists the statements whose printed numbers were used to choose the value. Texts may span several lines.
 """
 
 from __future__ import annotations

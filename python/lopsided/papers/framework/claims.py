@@ -1,10 +1,11 @@
-"""The tests of claims. Each builds criterion, numbers, verdict and reason from the same values.
+"""Functions that judge claims. Each builds the criterion, the numbers, the verdict and the reason from the same values.
 
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
 
-"Near" a printed number means the same in all papers. A share in per cent is near within `POINTS` and a factor of two,
-and any other quantity within `SHARE`. "More" or "leads" without a number means at least 10 % more (`MORE`).
+"Near" a printed number has the same meaning in all papers. A share in per cent is near if it is within `POINTS` and a
+factor of two; any other quantity is near if it is within `SHARE`. "More" or "leads" without a number means at least 10
+% more (`MORE`).
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ POINTS = 10.0
 """Percentage points within which a share is near a printed share."""
 
 SHARE = 0.15
-"""Relative distance within which any other quantity is near print: the error of reading a mean off a noisy log."""
+"""Relative distance within which any other quantity is near print. It is the error of reading a mean from a noisy
+log."""
 
 MORE = 1.1
-"""Ratio from which one quantity counts as more than another."""
+"""Smallest ratio at which one quantity counts as more than another."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
@@ -39,8 +41,8 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. A range that shares no end with the
-    statement's range is about another quantity and is ignored.
+    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. The function ignores a range that
+    shares no end with the statement's range, because that range is about another quantity.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -112,7 +114,8 @@ class Statements:
         why: str = "",
         notes: tuple[str, ...] = (),
     ) -> Claim:
-        """Returns the claim that every number is near its printed one (`near`), without a function of its own.
+        """Returns the claim that every number is near its printed counterpart (`near`), so the paper needs no function
+        for it.
 
         `why` is added to the reason for a failure, and `notes` are printed in either case.
         """
@@ -162,7 +165,7 @@ def kilobytes(name: str, value: Spread | float, published: PublishedValue | None
 
 
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
-    """Holds if each number with a printed one is near it.
+    """Holds if each number that has a printed counterpart is near this counterpart.
 
     Shares in per cent are near within `POINTS` and a factor of two, any other quantity within `SHARE`. `printed` is the
     factor from the printed unit to the measured one.
@@ -180,7 +183,8 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
 
 
 def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
-    """Holds if each number with a printed one is at most `tolerance`, in its unit, away from it."""
+    """Holds if each number that has a printed counterpart differs from it by at most `tolerance`, in the number's
+    unit."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
     rule = f"within {tolerance:g} {unit} of print"
@@ -252,8 +256,9 @@ def rises(
 ) -> Verdict:
     """Holds if the curve rises.
 
-    It rises if Spearman's rank correlation of its medians with the varied setting is above `rank`, and its end is
-    higher than its beginning. The verdict lists the curve's ends, its values at `show`, and the correlation.
+    A curve rises if Spearman's rank correlation of its medians with the varied setting is above `rank`, and its last
+    value is higher than its first. The verdict lists the first and last value, the values at `show`, and the
+    correlation.
     """
     return _trend(name, curve, unit, rank, scale, show, +1)
 
@@ -284,8 +289,8 @@ def proportional(
 ) -> Verdict:
     """Holds if the curve is proportional to the varied setting to this power; -1 means "inversely proportional".
 
-    Every median must be within `share` of one constant times the setting to the power; the right trend is not enough.
-    The constant is the geometric mean.
+    Every median must be within `share` of a constant times the setting to the power; a curve with the right trend may
+    still fail. The constant is the geometric mean.
     """
     scaled = curve.median * curve.x ** (-power)
     off = np.abs(scaled / np.exp(np.mean(np.log(scaled))) - 1)
@@ -299,7 +304,7 @@ def proportional(
 def all_of(*verdicts: Verdict) -> Verdict:
     """Holds if all verdicts hold. The reason names those that do not."""
     failing = [each for each in verdicts if not each.holds]
-    # Several verdicts may share a criterion, a number or a note: each is listed once.
+    # Several verdicts may share a criterion, a number or a note, so each is listed only once.
     return Verdict(
         not failing,
         "; ".join(dict.fromkeys(each.criterion for each in verdicts if each.criterion)),

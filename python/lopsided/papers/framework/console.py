@@ -1,4 +1,5 @@
-"""Prints a reproduction: claims or comparisons if only these were requested, and a summary of one screen at the end."""
+"""Prints a reproduction: a summary of one screen, preceded by the claims or comparisons if only these were
+requested."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rules for the counterpart of a printed value: a measured value, a statement, or the reason for having neither.
+"""Rules that assign a counterpart to each printed value: a measured value, a statement, or a reason why it has neither.
 
-Comparisons of figures and numbers of statements are counterparts without a rule. A paper adds rules for other values:
+A value that a figure compares or a statement judges needs no rule. A paper adds rules for the other values:
 
     COVERAGE = (
         measured("total_packets", lambda m, row: packets(m, row), needs=("combos",)),

@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def is_beside(self) -> bool:
-        """True if the printed value has a measured value or a judged statement."""
+        """True if the printed value has a measured value or a judged statement next to it."""
         return self.state in ("measured", "judged")
 
     @property
@@ -116,7 +116,7 @@ def _entry(
         elif rule.by in judgements:
             verdict = "holds" if judgements[rule.by].holds else "does not hold"
             return Entry(row, "judged", None, rule.by, f"the statement {verdict}")
-        # A later rule may still measure the row, so the reason only counts after all rules.
+        # A later rule may still measure the row, so a reason counts only after all rules were tried.
         reason = reason or rule.reason
     if in_claim is not None:
         value, source, remark = in_claim
@@ -156,7 +156,7 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of a paper's printed results by kind of counterpart, and of those near print.
+    """Counts of a paper's printed results by kind of counterpart, and of the results near print.
 
     Attributes
     ----------
@@ -165,9 +165,9 @@ class Counts:
     beside
         Results with a measured value or a judged statement.
     without
-        Results without one, for a recorded reason.
+        Results with neither, for a recorded reason.
     missing
-        Results without one and without a reason.
+        Results with neither, and without a reason.
     values, near
         Measured numbers, and those within `NEAR` of print.
     bounds, kept

@@ -1,8 +1,9 @@
 """Runs a paper's experiments and measures every run.
 
-All runs go to the simulator in one call, so that its workers stay busy. Repetition r uses the same seed in every case:
-settings are compared under the same random numbers. Only the runs of the first repetition are kept whole, if the
-experiment has `keep`. Other runs leave one measured row, so that memory hardly grows with the repetitions.
+All runs go to the simulator in one call, so that its workers stay busy. Repetition r uses the same seed in every case,
+so that settings are compared under the same random numbers. If the experiment has `keep`, the runs of the first
+repetition are kept completely. Each other run leaves only one measured row, so memory hardly grows with the number of
+repetitions.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def run_experiments(
     overrides
         Settings that replace those of every case.
     keep_runs
-        False to keep no run whole, whatever the experiments say.
+        False to keep no complete run, even if an experiment has `keep`.
     seed
         First seed. The seed of each scenario is increased by `seed - 1`, so that cases with different seeds stay
         different.

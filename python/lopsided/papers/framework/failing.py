@@ -1,4 +1,5 @@
-"""Why a paper's statements fail, as data: `failing.toml`. A paper has this file if one of its statements fails.
+"""The reasons why a paper's statements fail, as data: `failing.toml`. A paper has this file if at least one of its
+statements fails.
 
     [causes]
     print = "the printed 86 % exceed what the line carries beside all ACKs"
@@ -7,7 +8,8 @@
     cause = "ours"
     needs = "the upload's retransmissions found room in the queue as often as its first packets do"
 
-`causes` has one sentence for each cause that occurs. `needs` names the condition under which print would be right.
+`causes` has one sentence for each cause that occurs. `needs` states the condition under which the printed statement
+would be right.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ CAUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failing:
-    """Why one statement fails (a key of `CAUSES`), and the condition under which print would be right."""
+    """The cause of one failing statement (a key of `CAUSES`), and the condition under which it would be right."""
 
     cause: str
     needs: str

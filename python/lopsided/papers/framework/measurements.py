@@ -166,7 +166,7 @@ class Measurements:
         rows = self._rows[experiment]
         labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
-        # polars treats NaN as a value and skips nulls: a repetition without a value must not affect the others.
+        # polars treats NaN as a value but skips nulls. A repetition without a value must not affect the others.
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
             *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
@@ -212,16 +212,16 @@ class Measurements:
     def repetition(self, repetition: int) -> Measurements:
         """Returns the measurements of one repetition.
 
-        For an experiment with fewer repetitions, another of its repetitions stands in.
+        If an experiment has fewer repetitions, another of its repetitions is used instead.
         """
         import polars as pl
 
-        # Only the first repetition's runs were kept whole.
+        # Only the runs of the first repetition were kept completely.
         rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements in which the runs of `other` with these labels stand in for `experiment`."""
+        """Returns measurements in which the runs of `other` with these labels replace those of `experiment`."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]

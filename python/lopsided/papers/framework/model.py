@@ -1,8 +1,8 @@
 """The parts of a paper: published values, experiments, figures, claims and assumptions.
 
 A paper is a package next to this folder that defines `PAPER`. It declares its experiments (scenario files with
-overrides) and how figures and claims read them. Running, repeating, comparing and reporting are the same for all
-papers.
+overrides), and the figures and claims that use their results. The code that runs, repeats, compares and reports is the
+same for all papers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Experiment:
     measure
         Returns the numbers of one run, by column. Column names end in the unit. The run itself is discarded afterwards.
     keep
-        True to keep the runs of the first repetition whole, for figures over time.
+        True to keep the complete runs of the first repetition, for figures over time.
     most
         Upper bound for the repetitions, for runs without random numbers.
     """
@@ -71,8 +71,8 @@ class Experiment:
     usual: int | None = None
     """Repetitions if the user requests no number; the paper's number if `None`.
 
-    Fewer for runs that support no statement or hardly depend on random numbers, more for a statement that is a coin
-    toss.
+    An experiment has fewer repetitions if it supports no statement or hardly depends on random numbers, and more if one
+    of its statements is a coin toss.
     """
 
     @property
@@ -150,8 +150,8 @@ class Measured:
 class Verdict:
     """Whether a claim holds, with the criterion, the numbers, and the reason for a failure.
 
-    `reason` is written whether or not the claim holds, so that tests can check every number in it. Reports print
-    `why_not`, and `notes` in either case.
+    `reason` is written even if the claim holds, so that tests can check every number in it. Reports print `why_not`
+    (only if the claim fails) and `notes` (always).
     """
 
     holds: bool
@@ -166,7 +166,8 @@ class Verdict:
         return "" if self.holds else self.reason
 
     def but(self, *measured: Measured, why: str = "", notes: tuple[str, ...] = (), criterion: str = "") -> Verdict:
-        """Returns the verdict with more numbers, one more sentence in the reason, more notes, or another criterion."""
+        """Returns the verdict with further numbers, a further sentence in the reason, further notes, or another
+        criterion."""
         return replace(
             self,
             criterion=criterion or self.criterion,
@@ -180,8 +181,8 @@ Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 """Origin of a statement. Only `paper` counts among the paper's statements.
 
 - `paper`: a statement of the paper that the runs can contradict.
-- `arithmetic`: a statement of the paper that the settings alone decide; no run could contradict it.
-- `fitted`: a statement of the paper whose printed numbers were in view when a setting was chosen.
+- `arithmetic`: a statement of the paper that follows from the settings alone; no run could contradict it.
+- `fitted`: a statement of the paper whose printed numbers were used to choose a setting.
 - `ours`: our own measure or explanation.
 """
 
@@ -190,7 +191,8 @@ Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 class Claim:
     """A statement of the paper, in our words, and the function that judges whether it holds.
 
-    `reading` names the way to measure, if the statement can be read in several ways. Such claims share their statement.
+    `reading` names the interpretation, if the statement can be interpreted in several ways. Such claims have the same
+    statement.
     """
 
     key: str
@@ -208,8 +210,9 @@ class Claim:
 class Variant:
     """Another value for a setting that the paper leaves open.
 
-    `overrides` replace settings of every case that is run again. `edits` changes only cases with the setting: the name
-    of an override gets another value; any other text is replaced inside the values, such as a key of one discipline.
+    `overrides` replace settings of every case that is run again. `edits` changes only the cases that have the setting.
+    If a key of `edits` is the name of an override, this override gets the value. Any other key is a text that is
+    replaced inside the values, such as a key of one discipline.
     """
 
     value: str
@@ -232,7 +235,7 @@ class Assumption:
     """A setting that the paper does not give: the assumed value, the reason, and other values to try.
 
     `experiments` are run again under the variants, by default those that the paper varies. `fits` names the statements
-    whose printed numbers were in view when the value was chosen; their origin is `fitted`.
+    whose printed numbers were used to choose the value; their origin is `fitted`.
     """
 
     key: str
@@ -265,7 +268,7 @@ class Paper:
     varied
         Experiments that are run again under every variant of the assumptions. The key results read only these.
     paired
-        Number of variants that are tried two at a time: those that move most verdicts.
+        Number of variants that are also tried in pairs: those that change most verdicts.
     answer
         Returns the result of the study from the measurements, in at most two sentences.
     answer_needs
@@ -295,7 +298,7 @@ class Paper:
     hindsight: tuple[str, ...] = ()
     """Choices and records that were made after results had been seen, one sentence each."""
     world: str = "sim"
-    """World in which its experiments run."""
+    """World in which the experiments run."""
     live: Paper | None = None
     """The part that can run on real packets, as a study of its own."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -333,7 +336,7 @@ class Paper:
     def figure(self, number: str) -> Figure | None:
         """Returns a figure or table by number ("5.1") or name ("table 6.2", "figure-5.1"); `None` if unknown."""
         wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
-        # Reversed, so that the first of a figure and a table with the same number wins.
+        # Reversed, so that the first one wins if a figure and a table have the same number.
         figures = self.figures[::-1]
         names = {each.name.lower().replace("-", " "): each for each in figures}
         numbers = {each.number.lower().replace("-", " "): each for each in figures}

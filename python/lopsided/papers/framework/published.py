@@ -1,7 +1,7 @@
 """The printed values of a paper, as data: `published.csv` has one row per number.
 
 Every file has the columns `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`, `note`.
-Any other column is a condition of this paper (a link, a buffer size, a TCP variant). An empty cell means that the
+Each further column is a condition of this paper (a link, a buffer size, a TCP variant). An empty cell means that the
 condition does not apply. `where`, the conditions and `metric` together identify a row.
 
 - `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.

@@ -1,7 +1,8 @@
-"""The folder of a report: it is written next to its place and moved there whole. No other file is touched.
+"""The folder of a report: it is written under a temporary name and then moved into place as a whole. No other file is
+touched.
 
 A report's `manifest.json` lists its files. A folder that holds a file outside this list is never written. A part (one
-figure, the claims) has a folder of its own inside the paper's folder, which a full report keeps.
+figure, the claims) has its own folder inside the paper's folder, and a full report keeps this folder.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class ClaimOutcome:
     held_in: int
     repetitions: int
     recorded: bool = True
-    """True if the recorded verdict applies: it does for the paper's own seeds only."""
+    """True if the recorded verdict applies, which is the case only for the paper's own seeds."""
 
     @property
     def surprising(self) -> bool:
@@ -48,7 +48,8 @@ class ClaimOutcome:
 class Move:
     """A claim whose verdict a variant changes, and the new verdict.
 
-    `steady` is true if all seeds agreed before, so that the one seed of the variant differs from each of them.
+    `steady` is true if all seeds agreed under the assumed values, so that the variant's single seed contradicts each of
+    them.
     """
 
     claim: Claim
@@ -68,7 +69,7 @@ class Sensitivity:
     """Key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
-    """For a pair of variants: the moves that neither variant causes alone."""
+    """For a pair of variants: the changed verdicts that neither variant changes alone."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ class Reproduction:
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """Returns one line for each count: the paper's statements by reading, then those that are counted apart."""
+        """Returns one line for each count: the paper's statements by reading, then the statements that are counted
+        separately."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)
@@ -123,8 +125,8 @@ class Reproduction:
     def opening(self) -> list[str]:
         """Returns the result in at most five sentences.
 
-        They are the paper's answer (up to two sentences), the number of statements that hold, why the others fail, and
-        how many printed results are compared.
+        The sentences are the paper's answer (up to two), the number of statements that hold, the reasons why the others
+        fail, and the number of printed results that are compared.
         """
         return [*([self.answer] if self.answer else []), *_opening(self)]
 
@@ -169,7 +171,7 @@ class Entry:
 
     @property
     def beside_the_record(self) -> str:
-        """The same number as text; `no record` for other seeds than the paper's own."""
+        """The same number as text; `no record` if the seeds are not the paper's own."""
         judged = self.reproduction.claims if self.reproduction else ()
         if judged and not any(each.recorded for each in judged):
             return "no record"
@@ -190,7 +192,7 @@ def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome
 
 
 def left_to_live(paper: Paper) -> int:
-    """Returns the number of the paper's own statements that only the world `live` judges."""
+    """Returns the number of the paper's own statements that can only be judged in the world `live`."""
     if paper.live is None:
         return 0
     here = {each.key for each in paper.claims}
@@ -249,7 +251,8 @@ def by_cause(found: Reproduction) -> dict[str, list[str]]:
 
 
 def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
-    """A line for each reading: the number of the paper's statements that hold, and how many of these are tosses."""
+    """A line for each reading: the number of the paper's statements that hold, and the number of these that are coin
+    tosses."""
     found: list[str] = []
     for reading, judged in _by_reading(outcomes).items():
         by = f" if read as {reading}" if reading else ""
@@ -311,7 +314,8 @@ def run(
         True to run and judge all claims.
     sensitivity
         True to run the experiments again under every variant of every assumption, and under pairs of the variants that
-        move most verdicts. One seed is enough there: the spread between seeds is known from the assumed values.
+        move most verdicts. These runs use one seed, because the spread between seeds is known from the runs with the
+        assumed values.
     repetitions
         Number of seeds for each setting.
     seed
@@ -457,7 +461,7 @@ def _vary(
     found = [under(varied, number) for number, varied in enumerate(alone)]
     for number, (one, other) in enumerate(_pairs(found, paper.paired)):
         both = under((*one.varied, *other.varied), len(alone) + number)
-        # A pair matters only for the verdicts that neither variant changes alone.
+        # A pair reports only the verdicts that neither variant changes alone.
         known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
         together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
         found.append(Sensitivity(both.varied, both.results, both.moves, together))
@@ -473,7 +477,8 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
 
 
 def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
-    """Pairs of the variants that move most verdicts, if they are of different assumptions and set different keys."""
+    """Pairs of the variants that change most verdicts, if they belong to different assumptions and set different
+    keys."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:

@@ -1,6 +1,6 @@
-"""Rows of tables: a printed number, and how the number next to it is measured.
+"""Rows of tables: a printed number, and the function that measures its counterpart.
 
-A figure compares such rows, and a statement "near print" is judged by them:
+A figure compares such rows, and a statement "near print" is judged with them:
 
     RATES = [Row(f"{hops} hops", partial(rate, hops=hops), "Table 5", "throughput", {"hops": hops}) for hops in HOPS]
     Artifact(data, comparisons=compared(RATES, m))

@@ -1,4 +1,4 @@
-"""Formats the numbers of a reproduction, in the same way on the console, on the page and in reasons."""
+"""Formats the numbers of a reproduction. The console, the page and the reasons use the same format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Formats a number with this many significant digits, and all digits before the point; an en dash for NaN."""
+    """Formats a number with this number of significant digits, and all digits before the decimal point; NaN becomes an
+    en dash."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -72,7 +73,7 @@ def measured(one: Measured) -> str:
 
 
 def spread(low: float, high: float) -> str:
-    """Formats the range over the repetitions; empty if both ends look the same."""
+    """Formats the range over the repetitions; empty if both ends have the same text."""
     if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
         return ""
     return f"{number(low)} to {number(high)}"

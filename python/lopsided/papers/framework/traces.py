@@ -50,7 +50,7 @@ class Trace:
     def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
         """Returns the number, mean and standard deviation of the RTT samples between two times, in ms.
 
-        The number is zero if the flow stalled all the time, so that no packet was timed.
+        The number is zero if the flow was stalled for the whole time, so that no packet was timed.
         """
         try:
             return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)

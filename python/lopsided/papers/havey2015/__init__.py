@@ -1,9 +1,10 @@
 """Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 to 6.
 
-RDRA fetches over several connections that together take the share of one. FWP is a Wi-Fi that leaves repair to the
-application. Two queue disciplines are published only here. ASQM senses the delay of a whole link, and so a standing
-queue below IP. BDP limits each flow's queue to the flow's own bandwidth-delay product. Labels number the parts of the
-dissertation: HAV-E17 (experiments), HAV-M31 (mechanisms), HAV-A15 (gaps and slips of the text).
+RDRA downloads over several connections that together take the share of one. FWP is a Wi-Fi protocol that leaves the
+repair of losses to the application. Two queue disciplines are published only in this dissertation. ASQM measures the
+delay of a whole link, so it detects a standing queue below IP. BDP limits each flow's queue to the flow's own
+bandwidth-delay product. Labels number the parts of the dissertation: HAV-E17 (experiments), HAV-M31 (mechanisms),
+HAV-A15 (gaps and errors of the text).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 HAV-E01 to HAV-E03, E07 to E09.
 
-`rdra` is the dissertation's: CUBIC by equations 2.2 and 2.3, every hole is congestion, stream control by equation 2.4.
-`rdra-queued` is ours: a hole counts only if there is a queue, and the window is that of RFC 9438. Later techniques are
-compared: streams of one connection as in HTTP/2, and BBR.
+`rdra` is the dissertation's algorithm: CUBIC by equations 2.2 and 2.3, each hole counts as congestion, and stream
+control follows equation 2.4. `rdra-queued` is our variant: a hole counts only if there is a queue, and the window
+follows RFC 9438. Later techniques are compared too: streams of one connection as in HTTP/2, and BBR.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def clock_half(m: Measurements) -> Verdict:
 
 @of_clock("With the queue full it is timed often above 1000 ms.", "section 2.4.1, figures 2.5 and 2.6", origin="fitted")
 def clock_full(m: Measurements) -> Verdict:
-    """5 % of the round trips count as "often". The queue was chosen so that it can be that long (HAV-A03)."""
+    """5 % of the round trips count as "often". The queue was chosen so that round trips can be that long (HAV-A03)."""
     return at_least(1000, [number("round trip, 95 %", m.value("clock", "rtt_p95_ms", load="full"), "ms")])
 
 
@@ -346,7 +346,7 @@ def queued_twice(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA as printed has less throughput than one connection.", "ours")
 def printed_is_less(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss: the opposite of figure 2.11."""
+    """Alone on 10 Mbit/s at 1 % loss, the result is the opposite of figure 2.11."""
     return ratio("RDRA to one connection", _alone(m, "rdra", 0.01), _alone(m, "single", 0.01), below=1.0)
 
 
@@ -368,7 +368,7 @@ def multiplexing_is_one(m: Measurements) -> Verdict:
 
 @of_lossy("BBR ignores single losses: it keeps 90 % of the line at 1 % loss.", "ours")
 def bbr_withstands(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s it keeps more than 90 % of its throughput without loss."""
+    """Alone on 10 Mbit/s, BBR keeps more than 90 % of the throughput that it has without loss."""
     return ratio("at 1 % to none", _alone(m, "bbr", 0.01), _alone(m, "bbr", 0.0), above=0.9)
 
 

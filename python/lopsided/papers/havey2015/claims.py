@@ -515,7 +515,7 @@ def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
-# The continuous transfer alone, under two disciplines that do not affect it.
+# The continuous transfer runs alone, under two disciplines that do not affect a single flow.
 LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
     "limit-is-of-one-flow",
     "The printed limit of TCP at 750 ms is that of one flow with a window of 1 MB.",

@@ -1,4 +1,4 @@
-"""Choices that were made after results had been seen, and numbers that show the sensitivity to the assumptions."""
+"""Choices that were made after results had been seen, and key results that show the sensitivity to the assumptions."""
 
 from __future__ import annotations
 

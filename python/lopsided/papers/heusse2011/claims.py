@@ -77,7 +77,8 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
 
 @of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",), fails=True)
 def compression_needs_symmetry(m: Measurements) -> Verdict:
-    """A third of the download's bytes are acknowledged compressed in the symmetric setup, at most half of that else."""
+    """In the symmetric setup, compressed ACKs acknowledge at least a third of the download's bytes; in every other
+    setup, at most half of this share."""
 
     def share(line: AccessLine, packets: int) -> Measured:
         found = m.value("acks", "compressed_down", line=line.name, unit="bytes", uplink_packets=packets)
@@ -205,9 +206,10 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 
 @of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
 def sizing_helps(m: Measurements) -> Verdict:
-    """On both asymmetric lines, buffers that drain equally fast reach 60 % and 1.5 times the performance of equal ones.
+    """On both asymmetric lines, buffers that drain in the same time reach a performance of 60 % and 1.5 times that of
+    equal buffers.
 
-    Performance is the smaller of the shares that data fills of the two lines.
+    Performance is the smaller of the two shares of a line's rate that data fills.
     """
 
     def judged(line: AccessLine) -> Verdict:
@@ -223,7 +225,8 @@ def sizing_helps(m: Measurements) -> Verdict:
 
 @of_paper("Buffers of packets amplify the effect.", "abstract", fails=True)
 def packets_amplify(m: Measurements) -> Verdict:
-    """For each unequal size from half to twice the downlink's, the ratio is at least 10 % farther from 1 in packets."""
+    """For each unequal size from half to twice the downlink's buffer, the ratio is at least 10 % farther from 1 with
+    buffers of packets."""
 
     def found(line: AccessLine, size: int, unit: str) -> float:
         return value(m, line, "ratio", size, unit).median

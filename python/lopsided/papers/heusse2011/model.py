@@ -1,9 +1,9 @@
 """The data pendulum as arithmetic: window and throughput ratios that follow from the sizes of the two buffers.
 
-The authors' expression is in the text that was not available. This one is ours and uses three facts. Data of one flow
-and ACKs of the other share each buffer. Both flows cross both buffers, so they have the same round trip, and the ratio
-of their throughputs is that of their windows (merritt2010, section 2.6, credits this ratio to the authors). Only one
-buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
+The authors' expression is in the text that was not available. This expression is ours and uses three facts. Data of one
+flow and ACKs of the other share each buffer. Both flows cross both buffers, so they have the same round trip, and the
+ratio of their throughputs is that of their windows (merritt2010, section 2.6, credits this ratio to the authors). Only
+one buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
 
     down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
 
@@ -70,6 +70,6 @@ def windows(unit: str, down_room: float, up_room: float) -> Windows:
 def room(buffer_packets: float, rate_bps: float, rtt_s: float) -> float:
     """Returns the room of a buffer and of the line behind it, in full packets.
 
-    Both directions have half of the round trip; the segments of a flow fill one of them and its ACKs the other.
+    Each direction has half of the round trip. The segments of a flow fill one direction and its ACKs the other.
     """
     return buffer_packets + rate_bps * rtt_s / (8 * PACKET_BYTES)

@@ -16,7 +16,8 @@ DOWNLINK_BUFFER = 50
 """Downlink buffer in full packets."""
 
 BUFFERS = (4, 8, 17, 25, 35, 50, 70, 100)
-"""Uplink buffers in full packets. 50, 17 and 4 drain as fast as the downlink's buffer on the three lines."""
+"""Uplink buffers in full packets. On the three lines, the buffers of 50, 17 and 4 packets drain as fast as the
+downlink's."""
 
 UNITS = ("bytes", "packets")
 RTT_S = 0.02
@@ -26,7 +27,8 @@ MECHANISMS = ("fifo", "acks_first", "fq_codel")
 
 @dataclass(frozen=True)
 class AccessLine:
-    """A line with its rates in bit/s, the uplink buffer that drains as fast as the downlink's, and its looks."""
+    """A line with its rates in bit/s, the uplink buffer that drains as fast as the downlink's, and its colour and
+    marker in figures."""
 
     name: str
     down_bps: float

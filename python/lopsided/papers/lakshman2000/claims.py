@@ -83,9 +83,11 @@ def _largest(bound: float, found: list[Measured], criterion: str) -> Verdict:
     "The modes of operation depend on the forward buffer and on the normalised asymmetry.", "abstract", fails=True
 )
 def modes_depend_on_both(m: Measurements) -> Verdict:
-    """With each forward buffer the link is used while bursts of k packets fit, and unused where they do not.
+    """With each forward buffer, the link is used while bursts of k packets fit the buffer, and not used if they do not
+    fit.
 
-    The largest k of at most half of the buffer gives 80 %, the smallest k of at least twice the buffer at most 50 %.
+    The largest k up to half of the buffer gives at least 80 %. The smallest k from twice the buffer on gives at most 50
+    %.
     """
     fits: list[Measured] = []
     bursts: list[Measured] = []
@@ -142,9 +144,10 @@ def front_performs_better(m: Measurements) -> Verdict:
 
 @of_loss("Asymmetry increases the sensitivity to random loss.", "abstract")
 def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
-    """For each loss and round trip, k = 0.5 gets at least 10 % more than k = 16, if k = 16 limits ACKs.
+    """For each loss rate and round trip, k = 0.5 gets at least 10 % more than k = 16, if the reverse link limits the
+    ACKs at k = 16.
 
-    It limits them if the ACKs of the download with k = 0.5 would need twice the reverse link.
+    The reverse link limits the ACKs if those of the download with k = 0.5 would need twice its rate.
     """
     verdicts: list[Verdict] = []
     for rtt in LOSSY_RTTS:
@@ -164,7 +167,8 @@ def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     "abstract",
 )
 def product_decides(m: Measurements) -> Verdict:
-    """Products up to 1 leave 80 % utilisation, products from 30 on at most 50 %, and it falls with the product."""
+    """With products up to 1 the utilisation is at least 80 %, with products from 30 on at most 50 %, and it falls as
+    the product rises."""
     rows = list(lossy(m))
     found = [
         (product, percent(f"k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms", used))
@@ -221,7 +225,8 @@ def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
     "Bidirectional traffic makes a high effective asymmetry of a moderate one.", "abstract of INFOCOM 1997", fails=True
 )
 def upload_makes_asymmetry(m: Measurements) -> Verdict:
-    """With k = 0.4, an upload raises the data packets for each ACK that passes to at least 2, and costs 10 %."""
+    """With k = 0.4, an upload raises the number of data packets for each ACK that passes to at least 2, and reduces the
+    utilisation by at least 10 %."""
     alone, beside = (
         number(f"data packets for each ACK, {name}", m.value("two-way", "packets_per_ack", upload=upload))
         for name, upload in (("alone", "none"), ("next to an upload", "one"))

@@ -1,4 +1,4 @@
-"""Measures of one run. The first sixth, with slow start, is left out, and the last 2 s."""
+"""Measures of one run. They leave out the first sixth of the run, which has the slow start, and the last 2 s."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Utilisation of the forward link as arithmetic of the normalised asymmetry k, the buffers and the loss.
+"""Utilisation of the forward link, computed from the normalised asymmetry k, the buffers and the loss.
 
 The authors' expressions are in the text that was not available. These are ours, for Reno with an ACK for each segment.
 `mu` is the forward rate in packets a second, `tau` the base round trip, and `pipe` their product.
 
-Three facts give them. If k > 1 and the forward link is busy, one ACK of k gets through, and each releases a burst of
-about k packets. The reverse buffer is then full, and k packets are in flight for each ACK in it. The window grows once
-for each ACK, so it grows k times as slowly.
+The expressions follow from three facts. If k > 1 and the forward link is busy, one of k ACKs gets through, and each of
+these ACKs releases a burst of about k packets. The reverse buffer is then full, and k packets are in flight for each
+ACK in it. The window grows once for each ACK, so it grows k times as slowly.
 
 Left out: timeouts, the first slow start, and several losses in a window.
 """
@@ -36,7 +36,7 @@ def without_loss(k: float, forward_buffer: float, reverse_buffer: float, pipe: f
 
 
 def _sawtooth(most: float, pipe: float) -> float:
-    """Utilisation of a window that grows linearly from half of `most` to `most`, one step for each round trip."""
+    """Utilisation with a window that grows linearly from half of `most` to `most`, by one step in each round trip."""
     least = most / 2
     if least >= pipe:
         return 1.0
@@ -49,9 +49,9 @@ def _sawtooth(most: float, pipe: float) -> float:
 def with_loss(probability: float, k: float, reverse_buffer: float, pipe: float) -> float:
     """Returns the utilisation, from 0 to 1, under random loss with buffers that never overflow.
 
-    If the reverse link does not limit ACKs, T = sqrt(3 / 2p) / tau. If it does, only T k / mu of the ACKs pass and the
-    round trip has the full reverse buffer in it. The window then grows so much more slowly that U cubed is
-    1.5 / (p k pipe squared).
+    If the reverse link does not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. If it does, only one of T k / mu
+    ACKs passes, and the round trip includes the full reverse buffer. The window then grows so much more slowly that U
+    cubed is 1.5 / (p k pipe squared).
     """
     free = math.sqrt(1.5 / probability) / pipe
     if k <= 1 or free <= 1 / k:

@@ -286,7 +286,7 @@ def table_6_2(m: Measurements) -> Artifact:
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """Values about the estimates that sections 1, 6.3 and 6.5 repeat."""
+    """Printed values about the estimates that sections 1, 6.3 and 6.5 repeat."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"

@@ -146,7 +146,8 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance in the first and second half of the both-active time: shows whether two minutes are enough."""
+    """Performance in the first and second half of the time in which both flows are active. The difference shows whether
+    two minutes are enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -227,13 +228,15 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""Shares of R2's largest backlog: R2 is full from the first share on, and has drained after a fall by the second."""
+"""Shares of R2's largest backlog. R2 is full if its backlog is at least the first share, and has drained after its
+backlog fell by the second share."""
 BURST = 5.0
 """Backlog of R1, in packets, that counts as filled by a burst."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
-    """Finds the steps of figure 3.2's feedback cycle: the first time of each step after the step before (MER-M25).
+    """Finds the steps of the feedback cycle of figure 3.2: for each step its first time after the previous step
+    (MER-M25).
 
     1. Before the upload, R1 holds data and R2 is empty.
     2. The upload fills R2.
@@ -265,7 +268,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
 
 
 def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
-    # If the step before never happened, `past_s` is NaN: no time is greater, and this step is NaN too.
+    # If the previous step never happened, `past_s` is NaN. No time is greater than NaN, so this step is NaN too.
     places = np.flatnonzero(reached & (time > past_s))
     return float(time[places[0]]) if places.size else float("nan")
 

@@ -1,8 +1,8 @@
 """The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
 
 Each host makes a capture. Both captures are merged into one file, from which the throughput of each flow is read. The
-simulated hosts share one clock, so NTP is not modelled. Throughput counts all bytes that reach a receiver, with
-retransmissions, as a trace tool does that ignores sequence numbers.
+simulated hosts share one clock, so NTP is not modelled. Throughput counts all bytes that reach a receiver, including
+retransmissions, as a trace tool does if it ignores sequence numbers.
 """
 
 from __future__ import annotations

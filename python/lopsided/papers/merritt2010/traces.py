@@ -1,7 +1,7 @@
 """Figures over time: throughput, windows, bandwidth-delay product and the feedback cycle of single runs on 2400/196.
 
-They show the run of the first repetition, as the thesis shows its only run. The upload starts at 120 s (section 1.3),
-although figure 1.1's text says about 150 s (MER-A05). Compare shapes, not time stamps.
+The figures show the run of the first repetition; the thesis shows its only run. The upload starts at 120 s (section
+1.3), although the text of figure 1.1 says about 150 s (MER-A05). Compare the shapes of the curves, not their times.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def tracking(packets: int, number: str) -> Plot:
 
 
 Course: TypeAlias = Callable[[TwoWay, Buffers], tuple[Array, Array]]
-"""Returns times and values of a quantity of a run and its buffers."""
+"""Function that returns times and values of a quantity from a run and its buffers."""
 
 CYCLE_PACKETS = 50
 CYCLE_S = (-3.0, 12.0)

@@ -1,8 +1,8 @@
 """The letter's statements and how each is judged.
 
-A claim is judged on medians over the repetitions and again on each single one (the letter shows one measurement for
-each variant). Two bounds are ours. "Equal" means within 5 %. Fluctuation is "large" if the standard deviation in bins
-of 1 s exceeds 20 % of the mean and 5 times the fluctuation of the download alone.
+A claim is judged on medians over the repetitions, and again on each single repetition (the letter shows one measurement
+for each variant). Two bounds are ours. "Equal" means within 5 %. Fluctuation is "large" if the standard deviation in
+bins of 1 s exceeds 20 % of the mean and 5 times the fluctuation of the download alone.
 """
 
 from __future__ import annotations

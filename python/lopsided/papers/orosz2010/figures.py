@@ -1,7 +1,7 @@
 """Figures over time for each variant, and tables and figures of the shares in the three phases and their causes.
 
-Figures over time show the run of the first repetition, as the letter shows its only run. Two of the letter's figures
-have the number 2 (ORO-A02), and H-TCP and Reno have no figure (ORO-A03).
+Figures over time show the run of the first repetition; the letter shows its only run. Two of the letter's figures have
+the number 2 (ORO-A02), and H-TCP and Reno have no figure (ORO-A03).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Measures of one run: the throughput of each phase, its fluctuation, delay, window and losses.
 
 A phase starts with its upload and ends when the next phase starts. Throughput counts all IP bytes that arrive at the
-client, as the letter does with Wireshark: with retransmissions and with the ACKs of the uploads (below 1 %). Goodput
-counts bytes delivered to the receiving application. The letter's shares relate to the line filled by one download, "100
-% downlink load" (section IV). `share` relates to the throughput in phase 1, so that it does not depend on whether the
-printed rate counts cells or IP packets.
+client, as the letter does with Wireshark: it includes retransmissions and the ACKs of the uploads (below 1 %). Goodput
+counts bytes delivered to the receiving application. The letter's shares are relative to the line filled by one
+download, "100 % downlink load" (section IV). `share` is relative to the throughput in phase 1, so that it is the same
+whether the printed rate counts cells or IP packets.
 """
 
 from __future__ import annotations

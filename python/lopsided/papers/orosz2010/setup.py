@@ -2,7 +2,7 @@
 
 A download fills a 512/128 kbit/s ADSL line alone (phase 1), with one upload (phase 2) and with two (phase 3), for each
 of the TCP variants. The letter has one such measurement for each variant and shows its throughput over time. Settings
-that the letter does not give are assumed. The sweeps are ours and vary the settings that decide the outcome.
+that the letter does not give are assumed. We added the sweeps, which vary the settings that determine the result.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
 RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
 
 FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
-"""Variants with a figure first, then those of the text (ORO-A03). CUBIC has the constants of Linux up to 2.6.25."""
+"""The variants that have a figure come first, then those in the text only (ORO-A03). CUBIC has the constants of Linux
+up to 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
 OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)
-"""Variants that find their window by losses."""
+"""Variants that set their window by losses."""
 
 
 def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:

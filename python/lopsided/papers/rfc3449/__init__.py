@@ -1,8 +1,8 @@
 """RFC 3449 (BCP 69), *TCP Performance Implications of Network Path Asymmetry*, 2002, as a study.
 
-Each mechanism that the RFC names runs on the paths that it names with the TCP of 1999 and with Linux 6.1, and on four
-lines of today with Linux and QUIC. The RFC has no measurements of its own. Its statements about the problem (section 3)
-and its advice (tables 1 and 2) are judged by bounds of ours, which were fixed before the first results were seen.
+Each mechanism that the RFC describes runs with the TCP of 1999 and with Linux 6.1 on the RFC's paths, and with Linux
+and QUIC on four current lines. The RFC has no measurements of its own. Its statements about the problem (section 3) and
+its advice (tables 1 and 2) are judged by our own bounds, which were fixed before the first results were seen.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ HINDSIGHT = (
 
 
 def answer(m: Measurements) -> str:
-    """Returns for how many mechanisms the advice holds then and today, and what the best ones give today."""
+    """Returns the number of mechanisms for which the advice holds, in 1999 and today, and the gain of the best
+    mechanisms today."""
     then, now = (sum(each.check(m).holds for each in group) for group in (ADVICE, STILL))
     first, flows = (mean(ratios(m, "today", mechanism(key)), "down") for key in ("acks-first", "per-flow"))
     return (

@@ -19,9 +19,9 @@ from lopsided.papers.rfc3449.setup import DEEP, DS, IN_TABLES, KS, OF_RFC, SMALL
 from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good, judged, mean, ratios, worst
 
 FILLS = 95
-"""Least per cent of the goodput at the smallest ratio at which the download still fills its line."""
+"""Smallest goodput at which the download still fills its line, in per cent of its goodput at the smallest ratio."""
 CLEAR = 0.9
-"""A quantity below this share of another is lower."""
+"""One quantity counts as lower than another if it is below this share of the other."""
 
 of_paper = Statements(("ratio",))
 ours = Statements(("today",), "ours")
@@ -67,7 +67,8 @@ def uplink_first(m: Measurements) -> Verdict:
 
 @of_paper("With a small uplink buffer only one of every k ACKs gets through.", "section 3.1", fails=True)
 def one_in_k(m: Measurements) -> Verdict:
-    """The ACKs for each data packet are within 15 % of 1/k, with a buffer of 10 packets and an ACK for each segment."""
+    """The number of ACKs for each data packet is within 15 % of 1/k, with a buffer of 10 packets and an ACK for each
+    segment."""
     found: list[Verdict] = []
     for k in (2.0, 4.0, 8.0):
         acks = m.value("ratio", "acks_per_packet", k=k, d=1, compression="none", uplink_buffer_packets=SMALL)
@@ -97,7 +98,7 @@ def two_way_is_worse(m: Measurements) -> Verdict:
 
 @of_paper("The loss of ACKs is less significant than the loss of data.", "section 3.4", needs=("loss",))
 def ack_loss(m: Measurements) -> Verdict:
-    """With 5 % lost, the download gets at least twice as much if ACKs are lost as if data is lost."""
+    """With 5 % loss, the download gets at least twice as much goodput if ACKs are lost as if data packets are lost."""
     up, down = (
         number(f"goodput with {setup.LOST:.0%} loss {way}", m.value("loss", "down_bps", lost=way), "Mbit/s", scale=1e-6)
         for way in ("up", "down")

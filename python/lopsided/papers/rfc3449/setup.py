@@ -1,4 +1,5 @@
-"""The RFC's paths, four lines of today, the mechanisms of `mechanisms.toml`, and the runs of each on each.
+"""The RFC's paths, four current lines, the mechanisms of `mechanisms.toml`, and the runs of each mechanism on each
+path.
 
 The effect of a mechanism is the ratio of the goodput with its keys to the goodput without them, with the same seeds.
 """
@@ -189,7 +190,8 @@ IN_SHORT = ("delayed", "filter")
 
 
 def _cases(stack: str, paths: Iterable[Path], alone: Sequence[str]) -> Iterator[Case]:
-    """Yields the cases of a stack: with and without each mechanism, next to an upload, and for `alone` also without."""
+    """Yields the cases of a stack: with and without each mechanism, next to an upload. The mechanisms in `alone` also
+    run without an upload."""
     own = {} if stack == "then" else NEW
     for path in paths:
         for each in ALL:
@@ -222,7 +224,7 @@ DEEP, SMALL = 1000, 10
 def _of_ratio(k: float, d: int, scheme: str = "none", limit: int = DEEP) -> Case:
     up_kbps = EXAMPLE.down_kbps / k / (EXAMPLE.packet_bytes / ACK_BYTES)
     path = replace(EXAMPLE, up_kbps=up_kbps, limit=f"{limit} packets")
-    # A window of 128 packets fills the path and overflows no queue: only the ACKs limit.
+    # A window of 128 packets fills the path and overflows no queue, so only the ACKs limit the download.
     keys = {
         "stack.receive_buffer": "128 kB",
         "stack.delayed_ack": "off" if d == 1 else f"{{ segments = {d} }}",

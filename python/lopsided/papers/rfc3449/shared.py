@@ -19,9 +19,10 @@ from lopsided.papers.rfc3449.setup import JUDGED_ON, LOADS, Mechanism, Path
 HELPS = MORE
 """A mechanism helps if the download or the upload gains at least 10 % in the geometric mean over the paths."""
 HARMS_DOWN = 0.8
-"""It harms if on one path the download keeps less than this share of its goodput."""
+"""A mechanism harms a path if the download keeps less than this share of its goodput there."""
 HARMS_UP = 0.5
-"""It harms if on one path the upload keeps less than this share: section 5.4.2 warns of the "starvation" of data."""
+"""A mechanism harms a path if the upload keeps less than this share there: section 5.4.2 warns of the "starvation" of
+data."""
 LEAST = 0.01
 """A goodput below this share of the direction's rate counts as this share, so that no ratio is infinite."""
 
@@ -97,7 +98,7 @@ def is_good(found: list[Ratio]) -> bool:
 
 
 def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
-    """Judges the RFC's advice: what is recommended must be good, and what is not recommended must not be good."""
+    """Judges the RFC's advice: a recommended mechanism must be good, and any other mechanism must not be good."""
     found = ratios(m, experiment, each)
     numbers = [*means(found), *(worst(found, way) for way in WAYS)]
     recommended = each.advice == "recommended"

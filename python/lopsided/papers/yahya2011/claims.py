@@ -1,6 +1,7 @@
 """The report's statements and how each is judged (sections 3.1 to 4).
 
-Statements about numbers from which a setting was read off (the windows of YAH-A12, SACK off) count apart as fitted.
+Statements whose printed numbers were used to choose a setting (the windows of YAH-A12, SACK off) are counted
+separately, as fitted.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def alone_fills_the_link(m: Measurements) -> Verdict:
     return all_of(at_least(90, found).but(criterion="each above 90 Mbit/s"), agree_within(0.05, found))
 
 
-# 45 packets of an unscaled window pass a link of 100 Mbit/s one after the other in about 5.3 ms.
+# The 45 packets of an unscaled window take about 5.3 ms to cross a link of 100 Mbit/s.
 RTT_WITHOUT_DELAY = of_paper.near_print(
     "rtt-without-delay",
     "Without delay the RTT is 5.3 ms with each variant.",
@@ -311,7 +312,7 @@ SACK_WINS_BY_WINDOWS = fitted(
 
 @of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
 def sack_keeps_more(m: Measurements) -> Verdict:
-    """S2 gets more than S1 in Combos 19 to 24; in print itself S1 is ahead once (YAH-A10)."""
+    """S2 gets more than S1 in Combos 19 to 24. In the printed table S1 is ahead once (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
 
 
@@ -345,7 +346,7 @@ SACK_SUFFERS = of_paper(
     fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
-    """The same without SACK. The note lists the other combinations with a loss that are then off print."""
+    """The same test with SACK off. The note lists the other combinations with a loss that are then not near print."""
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
     return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))

@@ -39,7 +39,7 @@ def _shares(m: Measurements, flow: str) -> Iterable[Line]:
 
 
 def _groups(panel: Axes, _m: Measurements) -> None:
-    """Draws the delays as bands, and a line before the first combination with a loss."""
+    """Shades the groups of equal delay, and draws a line before the first combination with a loss."""
     for first in range(1, 25, 3):
         test = COMBOS[first - 1]
         if (first // 3) % 2:

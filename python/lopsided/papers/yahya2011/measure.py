@@ -1,4 +1,5 @@
-"""Measures of each run: those that the report took from tcptrace, and some that tcptrace could not see there."""
+"""Measures of each run: those that the report took from tcptrace, and some that tcptrace cannot measure at that
+place."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
-"""A flow with fewer bytes only completes the scenario of a test with one flow."""
+"""A flow with fewer bytes is not part of the test; the scenario needs a second flow."""
 
 Row: TypeAlias = Mapping[str, Any]
 

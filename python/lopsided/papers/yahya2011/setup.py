@@ -120,8 +120,8 @@ def intended(test: Test) -> dict[str, int]:
 def observed(test: Test) -> dict[str, int]:
     """Returns the windows that the printed numbers imply, in bytes, by flow (YAH-A12).
 
-    A flow whose throughput times round trip, or whose losses, are the same for all variants was limited by a window. It
-    gets the setting of the report or of Linux that fits. Other flows keep the intended window.
+    If a flow's throughput times round trip, or its losses, are the same for all variants, a window limited the flow.
+    Such a flow gets the setting of the report or of Linux that fits. Other flows keep the intended window.
     """
     windows = intended(test)
     if test.alone:
@@ -157,7 +157,8 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
 
 
 def _in_network(test: Test) -> dict[str, str]:
-    """The same delays on the wire behind the hosts: nothing is refused there, and captures at hosts include them."""
+    """The same delays on the wire behind the hosts. The wire refuses no packets, and captures at the hosts include its
+    delay."""
     delays = {"sender1": test.delay_ms, "sender2": 100}
     settings = {f"host.{host}.interface.delay": "0 ms" for host in delays}
     for host, delay in delays.items():
@@ -204,7 +205,8 @@ INTENDED = _of_tests(
     COMBOS,
     usual=2,
 )
-"""Two seeds instead of the study's three: each pair of the three, and each seed alone, gives the same verdicts."""
+"""Two seeds instead of the study's three, because each pair of the three seeds, and each seed alone, gives the same
+verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed

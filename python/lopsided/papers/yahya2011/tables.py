@@ -140,7 +140,8 @@ def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
 
 
 def windows(m: Measurements) -> Artifact:
-    """Returns printed throughput times round trip: the window of a window-limited flow (YAH-M02, YAH-A12)."""
+    """Returns the printed throughput times the round trip, which is the window of a window-limited flow (YAH-M02,
+    YAH-A12)."""
 
     def product(place: Place) -> float:
         elapsed, rtt = (printed_number(m, *place, metric) for metric in (ELAPSED, RTT))
@@ -209,7 +210,7 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 
 def position(m: Measurements) -> Artifact:
-    """Compares netem on the sender, whose limit of 1000 packets TCP notices, with a delay on the wire."""
+    """Compares a delay by netem on the sender, whose limit of 1000 packets affects TCP, with a delay on the wire."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES[1:]:
         if metric != RETRANSMITTED:
@@ -243,7 +244,7 @@ def kernel(m: Measurements) -> Artifact:
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:
-    """Returns the recorded result of Linux in a test. A run takes minutes, so reports do not repeat it."""
+    """Returns the recorded result of Linux in a test. Such a run takes minutes, so reports do not repeat it."""
     rows = pl.read_csv(Path(__file__).with_name("kernel.csv"))
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
 

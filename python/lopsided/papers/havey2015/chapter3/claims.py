@@ -40,7 +40,8 @@ def _at(m: Measurements, mode: str, error: float) -> Spread:
 
 @of_loss("FWP's throughput is linear in the frame loss.", "section 3.4.2, figure 3.7", fails=True)
 def fwp_is_linear(m: Measurements) -> Verdict:
-    """From 0.05 to 0.5, where all turns of the others are short, each rate is within 10 % of a straight line."""
+    """At frame error rates from 0.05 to 0.5, where all turns of the other stations are short, each rate is within 10 %
+    of a straight line."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
@@ -58,7 +59,8 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
 
 @of_alone("Alone FWP's throughput is linear in 1 - FER.", "about section 3.4.2")
 def alone_it_is_linear(m: Measurements) -> Verdict:
-    """Each rate is within 2 % of a straight line; rates at 0.5 and 0.05 have the ratio of 1 - FER within 5 %."""
+    """Each rate is within 2 % of a straight line. The ratio of the rates at FER 0.5 and 0.05 is that of 1 - FER, within
+    5 %."""
     found = [m.value("fwp-alone", "tested_bps", mode="fwp", error=error, rivals=0) for error in ERRORS[1:]]
     kept = number("at 0.5 to at 0.05, over 0.50 / 0.95", found[-1].median / found[0].median * 0.95 / 0.5)
     return all_of(at_most(2, [_off_line(found)]), between(0.95, 1.05, [kept]))
@@ -66,7 +68,7 @@ def alone_it_is_linear(m: Measurements) -> Verdict:
 
 @of_loss("A-MPDU gets about one third of FWP's throughput at an FER of 0.05.", "section 3.4.2, figure 3.7", fails=True)
 def third_at_5_percent(m: Measurements) -> Verdict:
-    """The share is near print, which contradicts figure 3.8 (HAV-A09)."""
+    """The share is near print. The printed share contradicts figure 3.8 (HAV-A09)."""
     return _share(m, 0.05).but(
         why="a third would be a speedup of three, more than in figure 3.8: the text probably means a loss of one third"
     )
@@ -231,7 +233,7 @@ def wireless_overhead(m: Measurements) -> Verdict:
 
 @of_repair("The object is complete in the end, at every frame error rate.", "section 3.3.4")
 def object_is_whole(m: Measurements) -> Verdict:
-    """It is complete within 30 s: every byte has been compared."""
+    """The object is complete within 30 s; the application has compared every byte."""
     found = [
         number(f"complete at FER {error}", m.value("fwp-repair", "completion_s", error=error), "s") for error in ERRORS
     ]
@@ -245,7 +247,7 @@ def _today_speedup(m: Measurements, standard: str) -> Measured:
 
 @of_today("FWP gains with current standards too, with ACKs and collisions on the air.", "about section 3.4.2")
 def gains_today(m: Measurements) -> Verdict:
-    """At an FER of 0.1 among four others, the speedup is at least 1.1."""
+    """At an FER of 0.1 with four other stations, the speedup is at least 1.1."""
     return at_least(1.1, [_today_speedup(m, standard) for standard in STANDARDS])
 
 
