@@ -60,7 +60,7 @@ def build() -> cyclopts.App:
 
 
 def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """The value of an option. cyclopts would round an integer such as `1.5`."""
+    """Converts the value of an option. cyclopts itself would round `1.5` for an integer."""
     import cyclopts
 
     # An option of several types, such as a rate that is a number or a text with a unit, takes more than integers.
@@ -222,7 +222,7 @@ def _command(arguments: Sequence[str]) -> object:
 
     app = build()
     if not {"--help", "-h"}.isdisjoint(arguments):
-        # The console of the library takes a reader that goes away for a failure.
+        # The library's console treats a closed pipe as a failure, so use ours.
         app.console = terminal.helping()
         if arguments[0] in {command.name for command in COMMANDS}:
             _name_arguments(app[arguments[0]])

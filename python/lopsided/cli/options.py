@@ -64,7 +64,7 @@ class OwnCode:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Answer:
-    """Where and how a study with its own report is written."""
+    """The options for the result of a study: the folder, the format of figures, and what to print."""
 
     out: Annotated[
         Path | None, Parameter(show_default=False, help="The folder to write; default: a new one under `runs/`.")

@@ -96,7 +96,8 @@ def answering() -> Generator[None]:
     except BrokenPipeError:
         stop_printing()
     except OSError:
-        # Such as a full disk. Pending output fails again when the command ends, and is reported then.
+        # Ignore other errors, such as a full disk: the pending output fails again when the command ends, and is
+        # reported then.
         pass
 
 

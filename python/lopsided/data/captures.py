@@ -32,7 +32,7 @@ _COLUMNS = ("flow", "from", "to", "address", "port")
 
 @dataclass(frozen=True)
 class Listed:
-    """The hosts and the receiver's address of a flow, by which a capture shows it."""
+    """The hosts of a flow, and the receiver's address, which identifies the flow in a capture."""
 
     flow: str
     sender: str
@@ -116,7 +116,7 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
 
     Segments that the receiver had already are included.
     """
-    # Reading a scenario needs no numpy.
+    # Imported here because numpy loads slowly, and reading a scenario does not need it.
     import numpy as np
 
     file = np.memmap(folder / MERGED, dtype=np.uint8, mode="r")

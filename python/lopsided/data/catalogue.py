@@ -46,7 +46,7 @@ class Column:
         return self.unit != "text"
 
     def text(self, value: object) -> str:
-        """The value as text for people, scaled by the unit."""
+        """The value as readable text, scaled by the unit."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -106,7 +106,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 
 @cache
 def run_tables() -> dict[str, TableSpec]:
-    """The tables of a run, the most wanted first."""
+    """The tables of a run, the most used ones first."""
     return _tables(_native.catalogue())
 
 
@@ -127,7 +127,7 @@ _INSTANTS: Mapping[str, Unit] = {
     **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
     **dict.fromkeys(("start_s", "stop_s"), "start"),
 }
-"""Columns whose values are times of a run: these keep more digits than a length of time. Starts and stops of flows are
+"""Columns whose values are points in time of a run. They keep more digits than durations. Starts and stops of flows are
 rounded to hundredths of a second.
 """
 

@@ -111,7 +111,8 @@ def _values(kind: str, data: Any) -> list[Any]:
 
 
 class Frames(Mapping[str, "pl.DataFrame"]):
-    """The tables of the native module by name. A frame is made when a table is first read: a sweep reads only two."""
+    """The tables of the native module by name. A frame is made when a table is first read, because a sweep reads only
+    two of the tables."""
 
     def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:
         self._columns = {name: Columns(raw) for name, raw in tables.items()}

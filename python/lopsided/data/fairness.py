@@ -1,4 +1,4 @@
-"""The fairness of a run: a table of its groups of flows, and figures of the whole run."""
+"""The fairness of a run: a table of its groups of flows, and numbers for the whole run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Fairness:
 
     @property
     def text(self) -> str:
-        """The figures of the whole run in one sentence."""
+        """The numbers for the whole run in one sentence."""
         parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
         if self.jain_max_min is not None:
             parts.append(f"of max-min shares {self.jain_max_min:.3f}")

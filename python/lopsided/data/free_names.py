@@ -1,4 +1,4 @@
-"""Names for results if the user gives none, made of the task and the time.
+"""Names of results that the user did not name, made of the task and the time.
 
 Commands that start in the same second get different names. A process claims its names by sockets in Linux's abstract
 namespace, which leave no file and end with the process. On other systems a name is only checked against the existing

@@ -20,7 +20,8 @@ def open_folder(folder: Path) -> int:
     """Returns a descriptor to lock the folder by. Raises OSError if the folder is missing or is a symbolic link."""
     if fcntl is not None:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    # Windows opens no folders, and renames none that has an open file: the lock is a file next to the folder.
+    # On Windows a program cannot open a folder, and cannot rename a folder with an open file in it. There the lock is a
+    # file next to the folder.
     if folder.is_symlink() or not folder.is_dir():
         raise FileNotFoundError(folder)
     return os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT)
@@ -48,7 +49,7 @@ def close_folder(descriptor: int, folder: Path) -> None:
     """Ends the lock of a folder."""
     os.close(descriptor)
     if fcntl is None:
-        # Another process may have opened the file since.
+        # Another process may have opened the file in the meantime.
         with contextlib.suppress(OSError):
             _lock_file(folder).unlink()
 

@@ -29,10 +29,11 @@ MARK = "Drawn by lopsided"
 """The text that pictures carry in their metadata."""
 
 _FULL = 64 * 1024
-"""Bytes. A disk with less free space counts as full: a table needs more."""
+"""A disk with fewer free bytes counts as full, because a table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
-"""Seconds without a change after which an unlocked hidden folder is abandoned: a new folder is locked at once."""
+"""Seconds without a change after which an unlocked hidden folder counts as abandoned. A new folder is locked at
+once."""
 _LONGEST = 200
 """Bytes of a name that its hidden name keeps. File systems allow 255 bytes in total."""
 _MARK_WITHIN = 8192
@@ -132,7 +133,7 @@ def _staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locks.close_folder(lock, folder)
-        # Folders that are not empty stay.
+        # `rmdir` fails for folders that are not empty, which must be kept.
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
@@ -284,7 +285,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
 
 
 def _is_full(place: Path) -> bool:
-    """True if the disk is full: not every library reports the reason of a failure."""
+    """True if the disk is full. This is checked because not every library reports the reason for a failure."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
     return False

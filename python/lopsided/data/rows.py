@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Lazy:
-    """The data of a table of which no frame has been made."""
+    """The data of a table for which no frame has been made."""
 
     columns: list[str]
     """The names of the columns, in order."""
@@ -28,7 +28,7 @@ class Lazy:
         raise NotImplementedError
 
     def is_numeric(self, name: str) -> bool:
-        """Whether the values of a column are numbers."""
+        """True if the values of a column are numbers."""
         return all(isinstance(value, int | float) for value in self.values(name) if value is not None)
 
     def values(self, name: str) -> list[Any]:
@@ -40,7 +40,7 @@ class Lazy:
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """For each row, whether a column of texts has one of these words."""
+        """For each row, true if a column of texts has one of these words."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:

@@ -43,7 +43,7 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     place
         The run folder to write.
     overwrite
-        Allows replacing an earlier run. Files that are not of a run are never replaced.
+        True to replace an earlier run. Files that do not belong to a run are never replaced.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
             raise FolderError(f"nothing was written for {place}")
         return _others(place, _files(folder))
 
-    # Before the hidden folder is made: a refused command changes nothing.
+    # Check before the hidden folder is made, so that a refused command changes nothing.
     check(place, overwrite)
     with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
         yield folder
@@ -91,7 +91,7 @@ def _listed(place: Path) -> set[Path] | None:
 
 
 def _others(place: Path, new: set[Path]) -> list[Path]:
-    """The files in `place` that belong neither to a run nor to its pictures.
+    """The files in `place` that belong neither to a run nor to its figures.
 
     Raises FolderError if the new run has a file of the same name.
     """

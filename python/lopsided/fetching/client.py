@@ -34,7 +34,7 @@ _RESTARTS = 2
 """Number of restarts of a download because the object changed."""
 _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
-"""Seconds. A longer pause is reported."""
+"""Pauses longer than this, in seconds, are reported."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
 """Seconds over which the lowest rate is measured."""
@@ -57,7 +57,7 @@ class Options:
     retries: int = 8
     """Failures in a row of each stream, without any data, before the download is given up."""
     least_rate_bps: float = 0.0
-    """Bit/s. A download that is slower over 30 s is given up; 0 for any rate."""
+    """Lowest rate in bit/s. A download that is slower over 30 s is given up; 0 accepts any rate."""
     record: Path | None = None
     """The file for each step of the controller, which `lopsided.fetching.Recording` reads."""
 
@@ -101,7 +101,7 @@ class Progress:
     """The window that a single connection would have, in bytes; `None` if nothing limits the requests."""
     connections: int
     trouble: str = ""
-    """The reason of a pause in the requests, and its end."""
+    """The reason for a pause in the requests, and the end of the pause."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Fetched:
     checked: bool
     """True if the server identified the object (ETag or Last-Modified), which proves that its parts belong together."""
     reductions: int
-    """Number of times that congestion was seen."""
+    """Number of times that congestion was detected."""
 
 
 def fetch(
@@ -223,7 +223,7 @@ class _Download:
                 connection.abort()
 
     async def _begin(self) -> tuple[Connection, Head]:
-        """Asks for the first octets, wherever redirects lead."""
+        """Requests the first octets, and follows redirects."""
         url = self.asked
         for _ in range(_MAX_REDIRECTS + 1):
             connection = await Connection.open(url)
@@ -298,7 +298,7 @@ class _Download:
         return self._fetched(size, ranges=True)
 
     async def _timed(self, connection: Connection):  # noqa: ANN202
-        """The body's pieces; a Trouble where none comes for too long."""
+        """Yields the pieces of the body. Raises Trouble if none arrives for too long."""
         body = connection.body()
         while True:
             try:
@@ -346,7 +346,7 @@ class _Download:
         raise FetchError(f"{self.url}: status {head.status}{meaning.get(head.status, '')}")
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
-        """Counts a failure and waits; too many without an octet end the download."""
+        """Counts a failure and waits. Too many failures without a received octet end the download."""
         self.failures += 1
         if trouble.lasting and not self.received:
             raise FetchError(f"{self.url}: {trouble}")
@@ -364,8 +364,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt had as well are no progress: otherwise a server that cuts each answer short
-        # would be asked forever.
+        # Bytes that an earlier attempt also received are no progress. Otherwise the requests to a server that cuts each
+        # answer short would never end.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: requests, heads of answers, bodies piece by piece, and what the kernel measures on it.
+"""One HTTP/1.1 connection: requests, heads of responses, bodies piece by piece, and the kernel's measurements.
 
 h11 parses what the server sends. It is strict about framing, limits the size of the head, and has no sockets of its
 own, so that this module can read the TCP_INFO of the connection. asyncio and ssl transfer the data.
@@ -76,7 +76,7 @@ class Connection:
 
     @classmethod
     async def open(cls, url: Url) -> Connection:
-        """Connects; a host that cannot be reached is a Trouble."""
+        """Opens the connection. Raises Trouble if the host cannot be reached."""
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(
@@ -107,9 +107,8 @@ class Connection:
         own: bool = True,
         body: AsyncIterable[bytes] | None = None,
     ) -> Head:
-        """Sends a request, with fields of our `own` for those of a browser, and reads the head of its answer.
-
-        A `body` is sent as it comes, and no longer once the answer is there.
+        """Sends a request, in which the fields `own` replace those of a browser, and reads the head of the response.
+        The pieces of `body` are sent as they become available, until the response arrives.
         """
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
@@ -158,7 +157,7 @@ class Connection:
         raise Trouble(f"{self.url.host} repeatedly announces an answer and sends none")
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """The pieces of the body; a Trouble if it ends before its length says so."""
+        """Yields the pieces of the body. Raises Trouble if the body ends before its declared length."""
         while True:
             event = await self._event()
             if isinstance(event, h11.Data):
@@ -169,7 +168,7 @@ class Connection:
                 raise Trouble(f"{self.url.host} closed the connection within an answer")
 
     def next(self) -> bool:
-        """Prepares for another request. Returns false if the connection cannot have one."""
+        """Prepares for another request. Returns false if the connection cannot be used again."""
         with contextlib.suppress(h11.LocalProtocolError):
             self._http.start_next_cycle()
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE
@@ -188,7 +187,7 @@ class Connection:
         return Seen(*(struct.unpack_from("=I", info, place)[0] for place in (_RCV_OOOPACK, _SND_MSS, _LAST_DATA_RECV)))
 
     def abort(self) -> None:
-        """Ends the connection at once. A reader gets a Trouble."""
+        """Ends the connection at once. A pending read raises Trouble."""
         self._writer.transport.abort()
 
     async def _event(self) -> object:

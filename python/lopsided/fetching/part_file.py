@@ -1,6 +1,5 @@
-"""The file during the download: `NAME.part`, with a description of the finished ranges in `NAME.part.json`.
-
-An interrupted download continues from there if the object has not changed. The complete file gets its name in one step.
+"""The file during the download: `NAME.part`, with a description of the finished ranges in `NAME.part.json`. An
+interrupted download continues from this file if the object has not changed. The complete file is renamed in one step.
 Files of other programs are never touched: a `NAME.part` without our description stays as it is.
 """
 
@@ -28,7 +27,7 @@ Ranges = list[tuple[int, int]]
 
 
 class PartFile:
-    """A file that fills in any order."""
+    """A file whose parts may be written in any order."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         self.target = target

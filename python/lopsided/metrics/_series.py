@@ -63,5 +63,5 @@ def correlation(a: Array, b: Array) -> float:
     """Returns Pearson's correlation, or 0 if a column is constant."""
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    # A constant column has rounding noise of about 1e-16 of its level, which must not count as movement.
+    # A constant column has rounding noise of about 1e-16 of its level, which must not count as variation.
     return float(np.dot(a, b)) / scale if scale > 1e-12 else 0.0

@@ -49,7 +49,8 @@ def two_way_phase(
 ) -> Literal["in phase", "out of phase"]:
     """Returns whether two fixed windows are in phase (W_D <= W_U + 2 BDP) or out of phase (eqs 2.4, 2.5; MER-M07).
 
-    The equations are read by their labels; the sentence after them in the thesis swaps the two (MER-A01).
+    The function follows the labels of the equations; the sentence after them in the thesis swaps the two cases
+    (MER-A01).
     """
     return "in phase" if window_down_bytes <= window_up_bytes + 2.0 * bdp_bytes else "out of phase"
 
@@ -78,7 +79,8 @@ def uplink_buffer_bound_packets(
 def window_difference_for_bound_bytes(
     bound_packets: float, rtt_s: float, uplink_bps: float, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """W_D - W_U in bytes for which eq 6.6 gives this bound: what a published estimate implies about the windows."""
+    """W_D - W_U in bytes for which eq 6.6 gives this bound, to compute the windows that a published estimate
+    implies."""
     return 2.0 * (bound_packets * packet_bytes + bandwidth_delay_product_bytes(uplink_bps, rtt_s))
 
 
@@ -95,7 +97,7 @@ class Crossing:
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
-    """Finds the buffer from which on a size is no longer below its own estimate (merritt2010 section 6.3, figure 6.2).
+    """Finds the smallest buffer that is not below its own estimate (merritt2010 section 6.3, figure 6.2).
 
     Both columns have one row per configured size, in increasing order; crossings are interpolated linearly between
     rows. Raises ValueError for columns of unequal length, and for sizes that do not increase.

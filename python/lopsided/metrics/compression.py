@@ -21,11 +21,12 @@ class AckCompression:
     """How bunched the arriving acknowledgements are."""
 
     compressed_share: float
-    """Acknowledged bytes whose ACK came in less than `threshold` of their transmission time: 0 (clocked) to 1."""
+    """Share of the acknowledged bytes whose ACK arrived in less than `threshold` of their transmission time: 0
+    (clocked) to 1."""
     bursts: int
     """Runs of compressed ACKs."""
     mean_burst_bytes: float
-    """Bytes acknowledged by such a run, the mean; this much the sender may send at once. 0 without bursts."""
+    """Mean number of bytes that such a run acknowledges, which the sender may then send at once. 0 without bursts."""
     max_burst_bytes: float
     silent_share: float
     """Share of the time in gaps longer than twice the transmission time of the acknowledged data."""

@@ -2,7 +2,7 @@
 
 If the runs are of several kinds, such as the two orders of arrival, the difference between the kinds is not chance:
 `stratified_interval` counts only the spread within each kind (Cochran, Sampling Techniques, chapter 5, with equal
-weights). Left out: medians, and samples of one series, which are not independent.
+weights). Left out: medians, and samples of a single series, which are not independent.
 """
 
 from __future__ import annotations

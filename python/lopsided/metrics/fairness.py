@@ -30,9 +30,9 @@ def max_min_rates(
 ) -> Array:
     """The max-min fair rate of each flow, in the unit of the capacities; infinite if nothing bounds a flow.
 
-    All rates grow together until a link is full or a flow is at its limit; those flows stop, and the others go on
-    (progressive filling). No flow can then get more unless a flow with less loses. Source: Bertsekas and Gallager, Data
-    Networks, 1992, section 6.5.2.
+    All rates grow together until a link is full or a flow reaches its limit. The rates of the affected flows then stay
+    constant, and the others grow further (progressive filling). In the result, no flow can get more unless a flow with
+    a lower rate gets less. Source: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 
 
 def harm_to_rate(alone: float, in_company: float) -> float:
-    """The harm that company does to a flow's rate: 0 (none) to 1 (all of it).
+    """The harm that other flows do to a flow's rate: 0 (none) to 1 (the flow loses all of its rate).
 
-    (alone - in company) / alone, and 0 if company increases the rate. Holds for any quantity of which more is better.
-    Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError for a rate
-    below zero.
+    (alone - in company) / alone, and 0 if the other flows increase the rate. Also valid for any other quantity of which
+    more is better. Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises
+    ValueError for a rate below zero.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -102,10 +102,9 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """The harm that company does to a delay, a share of lost packets or any quantity of which less is better: 0 to 1.
-
-    (in company - alone) / in company, and 0 if company adds nothing. Source: as `harm_to_rate`. Raises ValueError for a
-    cost below zero.
+    """The harm that other flows do to a delay, a share of lost packets or any quantity of which less is better: 0 to 1.
+    (in company - alone) / in company, and 0 if the other flows add nothing. Source: as `harm_to_rate`. Raises
+    ValueError for a cost below zero.
     """
     if not (alone >= 0 and in_company >= 0):
         raise ValueError(f"a cost must not be negative, got {alone} alone and {in_company} in company")
@@ -152,7 +151,7 @@ def shares_over_time(
     if np.any(np.diff(time) < 0):
         raise ValueError("times must not decrease")
     positive("the window", window_s)
-    # One nanosecond of slack, so that rounding does not lose a window that ends exactly at a limit.
+    # One nanosecond of tolerance, so that rounding does not exclude a window that ends exactly at a limit.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
     columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
     moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
@@ -166,7 +165,7 @@ def convergence_time_s(
     """The time after `since_s` from which on every flow stays near its target for `hold_s`; `None` if that never
     happens.
 
-    Only a hold that ends within the data counts.
+    Only a hold time that ends within the data counts.
 
     Parameters
     ----------

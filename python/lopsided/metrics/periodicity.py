@@ -25,7 +25,8 @@ class Periodicity:
     period_s: float | None
     """Lag of that peak; `None` without a peak within a third of the record."""
     noise_level: float
-    """Three standard errors of the autocorrelation of white noise of this length. A lower strength means nothing."""
+    """Three standard errors of the autocorrelation of white noise of this length. A lower strength is not
+    significant."""
     line_share: float
     """Share of the variance in the strongest spectral line and its two neighbours: 1 for one pure tone."""
 
@@ -114,8 +115,8 @@ class Dips:
     mean_interval_s: float | None
     """Mean time from the start of one dip to the next; None with fewer than two."""
     interval_variation: float | None
-    """Standard deviation over mean of those times: 0 is clockwork, about 1 is random; `None` with fewer than three
-    dips.
+    """Standard deviation over mean of those times: 0 if the dips are exactly regular, about 1 if they are random;
+    `None` with fewer than three dips.
     """
 
 

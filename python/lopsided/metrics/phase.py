@@ -43,7 +43,8 @@ class Phase:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict by the score. Scores within 0.1 of zero give no phase: a convention of this project."""
+        """The verdict that follows from the score. Scores within 0.1 of zero count as no phase, by a convention of this
+        project."""
         return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
@@ -110,7 +111,7 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often falls of one window coincide with falls of another."""
+    """The frequency with which falls of one window coincide with falls of another."""
 
     falls: int
     """Falls of the first window."""

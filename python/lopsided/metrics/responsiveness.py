@@ -1,9 +1,9 @@
 """Responsiveness of a loaded line: round trips per minute, and percentiles of weighted values.
 
 Round trips per minute are those of draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") for
-connections without TLS. Responsiveness is one minute divided by a delay; the result is the mean of that of probes on
-connections of their own, and of that of the connections that make the load. Each delay is a mean without the slowest 5
-%. `saturation` finds the end of the draft's test. Left out: requests within the loaded connections, which TCP's round
+connections without TLS. Responsiveness is one minute divided by a delay. The result is the mean of two values: one for
+probes on separate connections, and one for the connections that make the load. Each delay is a mean without the slowest
+5 %. `saturation` finds the end of the draft's test. Left out: requests within the loaded connections, which TCP's round
 trip may replace.
 """
 

@@ -50,7 +50,7 @@ METRICS = {
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
 _LAST_BYTES = 2000
-"""Output of a failed program that is shown, from its end."""
+"""Number of bytes at the end of a failed program's output that are shown."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Check(Study):
     lines: Table
     runs: Table
     failures: Mapping[str, str]
-    """The end of the output of failed runs, by build, line and seed."""
+    """The last output of each failed run, by build, line and seed."""
 
     @property
     def worse(self) -> list[str]:

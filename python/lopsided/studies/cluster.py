@@ -305,7 +305,8 @@ def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
     try:
         scenario.with_(**arm.settings)
     except LopsidedError:
-        # A setting may be valid only together with another axis: run it, and list it as failed if it is not.
+        # A setting may be valid only together with another axis, so it is not rejected here. If it is invalid, its run
+        # fails and is listed.
         if len(arm.settings) == 1 and name in arm.settings:
             raise
 
@@ -420,8 +421,9 @@ def _carried_out(
 ) -> Iterator[tuple[int, Any]]:
     """Yields the first run's number and the result of each batch when it is done, or the error of a one-run batch.
 
-    `batch(first, last)` returns a function and its arguments; the function returns `(result, CPU seconds)`. Only as
-    many batches run as keep the workers busy. A batch that kills its workers is halved until one run is left.
+    `batch(first, last)` returns a function and its arguments; the function returns `(result, CPU seconds)`. At any
+    time, the number of batches is just large enough to keep the workers busy. A batch that kills its workers is halved
+    until it has one run.
     """
     distributed = _distributed()
     try:

@@ -19,7 +19,7 @@ from typing import Any
 from lopsided.errors import UsageError
 
 SHAPED_SHARE = 0.95
-"""Share of the line's rate that a shaper is set to: the queue must form in the shaper and not in the modem."""
+"""Share of the line's rate to which a shaper is set, so that the queue forms in the shaper and not in the modem."""
 
 _IP_PACKET_BYTES = 1500
 _ETHERNET_BYTES = 14
@@ -258,7 +258,7 @@ def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str
         ]
     return [
         f"tc qdisc replace dev {device} root handle 1: htb default 1",
-        # One class, so its quantum divides nothing; the default for fast lines only makes the kernel warn.
+        # With a single class the quantum has no effect, but with the default the kernel prints a warning on fast lines.
         f"tc class replace dev {device} parent 1: classid 1:1 htb rate {shaped.frames_bps}bit quantum {_FRAME_BYTES}",
         f"tc qdisc replace dev {device} parent 1:1 handle 10: {name} {words}",
     ]

@@ -1,6 +1,6 @@
 """Valid settings that are probably mistakes: a rate of 196 bit/s, a loss of 50 %, a queue of 60 s.
 
-Each one gives a sentence to print; nothing is rejected.
+Each such setting produces a sentence to print; none is rejected.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def rate_doubt(what: str, rate_bps: float) -> list[str]:
 
 
 def rtt_doubt(what: str, rtt_s: float) -> list[str]:
-    """A question about a round trip that no access line has."""
+    """Returns a question if the round trip is unusual for an access line."""
     if rtt_s <= _LONGEST_RTT_S:
         return []
     return [f"{what}: a round trip of {units.seconds(rtt_s)} without queueing: is that meant?"]

@@ -270,7 +270,7 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """Describes an event of the sender in the open state; empty if the event means nothing by itself."""
+    """Describes an event of the sender in the open state; empty if the event has no meaning by itself."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"
@@ -290,7 +290,7 @@ def _alone(event: Row) -> str:
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns how long each limit held: from its event to the next one, or to the connection's end."""
+    """Returns the time for which each limit held: from its event to the next event, or to the connection's end."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
@@ -342,8 +342,8 @@ def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns how long each limit held, from samples: a window is the limit if data in flight fills it to within one
-    segment."""
+    """Returns the time for which each limit held, from samples: a window is the limit if the free part of it is smaller
+    than one segment."""
     sums: defaultdict[str, float] = defaultdict(float)
     for last, row in pairwise(samples):
         if last["state"] in ("closed", "udp"):

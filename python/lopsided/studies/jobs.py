@@ -1,4 +1,4 @@
-"""Many runs in parallel: on threads if the world supports that; results are yielded as runs finish."""
+"""Makes many runs, in parallel threads if the world supports it, and yields each result when its run finishes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Divided:
     what: str
     """Identifies what is measured in the runs, such as the goals of a search."""
     goes_on: bool = False
-    """True if later runs of the study depend on these: each shard then needs the measurements of all."""
+    """True if later runs of the study depend on these runs. Each shard then needs the measurements of all shards."""
 
 
 Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]], Divided], list[Any]]

@@ -39,17 +39,17 @@ METRIC_COLUMNS = {
     "jain": "jain",
     "performance": "performance",
 }
-"""The column of each metric but goodput. A numeric column of the table is a metric by its own name."""
+"""The column of each metric except goodput. Each numeric column of the table is also a metric under its own name."""
 METRICS = ("goodput", *METRIC_COLUMNS)
 """The metrics of a sweep, in addition to the columns of its table."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
-"""Access lines on which `check` compares two builds by default."""
+"""Access lines on which `check` compares two builds if the user names none."""
 CHECK_METRIC = "time"
 """The quantity that `check` judges by default."""
 CHECK_REPEAT = 5
 """Default number of pairs on each line."""
 CHECK_MARGIN = 0.02
-"""Share of the baseline's mean by which a candidate may be worse by default."""
+"""Default margin: the share of the baseline's mean by which a candidate may be worse."""
 CHECK_LIMIT = "60s"
 """Default time limit of a run."""
 COMPARED_WORLDS = ("sim", "kernel")

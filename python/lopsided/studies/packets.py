@@ -7,9 +7,9 @@
     kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
     found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
 
-The captures of both runs at each host are aligned by connection and direction, the n-th packet with the n-th. Time,
-sequence and acknowledgement numbers and timestamps count from the connection's first SYN. Two packets differ if any
-field differs (`FIELDS`); their times differ if they are more than the tolerance apart.
+The captures of both runs at each host are aligned by connection and direction: the n-th packet with the n-th packet.
+Time, sequence and acknowledgement numbers and timestamps count from the connection's first SYN. Two packets differ if
+any field differs (`FIELDS`); their times differ if they are more than the tolerance apart.
 
 Why a tolerance: the kernel's clock advances by 256 ns at each reading, and its shapers round transmission times to
 nanoseconds. Over a queue these errors add up to a few microseconds. A different decision (a timer, an additional ACK)
@@ -45,8 +45,8 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Number of packets printed before the divergence, printed from it on, and drawn before it; and number of intervals in
-the table of the drift."""
+"""Number of packets printed before the divergence, printed from the divergence on, and drawn before it, and number of
+intervals in the table of the drift."""
 
 CAPTURES = "pcap"
 """Name of the folder with captures in a run folder."""

@@ -1,7 +1,8 @@
 """Logs of senders in the columns of merritt2010's program, with the results of the scripts in its appendices.
 
-All rows have the same weight, as in the scripts, so a log with a row for each write gives more weight to busy periods.
-The formulas are those of `lopsided.metrics`. Left out: the scripts' output files with one row for each buffer size.
+All rows have the same weight, as in the scripts. Therefore a log with one row for each write gives more weight to busy
+periods. The formulas are those of `lopsided.metrics`. Left out: the scripts' output files with one row for each buffer
+size.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A study on many machines without a scheduler: each machine makes one shard of the runs, and `merge` joins them.
 
-Shard i of n makes the runs i, i + n, i + 2n, ... of a study. It writes what the study measured in each run, one line of
-JSON, to its own file in a shared folder. The merge repeats the study with these lines instead of runs. Its table and
-digests are therefore those of one machine. A shard that was lost or interrupted continues where its file ends.
+Shard i of n makes the runs i, i + n, i + 2n, ... of a study. For each run it writes the study's measurement as one line
+of JSON to its own file in a shared folder. The merge repeats the study with these lines instead of runs. Its table and
+digests are therefore the same as on one machine. A shard that was lost or interrupted continues where its file ends.
 
-A study takes part if it makes its runs by `run_jobs(..., divided=Divided(...))`, and what it measures in a run is plain
+A study can be sharded if it makes its runs with `run_jobs(..., divided=Divided(...))` and its measurements are plain
 JSON. If later runs depend on the results of earlier runs, as in a search, the study has several stages. Each shard then
 reads the files of all shards after a stage, and waits for those that are still at work.
 """
@@ -33,12 +33,12 @@ from lopsided.worlds.base import Job
 MOST_SHARDS = 100_000
 _KIND = "lopsided shard 2"
 WAIT_S = 600.0
-"""Time in seconds that a shard waits for the others without any progress of theirs."""
+"""Time in seconds for which a shard waits for the other shards while they make no progress."""
 _LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
-"""Environment variables with the number of a task, and what to add so that the first number is 1."""
+"""Environment variables with the number of a task, and the offset that makes the first number 1."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _from_environment(environment: Mapping[str, str]) -> int:
 
 
 class Finished(Exception):
-    """A shard has made its runs; the study ends here, because the other shards have the rest."""
+    """Raised when a shard has made its runs. The study ends here, because the other shards make the remaining runs."""
 
     def __init__(self, made: int, found: int, runs: int) -> None:
         super().__init__(f"{made} of {runs} runs")
@@ -100,7 +100,7 @@ class Finished(Exception):
 
 
 class Behind(Exception):
-    """Other shards lack runs on which the next runs of this shard depend."""
+    """Raised if the next runs of this shard depend on runs that other shards have not made."""
 
     def __init__(self, missing: Sequence[int], runs: int) -> None:
         super().__init__(f"shards {array_of(missing)} are behind")
@@ -161,7 +161,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
 
 @contextmanager
 def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
-    """Opens and locks the file of a shard. A new one gets the header, which is checked in one that exists."""
+    """Opens and locks the file of a shard. Writes the header of a new file and checks that of an existing file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         try:
@@ -180,7 +180,7 @@ def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
 
 
 def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float, made: int) -> list[Any]:
-    """Returns what all shards measured in a stage. Waits for those that are at work."""
+    """Returns the measurements of all shards in a stage. Waits for shards that are still running."""
     size, until = -1, math.inf
     while True:
         whole = read(folder)
@@ -199,7 +199,7 @@ def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float,
 
 @dataclass(frozen=True)
 class _Stage:
-    """Runs of a study that depend on each other's results in no way."""
+    """Runs of a study that do not depend on each other's results."""
 
     study: str
     """Fingerprint of the scenarios, the seeds, the version, and what is measured."""
@@ -223,7 +223,7 @@ class Whole:
     shards: int
     stages: list[_Stage]
     missing: tuple[int, ...]
-    """Shards that lack runs."""
+    """Shards that have not made all their runs."""
     size: int
     """Bytes of all files."""
 
@@ -261,10 +261,10 @@ def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
 
 @contextmanager
 def merged(whole: Whole) -> Generator[None]:
-    """Within the block the study of these shards takes what they measured instead of making runs.
+    """Within the block, the study of these shards uses their measurements instead of making runs.
 
-    Raises FolderError if the study is another one, because its scenario or this version differs, and `Behind` if the
-    shards have not come to its end.
+    Raises FolderError if the study is a different one, because its scenario or the version of lopsided differs. Raises
+    `Behind` if the shards have not made all runs.
     """
     stages = iter(whole.stages)
 

@@ -62,7 +62,8 @@ def varied(
     """Returns the scenarios with varying start times: by `jitter` (a time; 0 for none). If `jitter` is None, start
     times vary by a default if two seeds of a scenario give the same run.
 
-    Either all scenarios vary or none, so that they do not differ in this. Raises UsageError for an invalid time.
+    Either the start times of all scenarios vary or of none, so that the scenarios remain comparable. Raises UsageError
+    for an invalid time.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
     chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)

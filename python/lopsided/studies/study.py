@@ -1,7 +1,7 @@
 """The result of a study: the base of `Sweep`, `Sizing`, `Aqm`, `AckPath`, `Matrix`, `Search`, `SuiteResult` and others.
 
-A subclass states what was measured: tables, sentences, figures, and the blocks of its report. Saving, reporting and
-printing are the same for all (`lopsided.views.study`, `lopsided.cli.study`).
+A subclass provides the tables, sentences, figures and report blocks. The code for saving, reporting and printing is the
+same for all studies (`lopsided.views.study`, `lopsided.cli.study`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Headline:
     title: str
     details: str = ""
     level: int = 2
-    """On a page: 2 for a section, 3 for a part of one."""
+    """Heading level on a page: 2 for a section, 3 for a subsection."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Block: TypeAlias = str | View | Headline | Terms | Source | Drawing | Note
 
 
 class Study:
-    """The result of a study: what was measured, in tables, sentences and figures."""
+    """The result of a study, as tables, sentences and figures."""
 
     kind: ClassVar[str]
     """The name of the command, also in the manifest of a saved study."""
@@ -97,7 +97,8 @@ class Study:
         return ""
 
     def conclusions(self) -> list[str]:
-        """The sentences that open the printed result and the report; an empty one begins a new paragraph."""
+        """The sentences at the top of the printed result and of the report; an empty sentence starts a new
+        paragraph."""
         return []
 
     def conditions(self) -> list[tuple[str, str]]:
@@ -109,7 +110,7 @@ class Study:
         return {}
 
     def results(self) -> dict[str, Any]:
-        """The results that `to_dict` has in addition to the manifest."""
+        """The results that `to_dict` returns in addition to the manifest."""
         return {}
 
     def files(self) -> Mapping[str, Table | str]:
@@ -199,5 +200,5 @@ def paragraphs(sentences: Iterable[str]) -> list[str]:
 
 
 def digest_of(digests: Iterable[str]) -> str:
-    """The digest of a study: of the digests of its runs, in their order."""
+    """The digest of a study, computed from the digests of its runs in their order."""
     return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()

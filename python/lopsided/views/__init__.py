@@ -1,1 +1,1 @@
-"""How results are shown: on the console, as HTML pages, as figures."""
+"""Shows results on the console, as HTML pages and as figures."""

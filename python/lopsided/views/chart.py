@@ -1,5 +1,5 @@
 """Describes a figure over a common x axis. `views.plot.drawn` draws it with matplotlib, `views.svg` as an element of a
-page. Its `data` are the values that both show.
+page. Its `data` has the values that both show.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart
 
 _MOST_POINTS = 4000
-"""Points of a curve at most. A longer curve is reduced to the extremes of each part."""
+"""Largest number of points of a curve. A longer curve is reduced to the extremes of each part."""
 
 
 def as_json(chart: Chart) -> str:

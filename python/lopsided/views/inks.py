@@ -1,4 +1,4 @@
-"""The colours and proportions of all figures, both of matplotlib and of the report's SVG.
+"""The colours and proportions of all figures, in matplotlib and in the report's SVG.
 
 Each direction has a colour: down is blue, up is orange. This module imports no drawing library.
 """
@@ -87,7 +87,8 @@ def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
 
 
 TITLE_CHARACTERS, SUBTITLE_CHARACTERS = 100, 150
-"""Most characters of a figure's title and subtitle. More do not fit, and matplotlib takes minutes for 100,000."""
+"""Largest number of characters in a figure's title and subtitle. A longer text does not fit, and matplotlib takes
+minutes for 100,000 characters."""
 
 
 def cut(text: str, most: int) -> str:

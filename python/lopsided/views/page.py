@@ -1,4 +1,4 @@
-"""The laboratory in one page: a scenario, its first picture, and the simulator, in one HTML file.
+"""The laboratory in one HTML file: a scenario, its first picture, and the simulator.
 
 The page is built from `web/` by `make page` and packed into wheels; this module inserts a scenario. The first picture
 is computed here, so that the page shows it before its simulator has started.

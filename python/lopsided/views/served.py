@@ -27,7 +27,7 @@ from lopsided.views.page import page
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000
-"""Rows of a sweep's table to show at most."""
+"""Largest number of rows of a sweep's table that are shown."""
 _MOST_SCENARIO = 200_000
 """Largest scenario that the page can open, in bytes."""
 _REPORT_POLICY = (
@@ -54,7 +54,7 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
     Raises UsageError if the port is taken, and if the page has not been built.
     """
-    page()  # Raises if there is no page.
+    page()  # Raises UsageError here, before the server starts, if the page has not been built.
 
     class Handler(_Handler):
         root = folder
@@ -83,7 +83,7 @@ def runs(root: Path) -> list[dict[str, str]]:
             name = path.parent.relative_to(root).as_posix()
             made = path.stat().st_mtime
         except (OSError, ValueError):
-            continue  # The manifest is being written, or is of another program.
+            continue  # Skip the folder: its manifest is still being written, or belongs to another program.
         if not isinstance(cast("object", manifest), dict) or "lopsided" not in manifest:
             continue
         report = f"/runs/{quote(name)}/report.html" if (path.parent / "report.html").is_file() else ""

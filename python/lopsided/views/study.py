@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
-    """The page of a study. `drawn` has those of its figures that are drawn already."""
+    """The page of a study. `drawn` contains the figures that have already been drawn."""
     figures = dict(_figures(found) if drawn is None else drawn)
     return html.template("study.html.j2").render(
         found=found,

@@ -1,7 +1,7 @@
 """Draws a chart as an `<svg>` element of a page, with the proportions of the matplotlib figure.
 
 Every run writes a report, and loading matplotlib takes longer than a run. Colours are CSS variables, so that a page
-follows the reader's theme. Left out: scales other than linear from 0, which no chart has.
+follows the reader's theme. Left out: scales other than linear ones from 0, because no chart has another.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOpt
 
 
 def world(name: str) -> World:
-    """The world of that name. Raises UsageError if no world has it, or if it needs Linux."""
+    """Returns the world of that name. Raises UsageError if there is none, or if the world needs Linux and this is
+    another system."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")

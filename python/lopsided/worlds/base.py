@@ -18,7 +18,7 @@ class Job:
     scenario: Scenario
     seed: int
     ours: frozenset[str] = frozenset()
-    """Hosts that have the simulator's TCP in the live world, in addition to those of the run's options."""
+    """Hosts that use the simulator's TCP in the live world, in addition to those in the run's options."""
 
 
 class World(Protocol):
@@ -37,8 +37,7 @@ class World(Protocol):
     def run_many(
         self, jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None
     ) -> Iterator[tuple[int, Run]]:
-        """Runs jobs, in parallel if the world can, and yields the number and the run of each job when it is done.
-
-        Writes no captures.
+        """Runs jobs, in parallel if the world supports it, and yields the number and the run of each job when it is
+        done. It writes no captures.
         """
         ...

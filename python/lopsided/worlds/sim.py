@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.base import Job
 
 _LOOK_S = 0.05
-"""Seconds between two looks at progress and signals while a call waits."""
+"""Seconds between two checks for progress and signals while a call waits."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _LEAST_LIMIT = 0.5
-"""A limit is named if it holds a sender back for at least this share of its time."""
+"""A limit is reported if it holds a sender back for at least this share of the time."""
 _FULL = 0.95
 """A line counts as full from this utilisation on."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
@@ -24,7 +24,7 @@ _RECEIVER = ("receive window", "stream flow control", "connection flow control")
 
 
 def of_transport(scenario: Scenario, kind: str) -> list[int]:
-    """Returns the numbers of the flows over this transport, without datagram flows."""
+    """Returns the flow numbers of the flows over this transport, without datagram flows."""
     flows = enumerate(scenario.resolved["flows"])
     return [number for number, flow in flows if flow["transport"]["kind"] == kind and flow["app"]["kind"] != "udp"]
 
@@ -81,8 +81,8 @@ def _saved_bytes(run: Run, link: str) -> float:
 
 
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
-    """Returns the number of ACKs per segment, the bytes that each ACK acknowledges, and the share of compressed ACKs,
-    which arrive closer together than they were sent."""
+    """Returns the number of ACKs per segment, the bytes per ACK, and the share of compressed ACKs. A compressed ACK
+    follows the previous one more closely than it was sent."""
     import polars as pl
 
     came = acks.filter((pl.col("event") == "received") & pl.col("node").is_in(senders))

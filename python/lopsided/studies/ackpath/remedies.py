@@ -21,7 +21,7 @@ _ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
 
 @dataclass
 class Place:
-    """The upward direction of a link, with the changes by earlier remedies."""
+    """The upward direction of a link, with the changes that earlier remedies made."""
 
     link: str
     queue: Mapping[str, Any]
@@ -136,7 +136,7 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
 QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
 """Default remedies for scenarios without TCP flows.
 
-First the network's remedies, which cannot read QUIC's ACKs, then the endpoints' remedies.
+The remedies in the network, which cannot read QUIC's ACKs, come before those at the endpoints.
 """
 
 
@@ -173,8 +173,8 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
 def _at_every_flow(settings: Settings, flows: Sequence[dict[str, Any]]) -> Settings:
     """Expands settings of `stack` to both ends of every TCP flow, and settings of `transport` to every QUIC flow.
 
-    They override the scenario's own settings. A preset of `acks` would not override them, because the resolved tables
-    contain all its keys: these keys are removed from the flows.
+    They override the scenario's own settings. The resolved tables contain every key of a preset of `acks`, and these
+    keys would take precedence over another preset. Therefore they are removed from the flows.
     """
     found: Settings = {}
     for key, value in settings.items():

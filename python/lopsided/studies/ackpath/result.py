@@ -35,7 +35,8 @@ _WAYS = ("down_goodput_bps", "up_goodput_bps")
 
 @dataclass(frozen=True)
 class AckPath(Study):
-    """The result. `cells` has a row for each arm (medians over the seeds, best first), `runs` one for each run."""
+    """The result of a comparison. `cells` has a row for each arm (medians over the seeds, best first), `runs` one for
+    each run."""
 
     kind: ClassVar[str] = "ackpath"
     figures: ClassVar[Mapping[str, str]] = {"goodput": "Goodput with each remedy"}
@@ -120,7 +121,7 @@ class AckPath(Study):
 
     @property
     def _ranked(self) -> list[str]:
-        """The arms, the best first."""
+        """The arms in order of their scores, the best first."""
         return self.cells.values("remedies")
 
     def _view(self, columns: tuple[str, ...]) -> View:
@@ -130,7 +131,7 @@ class AckPath(Study):
 
 
 def verdict(found: AckPath) -> list[str]:
-    """Returns sentences: the gain of the best remedy, the limit of the downloads, harmful remedies."""
+    """Returns sentences about the gain of the best remedy, the limit of the downloads, and harmful remedies."""
     rows = list(found.cells.rows())
     best = rows[0]
     none = next((row for row in rows if row["remedies"] == "none"), None)

@@ -1,4 +1,4 @@
-"""The queue disciplines of a comparison: how they are named, and how they are placed at a link."""
+"""The queue disciplines of a comparison: parses their names and places them at links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""The FIFO if the file has none, with the limit of Linux's FIFO."""
+"""Used for `fifo` if the file has no FIFO. It has the limit of Linux's FIFO."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 
@@ -36,7 +36,7 @@ class Discipline:
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
         """Returns the scenario with this discipline at each link and direction.
 
-        `fifo` keeps the limit of an existing FIFO. With `ecn`, disciplines that can mark do so.
+        `fifo` keeps the limit of an existing FIFO. With `ecn`, disciplines that can mark packets are set to mark.
         """
         queues = {place: self._queue_at(scenario, *place) for place in places}
         placed = scenario.with_(**{_key(*place): queue for place, queue in queues.items() if queue})

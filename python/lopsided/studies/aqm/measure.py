@@ -1,4 +1,5 @@
-"""The measurements of one run: of each direction, of what users notice, and the distributions of delays.
+"""The measurements of one run: goodput and delay of each direction, the times that users notice, and distributions of
+delays.
 
 Percentiles of round trips use the mean of each sampling interval, weighted by its packets. Percentiles of sojourn times
 use single packets.
@@ -63,7 +64,7 @@ class Measured:
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
     """Returns the measurements of the run at the links with the disciplines.
 
-    With `ramps` the load is that of the responsiveness draft, and the test ends by the rules of the draft.
+    With `ramps`, the load is that of the responsiveness draft, and the draft's rules determine the end of the test.
     """
     flows = _flows(run)
     crossing = {
@@ -134,7 +135,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
     def between(since_s: float, until_s: float) -> Row:
-        """The responsiveness by probes that completed and data that was acknowledged within these times."""
+        """The responsiveness, from the probes that completed and the data that was acknowledged between these times."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
             for times in (connects, answers)

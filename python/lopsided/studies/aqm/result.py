@@ -1,4 +1,4 @@
-"""The result of a comparison of queue disciplines: sentences, tables and report; of one scenario, or of a suite."""
+"""The result of a comparison of queue disciplines on one scenario or on a suite: sentences, tables and report."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _MEANING = (
     "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
 )
 _ALIKE = 0.05
-"""Values that differ by less than this share are called alike."""
+"""Values that differ by less than this share are reported as alike."""
 _SAME = 0.01
-"""Goodputs that differ by less than this share are called the same."""
+"""Goodputs that differ by less than this share are reported as the same."""
 _LOST = 0.01
-"""The share of lost datagrams that is worth a sentence."""
+"""Smallest share of lost datagrams that the sentences mention."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Aqm(Study):
     delays: Table
     digest: str
     start_jitter_s: float | None = None
-    """The variation of starts with the seed, if the user did not ask for it."""
+    """The default variation of start times with the seed, in seconds; None if the user set it."""
 
     @property
     def title(self) -> str:
@@ -167,11 +167,11 @@ class Aqm(Study):
 
     @property
     def measured_of_users(self) -> list[str]:
-        """The columns of what users feel that have a value."""
+        """The columns about users' waiting times that have a value."""
         return [name for name in _USERS if any(value is not None for value in self.users.values(name))]
 
     def felt(self) -> View:
-        """The table of what users feel: a row for each discipline."""
+        """The table of users' waiting times: a row for each discipline."""
         return view(self.users, (*self._keys, *self.measured_of_users), keys=len(self._keys))
 
     @property
@@ -181,7 +181,7 @@ class Aqm(Study):
 
 @dataclass(frozen=True)
 class Suite(Study):
-    """A suite under many disciplines: a comparison for each section."""
+    """The result of a suite: a comparison of the disciplines for each section."""
 
     name: str
     sections: Mapping[str, Aqm]
@@ -244,7 +244,7 @@ class Suite(Study):
 def verdict(found: Aqm) -> list[str]:
     """The sentences, of the first world if there are several.
 
-    The first discipline is the one that the others are compared with.
+    The sentences compare all disciplines with the first one.
     """
     names = [each.label for each in found.disciplines]
     world = found.worlds[0]
@@ -334,7 +334,7 @@ def _change(rate: float, others: float, other: str) -> str:
 
 
 def _felt(users: Mapping[str, Row]) -> Iterator[str]:
-    """Sentences on pages or transfers, and on responsiveness."""
+    """Sentences about pages or transfers, and about responsiveness."""
     if len(users) < 2:
         return
     first = next(iter(users))

@@ -1,7 +1,8 @@
 """Runs one scenario under many queue disciplines.
 
-Every discipline runs the same scenario with the same seeds, in the chosen directions. A value covers a whole run; a
-cell is the median over the seeds. Left out: confidence intervals. The table `runs` has the values of every seed.
+Every discipline runs the same scenario with the same seeds, in the chosen directions. Each value covers a whole run,
+and each cell is the median over the seeds. Left out: confidence intervals. The table `runs` has the values of every
+seed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
 SHARES = tuple(step / 100 for step in range(1, 101))
-"""The percentiles that a result stores of each distribution."""
+"""The percentiles of each distribution that a result stores."""
 
 _LARGEST_INTERVAL_S = 0.1
 

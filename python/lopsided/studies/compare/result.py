@@ -191,7 +191,7 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
 
 
 _QUIET_PACKETS = 0.5
-"""A link direction with a shorter mean queue and without drops is left out."""
+"""A link direction without drops is left out if its mean queue is shorter than this."""
 
 
 def table(found: Comparison) -> View:
@@ -222,7 +222,7 @@ def table(found: Comparison) -> View:
 
 
 def _quiet(found: Comparison) -> list[str]:
-    """The link directions without drops and with hardly a queue in any world."""
+    """The link directions that have no drops and hardly any queue in every world."""
     by_place: dict[str, list[Row]] = {}
     for row in found.rows:
         by_place.setdefault(row.what, []).append(row)

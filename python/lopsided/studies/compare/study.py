@@ -87,7 +87,8 @@ def compare_runs(
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
 ) -> Comparison:
-    """Compares saved runs with those under the last name. All names have equally many runs, in the order of pairs."""
+    """Compares saved runs with those under the last name. Each name has the same number of runs, in the order of the
+    pairs."""
     check_names(list(runs))
     _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
@@ -108,12 +109,13 @@ def compare_runs(
 def arms_against(
     scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
 ) -> list[Arm]:
-    """A scenario with an own congestion control in the simulator, and with another control in each world.
+    """Arms that run the user's congestion control in the simulator, and another control in each world.
 
-    The own control runs in the flows that name it, or in all flows if none names it. `against` runs in the same flows;
-    default: the control that they name. Raises UsageError if the other control is missing, and without a TCP flow.
+    The user's control runs in the flows that name it, or in all flows if none names it. `against` runs in the same
+    flows; default: the control that they name. Raises UsageError if the other control is missing, and without a TCP
+    flow.
     """
-    # Write out the copies, so that each flow has a name of its own.
+    # Expand each `count` into separate flows, so that each flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"

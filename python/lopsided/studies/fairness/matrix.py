@@ -37,7 +37,8 @@ MEDIANS = (
 """The columns of a cell that are medians over its runs."""
 
 INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
-"""The columns for which a cell also has the mean and half the width of its 95 % interval, and the names of the two."""
+"""The columns for which a cell also has a mean and half the width of its 95 % interval, with the names of both
+columns."""
 
 
 def matrix(
@@ -138,7 +139,7 @@ def run(
 
 
 def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[Row]:
-    """A row for each side of a run."""
+    """Returns a row for each side of a run."""
     start, stop = study.bottleneck.window_s
     sides = _flows_of_sides(run)
     got = [means(run, flows, start, stop) for flows in sides]
@@ -173,7 +174,7 @@ def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[
 def _times_of_convergence(
     run: Run, study: Plan, sides: Sequence[Sequence[str]], got: Sequence[Means]
 ) -> dict[str, float | None]:
-    """The times in seconds from the newcomer's start until its share stays near half, and near its final share."""
+    """The times in seconds from the second side's start until its share stays near half, and near its final share."""
     since = series.both_active(run)[0]
     rtt_s = max((each.rtt_ms for each in got if not math.isnan(each.rtt_ms)), default=0.0) / 1e3
     time, share = shares(run, sides, since, share_window_s(rtt_s, run.scenario.interval_s or 0.0))
@@ -188,10 +189,9 @@ def _times_of_convergence(
 
 
 def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
-    """The rows of a side alone, measured at the same age as in company: once as the first side, once as the second.
-
-    The second side starts later by the lead, so it is younger when it is measured. Alone it is measured earlier by the
-    same time.
+    """Returns two rows for a side alone: as the first and as the second side. Both are measured over the same time
+    since the side's start as in a run with two sides. The second side starts later by the lead, so its measurement
+    alone begins earlier by the lead.
     """
     (flows,) = _flows_of_sides(run)
     rows: list[Row] = []
@@ -229,7 +229,8 @@ def _summarize(study: Plan, rows: list[Row], world: str) -> Matrix:
 
 
 def _add_harm(runs: list[Row], alone: list[Row]) -> None:
-    """Adds the harm to each side's row: a comparison with the same side alone at the same queue, age and seed."""
+    """Adds the harm to each side's row, compared with the same side alone with the same queue, seed and time since its
+    start."""
     found = {(row["cc"], row["rtt_ms"], row["queue_rtt_ms"], row["first"], row["repetition"]): row for row in alone}
     for row in runs:
         queue_rtt_ms = (row["rtt_ms"] + row["against_rtt_ms"]) / 2
@@ -245,9 +246,9 @@ def _add_harm(runs: list[Row], alone: list[Row]) -> None:
 
 
 def _cell(rows: list[Row]) -> Row:
-    """The runs of one side against one other as one row."""
+    """Combines the runs of one side against one other side into one row."""
     cell: Row = {key: rows[0][key] for key in KEYS}
-    # A side that met itself has two rows of each run.
+    # If a side competes with itself, each run has two rows.
     cell["runs"] = len({row["digest"] for row in rows})
     for column in MEDIANS:
         values = [row[column] for row in rows if row[column] is not None]
@@ -261,7 +262,7 @@ def _cell(rows: list[Row]) -> Row:
             cell |= _interval(rows, column)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
-        # A run that did not converge counts as longer than any other run.
+        # A run that did not converge counts as infinitely long.
         times = sorted(math.inf if row[column] is None else row[column] for row in joined)
         middle = median(times) if times else math.inf
         cell[column] = middle if math.isfinite(middle) else None
@@ -273,8 +274,8 @@ def _cell(rows: list[Row]) -> Row:
 def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
     """The mean over both orders of arrival with equal weights, and half the width of its 95 % interval.
 
-    The interval is None if each order has one run. A side that met itself has two rows for each run; their mean is one
-    observation.
+    The interval is None if each order has one run. If a side competes with itself, each run has two rows, and their
+    mean is one observation.
     """
     itself = (rows[0]["cc"], rows[0]["rtt_ms"]) == (rows[0]["against_cc"], rows[0]["against_rtt_ms"])
     strata: dict[bool, list[float | None]] = {}
@@ -288,7 +289,7 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
         for row in rows:
             strata.setdefault(row["first"], []).append(row[column])
     interval = metrics.stratified_interval(list(strata.values()))
-    # The mean share of a side that meets itself is 50 % by definition, so it has no interval.
+    # If a side competes with itself, its mean share is 50 % by definition, so it has no interval.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}

@@ -41,7 +41,7 @@ def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Mean
 
 
 def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
-    """The harm of company to rate, delay and loss, from 0 to 1; None if a measurement is missing."""
+    """The harm of the other flows to rate, delay and loss, from 0 to 1; None if a measurement is missing."""
     rate = alone.goodput_bps
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
@@ -69,7 +69,8 @@ def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: f
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """The time in seconds over which shares are averaged: longer than one tooth of a sawtooth, which lasts seconds."""
+    """The time in seconds over which shares are averaged. It is longer than one period of the window's sawtooth, which
+    lasts seconds."""
     return max(5.0, 10 * rtt_s, 2 * interval_s)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """Settings of the measurement: the keys of a scenario's `[fairness]`."""
+    """The settings of the measurement, with the names of the keys of `[fairness]` in a scenario."""
 
     warmup_s: float | None = None
     within: float = 0.2
@@ -146,7 +146,7 @@ def _add_harm(
     workers: int | None,
     progress: Callable[[float], object] | None,
 ) -> None:
-    """Runs each group alone, and adds its values alone and the harm of company."""
+    """Runs each group alone, and adds the values of that run and the harm that the other groups do."""
     if len(groups) == 1:
         return  # The group is alone already: no other group can harm it.
     in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]

@@ -1,8 +1,8 @@
 """Two sides at one bottleneck: which pairs are run, and the scenario of each.
 
 A side is a congestion control at a round-trip time: a number of flows from one host, with the delay on the host's link.
-Both sides share the queue of one line. Each pair runs twice, with each side first once, because the second side has to
-take its share from the first. A side meets itself once.
+Both sides share the queue of one line. The side that starts second must take its share from the first, so each pair
+runs in both orders. A pair of equal sides runs in one order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The line that both sides share, and the settings that all runs of a study have in common."""
+    """The line that both sides share, and the settings that are the same in all runs of a study."""
 
     down_bps: int
     up_bps: int
@@ -108,11 +108,11 @@ class Bottleneck:
 
     @property
     def window_s(self) -> tuple[float, float]:
-        """Start and end of the time that means are taken over, in seconds."""
+        """Start and end, in seconds, of the time that the means cover."""
         return self.lead_s + JITTER_S + self.warmup_s, self.duration_s
 
     def check(self) -> None:
-        """Raises UsageError if nothing would be measured."""
+        """Raises UsageError if the settings leave no time to measure."""
         if self.flows < 1:
             raise UsageError(f"{self.flows} flows on each side: there must be at least one")
         if self.both_s <= 0 or self.lead_s < 0 or not 0 <= self.warmup_s < self.both_s:
@@ -140,7 +140,8 @@ class Bottleneck:
         try:
             return Scenario.build(self._tables(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
-            # Leave out the line of the error: the user has only seen the options, not the text of the scenario.
+            # Leave out the line number of the error: the user has written options and has not seen the text of the
+            # scenario.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
     def _tables(self, sides: Sequence[Contender], mean_ms: float) -> Tables:
@@ -206,7 +207,7 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
     _check_sides(ccs, rtts_ms)
     check_count(len(ccs) * len(rtts_ms))
     sides = [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms]
-    # Each pair is at least one run.
+    # Each pair makes at least one run, so more pairs than `MOST_RUNS` are too many.
     every = itertools.combinations_with_replacement(sides, 2)
     found = list(itertools.islice((pair for pair in every if _wanted(*pair, kind)), MOST_RUNS + 1))
     check_count(len(found))

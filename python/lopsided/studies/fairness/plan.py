@@ -123,7 +123,7 @@ def plan(
     options: FairnessOptions,
     controllers: Controllers | None = None,
 ) -> Plan:
-    """The runs of `matrix`. Raises UsageError for sides or options that cannot be."""
+    """Returns the runs of `matrix`. Raises UsageError for invalid sides or options."""
     pairs = pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], options.pairs)
     return Plan(tuple(pairs), options, controllers)
 

@@ -15,7 +15,7 @@ from lopsided.studies.fairness.plan import HeatMapGrid, Plan
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
-"""The columns that name a cell: the side that the cell describes, and the side that it met."""
+"""The columns that identify a cell: the side that the cell describes, and its competitor."""
 _MOST_ROWS, _MOST_PAIRS, _MOST_COLUMNS = 400, 30, 14
 _CELLS = (
     "Medians over both orders of arrival and all seeds, then means (both orders have equal weight) and half the width "
@@ -31,15 +31,15 @@ _MEANING = (
     "RTT\N{MODIFIER LETTER SMALL A}, queueing counted."
 )
 _EVEN = (0.4, 0.6)
-"""A share between these is near half."""
+"""A share between these two bounds counts as near half."""
 
 
 @dataclass(frozen=True)
 class Matrix(Study):
     """The result of a fairness study; `docs/fairness.md` explains the columns.
 
-    `cells` has one row for each side and each side that it met: medians over orders of arrival and seeds, and means
-    with their 95 % intervals. `runs` has one row for each side of each run, `alone` one for each side alone.
+    `cells` has one row for each side and each competitor: medians over orders of arrival and seeds, and means with
+    their 95 % intervals. `runs` has one row for each side of each run, and `alone` has one row for each side alone.
     """
 
     kind: ClassVar[str] = "fairness"
@@ -65,7 +65,7 @@ class Matrix(Study):
     world: str
 
     def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
-        """One metric for each (side, side that it met). Raises UsageError for an unknown metric."""
+        """Returns a metric for each pair (side, competitor). Raises UsageError for an unknown metric."""
         if metric not in self.cells.columns:
             raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
         return {
@@ -155,7 +155,7 @@ def verdict(matrix: Matrix) -> list[str]:
 
 
 def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
-    """The least fair and the fairest pair of two controls."""
+    """A sentence about the least fair and the fairest pair of two controls."""
     if not cells:
         return
     worst = max(cells, key=lambda row: row["share"])
@@ -181,7 +181,7 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
-    """The controls whose flows do not share evenly with each other at one RTT, by Jain's index of a run."""
+    """A sentence about the controls whose flows do not share evenly with each other at equal RTTs, by Jain's index."""
     uneven = [
         row
         for row in cells
@@ -272,7 +272,7 @@ def _pairs(matrix: Matrix) -> View:
 
 
 def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
-    """The mean share, and how far its 95 % interval reaches to each side."""
+    """The mean share with half the width of its 95 % interval, as text."""
     return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
 
 

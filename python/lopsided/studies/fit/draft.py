@@ -28,15 +28,15 @@ from lopsided.studies.fit.line import (
 from lopsided.studies.fit.statistics import Flow, flows
 
 MOST_FLOWS = 12
-"""Flows that are simulated; smaller ones are left out."""
+"""Largest number of flows that are simulated; the smallest flows are left out."""
 LEAST_SHARE = 0.02
 """A flow with less than this share of the largest flow's data is left out."""
 APPLICATION = 0.1
-"""From this share of the time on, the application's pauses are part of the scenario."""
+"""If the application limits a flow for at least this share of the time, its pauses are part of the scenario."""
 WINDOW = 0.1
-"""From this share of the time on, the receive window is part of the scenario."""
+"""If the receive window limits a flow for at least this share of the time, it is part of the scenario."""
 CONTRADICTED = 1.15
-"""A busy line's rate is doubted if data arrived at more than this many times the rate."""
+"""The measured rate of a busy line is not used if data arrived at more than this multiple of the rate."""
 OUTAGE_S = 0.5
 """Shortest outage in seconds. A shorter silence can be a single timeout after a full queue."""
 LOSSY = 0.002
@@ -44,7 +44,7 @@ LOSSY = 0.002
 
 
 def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
-    """Returns the flows to fit: the one with this number in the table of `analyze`, or all that carry much data.
+    """Returns the flows to fit: the flow with this number in the table of `analyze`, or all flows that carry much data.
 
     Raises UsageError if there are none.
     """
@@ -178,7 +178,7 @@ def _directions(of_flows: Sequence[Flow], ways: Sequence[Way]) -> dict[Way, Dire
     known = {way: each.rate_bps for way, each in found.items() if each.rate_bps > 0}
     for way, each in found.items():
         if not each.rate_bps > 0:
-            # A line that only ACKs use: fast enough not to matter.
+            # Only ACKs use this line: choose a rate so high that it does not limit them.
             rate = max(4 * _ack_load(of_flows, ways, way), max(known.values(), default=1e7) / 8)
             found[way] = replace(each, rate_bps=rate, rate_known=False, loaded=False)
     return found
@@ -336,7 +336,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
             flow.row["cc"] for flow, of in zip(of_flows, ways, strict=True) if of == way and flow.row["cc"] in CONTROLS
         ]
         controls[way] = said[0] if said else ""
-    # Both senders probably run the same control if the capture shows only one of them.
+    # If the capture shows the control of only one sender, the other sender probably runs the same control.
     known = [name for name in controls.values() if name]
     for way in WAYS:
         controls[way] = controls[way] or (known[0] if known else "cubic")

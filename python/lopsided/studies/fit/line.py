@@ -1,4 +1,4 @@
-"""The model of the line and its traffic: what a capture says about them, and the scenario that follows.
+"""The model of the line and its traffic: the values that a capture gives, and the scenario made from them.
 
 A `Draft` has what the capture measures or leaves open: flows, stacks, and a starting value for each parameter. A
 `Structure` chooses queue disciplines, congestion controls and losses. Draft, structure and the parameters' values make
@@ -23,7 +23,7 @@ PACKET = 1500
 ACK = 52
 """Bytes of an ACK with timestamps."""
 BUSY_MS = 2.5
-"""A queue that never made packets wait this long shows nothing about its buffer; as in `crates/capture`."""
+"""If packets never waited this long in a queue, its buffer is unknown; the same bound as in `crates/capture`."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
 """Usual error and 95 % bound of what `analyze` measures; see the accuracy in `docs/analyze.md`."""
 GUESSED = 0.4
@@ -42,10 +42,12 @@ class Parameter:
     name: str
     start: float
     spread: float
-    """Standard deviation of the starting value's logarithm: how far the fit may have to move."""
+    """Standard deviation of the logarithm of the starting value, which is the usual distance that the fit has to
+    move."""
     unit: str
     measured: float = 0.0
-    """Half width, in spreads, of the interval that the measurement of `analyze` gives on its own; 0 without one."""
+    """Half width, in spreads, of the interval that the measurement of `analyze` alone gives; 0 if there is no
+    measurement."""
 
     def value(self, position: float) -> float:
         """Returns the value at a position, in units of the spread."""
@@ -54,7 +56,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Traffic:
-    """A flow of the scenario, as a capture shows it."""
+    """A flow of the scenario, with the properties that a capture shows."""
 
     name: str
     way: Way
@@ -67,7 +69,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Structure:
-    """The choices that are no numbers."""
+    """The parts of the model that are not numbers: queue disciplines, congestion controls and random loss."""
 
     queues: Mapping[Way, str]
     controls: Mapping[Way, str]
@@ -87,7 +89,7 @@ class Structure:
 
     @property
     def text(self) -> str:
-        """The structure for people."""
+        """The structure as readable text."""
         parts = [f"queue.{way} = {kind}" for way, kind in self.queues.items()]
         parts += [f"cc.{way} = {name}" for way, name in self.controls.items()]
         return ", ".join([*parts, *(f"loss.{way}" for way, lossy in self.lossy.items() if lossy)])

@@ -39,7 +39,7 @@ class Arm:
 
 
 def arms(scenario: Scenario, loaded: Sequence[Way]) -> list[Arm]:
-    """Returns the scenario as it is, and with each remedy that suits its loaded directions."""
+    """Returns the unchanged scenario, and the scenario with each remedy that applies to its loaded directions."""
     found = [Arm("none", "the line as it is", scenario)]
     links = scenario.resolved["links"]
     line = next(each for each in links if each["name"] == LINK)

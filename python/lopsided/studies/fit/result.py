@@ -1,4 +1,4 @@
-"""The result of a fit: the scenario, intervals, choices, and the packets measured beside the packets simulated."""
+"""The result of a fit: the scenario, intervals and choices, and measured packets next to simulated ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Fit(Study):
     scenario: Scenario
     """The fitted scenario."""
     distance: float
-    """Distance of its packets from the capture's: 1 is one tolerance in each statistic."""
+    """Distance between the simulated packets and the capture: 1 means that a statistic differs by one tolerance on
+    average."""
     parameters: Table
     """Value and 95 % interval of each number of the line."""
     choices: Table
@@ -200,7 +201,7 @@ class Fit(Study):
 
 
 def amount(value: float | None, unit: str) -> str:
-    """Returns a value with its unit for people."""
+    """Returns a value with its unit as readable text."""
     if value is None:
         return "–"
     return {"bit/s": units.rate, "ms": units.millis, "B": units.size, "share": units.percent}[unit](value)

@@ -1,10 +1,11 @@
-"""Searches the structure and the numbers of a line: first by trying the choices, then by CMA-ES, then around the best.
+"""Searches the structure and the numbers of a line: it tries the choices, then runs CMA-ES, then samples around the
+best trial.
 
 The search has three stages:
 
-1. queue disciplines, congestion controls and random loss: one direction after the other, the rest unchanged;
-2. the numbers of the best structures, with CMA-ES (Hansen 2016);
-3. samples around the best trial, from which a linear regression on the statistics gives intervals (Beaumont et al.
+1. Queue disciplines, congestion controls and random loss are tried, one direction after the other.
+2. CMA-ES (Hansen 2016) refines the numbers of the best structures.
+3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
    2002, approximate Bayesian computation).
 """
 
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KEPT = 6
-"""Structures that are compared again with slightly different numbers."""
+"""Number of structures that are compared again with slightly different numbers."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
 """Distances from the starting values, in spreads, at which structures are compared again."""
 NEIGHBOURS = 4
-"""Nearest trials that decide together with a trial whether it is the best."""
+"""Number of nearest trials whose distances count when the best trial is chosen."""
 FINALISTS = 6
-"""Structures whose numbers are refined."""
+"""Number of structures whose numbers are refined."""
 TRIED = 2
 """Queue disciplines that are tried with every congestion control."""
 FURTHER = 2.5
@@ -45,13 +46,13 @@ CLOSE = 1.5
 """A structure whose distance is at most this many times the best one's stays in the search, before and after its
 numbers are refined."""
 SCAN = 13
-"""Points at which an unknown rate is scanned."""
+"""Number of points at which an unknown rate is scanned."""
 CALM = 0.3
-"""Below this score, a trial is not close by chance."""
+"""A trial with a lower score is not close by chance."""
 ROUND = 3
 """Generations of CMA-ES between two decisions."""
 AROUND = 0.2
-"""Share of the trials that sample the surroundings of the best one."""
+"""Share of the trials that are samples around the best trial."""
 RADII = (1.0, 0.5, 0.25)
 """Distances of these samples from the best trial, in spreads."""
 LEAST_SAMPLES = 8
@@ -89,7 +90,8 @@ class _Arm:
     structure: Structure
     optimiser: CMA
     score: float = float("inf")
-    """Mean score of the better half of the last generation: a single trial can be close by chance."""
+    """Mean score of the better half of the last generation. A single trial is not used, because it can be close by
+    chance."""
 
 
 @dataclass
@@ -108,8 +110,8 @@ class Search:
     def best(self) -> Trial | None:
         """The best trial so far.
 
-        Flows in both directions disturb each other, and a small change moves their losses. A trial can then be close by
-        chance, so the trials around it count as much as the trial itself.
+        Flows in both directions disturb each other, so a small change of the numbers changes which packets are lost. A
+        trial can then be close by chance, so the trials around it count as much as the trial itself.
         """
         first = min(self.runner.made, key=lambda trial: trial.score, default=None)
         if first is None or first.score < CALM:
@@ -154,7 +156,7 @@ class Search:
         return [each for each in ranked[:FINALISTS] if self._mean(each) <= FURTHER * best + 0.05]
 
     def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
-        """Tries queues and controls, the same in all these directions, and returns the best structures."""
+        """Tries queues and controls, with the same choice in all these directions, and returns the best structures."""
 
         def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
             found = base
@@ -204,8 +206,8 @@ class Search:
     def _scanned(self, structures: Sequence[Structure]) -> list[list[float]]:
         """Returns starting positions for each structure.
 
-        A rate that only ACKs show can be far from its guess, and has no effect above some value. So its whole range is
-        scanned with the best structure.
+        If only ACKs use a line, its true rate can be far from the guess, and rates above some value have no effect. So
+        the whole range of the rate is scanned with the best structure.
         """
         best = structures[0]
         guesses = {
@@ -250,7 +252,8 @@ class Search:
             arm.score = float(np.mean(sorted(scores)[: POPULATION // 2]))
 
     def _around(self, best: Trial, trials: int) -> None:
-        """Samples around the best trial, and moves to where a regression on the samples expects the capture.
+        """Samples trials around the best one, and moves to the point at which a regression on the samples predicts the
+        capture.
 
         The samples come closer each time, because the regression is linear.
         """

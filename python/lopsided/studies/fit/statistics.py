@@ -1,6 +1,7 @@
 """Statistics of a capture's flows over time, and the distance between the statistics of two captures.
 
-Each statistic is divided by its tolerance, so that a difference of 1 is as large as runs of one line commonly differ.
+Each statistic is divided by its tolerance, so that a difference of 1 is the usual difference between runs on the same
+line.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LEAST_MS = 0.5
 FAR = 4.0
 """Difference from which a statistic counts linearly instead of by its square."""
 MOST = 24.0
-"""Largest difference of a statistic, and that of a missing one."""
+"""Largest difference of a statistic; a missing statistic has this difference."""
 LAGS = (1, 2, 4, 8)
 """Lags in intervals at which the autocorrelation of the RTT shows the period of its sawtooth."""
 
@@ -91,7 +92,8 @@ class Measure:
         )
 
     def of_flow(self, flow: Flow) -> dict[str, float]:
-        """Returns the statistics of a flow by name, each in its tolerance; NaN for those that it does not show."""
+        """Returns the statistics of a flow by name, in units of their tolerances; NaN for statistics that the flow does
+        not show."""
         row, bins = flow.row, flow.bins
         tolerance_ms = SHARE * self.rtt_ms + LEAST_MS
         found: dict[str, float] = {
@@ -152,7 +154,7 @@ def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> f
 
 
 def vector(observed: Mapping[str, float], simulated: Mapping[str, float]) -> NDArray[np.float64]:
-    """Returns the differences of the observed statistics, each limited to what is far."""
+    """Returns the differences of the observed statistics, each limited to `FAR`."""
     apart = [simulated.get(name, np.nan) - value for name, value in observed.items() if not np.isnan(value)]
     return np.clip(np.nan_to_num(np.array(apart), nan=MOST), -MOST, MOST)
 
@@ -183,7 +185,7 @@ def _log(value: Any) -> float:
 
 
 def _root(count: Any) -> float:
-    # The square root of a Poisson count has a standard deviation of 0.5 whatever its mean.
+    # The square root of a Poisson count has a standard deviation of 0.5 for any mean.
     return 2.0 * float(np.sqrt(_or(count, 0.0)))
 
 

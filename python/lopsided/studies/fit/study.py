@@ -43,7 +43,7 @@ _SEARCH_SHARE = 0.9
 
 
 class Fitter:
-    """A fit under way: `run` it, and `result` returns at any time what was found so far."""
+    """A fit in progress: `run` runs it, and `result` returns the result so far at any time."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Fitter:
         self._remedies: Table | None = None
 
     def run(self, progress: Progress | None = None, *, remedies: bool = True) -> Fit:
-        """Makes all trials, tries the remedies, and returns what was found."""
+        """Makes all trials, tries the remedies, and returns the result."""
         share = _SEARCH_SHARE if remedies else 1.0
         report = part_of(progress, 0.0, share)
         if report is not None:
@@ -103,7 +103,7 @@ class Fitter:
         return self.search.best() is not None
 
     def result(self) -> Fit:
-        """Returns what was found so far. Needs at least one trial."""
+        """Returns the result so far. At least one trial must have been made."""
         best = self.search.best()
         assert best is not None
         scenario = self.runner.scenario(best)
@@ -135,7 +135,7 @@ class Fitter:
                     "explained": max(each.explained, 0.0),
                 }
             )
-        # The buffer of a queue that never filled is no parameter of the search, but a reader looks for it.
+        # If a queue never filled, its buffer is not a parameter of the search, but a reader expects a row for it.
         for way in WAYS:
             if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
                 found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})

@@ -23,17 +23,18 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Weight of the distance from the starting values. It decides only where the packets decide nothing."""
+"""Weight of the distance from the starting values. It is so small that it matters only for numbers that the packets do
+not determine."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One capture as the fit sees it: its place in the scenario, and its flows with their statistics."""
+    """One capture for the fit: its place in the scenario, and its flows with their statistics."""
 
     place: str
     """`server`, `client` or `link`."""
     flows: Sequence[Flow | None]
-    """The capture's flows, in the order of the draft's traffic; `None` for one that it lacks."""
+    """The capture's flows, in the order of the draft's traffic; `None` for a flow that is missing in this capture."""
     measures: Sequence[Measure]
     observed: Sequence[Mapping[str, float]]
 
@@ -56,7 +57,7 @@ class Trial:
     """Positions of the parameters on their logarithmic scales, in units of their spreads."""
     distance: float
     apart: NDArray[np.float64] = field(repr=False)
-    """Differences of all statistics, each in its tolerance."""
+    """Differences of all statistics, in units of their tolerances."""
 
     @property
     def score(self) -> float:
@@ -112,7 +113,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # Such as values that a scenario cannot have. The search goes elsewhere.
+            # For example, a scenario rejected its values. An infinite distance makes the search avoid them.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):

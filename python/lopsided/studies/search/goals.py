@@ -1,6 +1,6 @@
 """The metrics of a search: which to maximise or minimise, and which limits to keep.
 
-A metric has a name, then a dot and its flows: `goodput.download` for the flow `download`, `goodput.down` for all
+A metric is a name, followed by a dot and the flows: `goodput.download` for the flow `download`, `goodput.down` for all
 downloads, `goodput` for all flows. The name is a metric of `sweep` or a numeric column of the table `flows`. A column
 of `links` needs the link and its direction: `sojourn_p95_ms.link.up`. For several flows, rates and counts are summed;
 other columns are averaged.
@@ -145,10 +145,11 @@ class Limit:
         return cls(metric, found[2], _bound(metric, found[3], text), " ".join(text.split()))
 
     def excess(self, value: float) -> float:
-        """The excess over the bound, as a share of the bound; at most 0 if the value keeps the bound."""
+        """The amount by which the value exceeds the bound, as a share of the bound; at most 0 if the value keeps the
+        bound."""
         beyond = value - self.bound if "<" in self.sign else self.bound - value
         beyond /= abs(self.bound) or 1.0
-        # A value equal to the bound keeps only `<=` and `>=`.
+        # A value equal to the bound satisfies only `<=` and `>=`.
         return math.ulp(1.0) if beyond == 0 and "=" not in self.sign else beyond
 
     def kept(self, value: float) -> bool:

@@ -39,7 +39,7 @@ class Kept:
 def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
     """Stores finished runs next to `place` while the block runs.
 
-    Raises FolderError if `place` holds anything else than this search, or with `overwrite` than a search.
+    Raises FolderError if `place` holds something other than this search. With `overwrite`, `place` may hold any search.
     """
     mark = searcher.fingerprint()
     there = _mark_of(place) == mark
@@ -63,7 +63,7 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
             # Without a result folder, the finished runs stay here.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # A folder that is not empty stays.
+                # `rmdir` fails for a folder that is not empty, which must be kept.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()

@@ -342,7 +342,7 @@ def answer(found: Search) -> list[str]:
 
 
 def settings(trial: Trial) -> str:
-    """The settings of a trial, as a sentence has them."""
+    """The settings of a trial, as words for a sentence."""
     return ", ".join(f"{key} {label}" for key, label in trial.labels.items())
 
 
@@ -438,7 +438,7 @@ def _none(found: Search) -> list[str]:
 
 
 def _doubts(found: Search) -> list[str]:
-    """Sentences on reasons to doubt the result."""
+    """Sentences with reasons to doubt the result."""
     said: list[str] = []
     refused = sum(bool(trial.refused) for trial in found.tried)
     if refused:

@@ -1,6 +1,6 @@
 """The search space: scenario keys, and the values of each.
 
-The values are written as for an axis of a sweep, or in two further forms:
+The values have the syntax of a sweep's axis, or one of these further forms:
 
     link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas work too
     link.up.queue.limit=5..100 packets        any value in between; integers if the key takes only integers
@@ -54,7 +54,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty, because a list has no ends beyond which there are more values."""
+        """Empty, because a list has no ends: no values lie beyond it."""
         return ()
 
     @property
@@ -245,7 +245,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Combinations of the choices that contain each value at least once.
+    """Combinations of the choices in which each value occurs at least once.
 
     Raises the scenario's error for a value that is valid in no combination.
     """

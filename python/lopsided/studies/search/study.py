@@ -40,7 +40,7 @@ CHECKED = 20
 """Number of best trials that run again with other seeds."""
 _LEAST_CHECKS = 3
 _ASKS = 50
-"""After this number of consecutive proposals that were tried before, the space counts as exhausted."""
+"""If Optuna proposes already tried settings this number of times in a row, the space counts as exhausted."""
 
 
 @dataclass
@@ -231,7 +231,7 @@ class Searcher:
         def reduce(number: int, run: Run) -> Done:
             trial, seed = missing[number]
             found = Done(run.digest, tuple(metric.of_run(run) for metric in self.metrics))
-            # At once, because an interrupted search keeps the finished runs.
+            # Store each run at once, because an interrupted search keeps its finished runs.
             self.done[_key(trial.settings), seed] = found
             return found
 

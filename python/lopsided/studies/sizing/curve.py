@@ -27,7 +27,8 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer by inequality 6.6. `packets` is the crossing in figure 6.2, rounded down; None without a crossing.
+    """The buffer that inequality 6.6 gives. `packets` is the crossing in figure 6.2, rounded down; None without a
+    crossing.
 
     The windows are from the tested buffer that is closest to the crossing.
     """
@@ -41,7 +42,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer by the sweep.
+    """The buffer that the sweep gives.
 
     `knee_packets` is the largest buffer before performance falls. `falls` is true if performance falls at all.
     """

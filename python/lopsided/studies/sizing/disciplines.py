@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from lopsided.studies.jobs import Progress
 
 UNMANAGED_PACKETS = 1000
-"""The limit of an unmanaged queue, as of Linux's FIFO."""
+"""The limit of an unmanaged queue: that of Linux's FIFO."""
 KEPT_GOODPUT = 0.8
 """A candidate is acceptable if it reaches this share of the best candidate's use of the line."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0
-"""If a full packet takes longer than this, no discipline can be configured: their times are at most one minute."""
+"""If a full packet takes longer than this, no discipline can be configured, because the times in its settings are at
+most one minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 """The disciplines whose settings depend on the line."""
 
@@ -49,7 +50,7 @@ class Advice:
 
 
 def check(names: Sequence[str], rates_bps: tuple[int, int], rtt_s: float) -> None:
-    """Raises UsageError if a discipline cannot be configured for the line. Nothing has run then."""
+    """Raises UsageError if a discipline cannot be configured for the line, before anything runs."""
     packet = QueueLimit(1, "packets")
     for name in names:
         _settings(name, rates_bps, rtt_s, (packet, packet))
@@ -97,7 +98,7 @@ def _worst(*values: float | None) -> float | None:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The discipline with the fastest pages among those that use the line nearly as well as the best."""
+    """The discipline with the fastest pages, among the disciplines that use the line nearly as well as the best one."""
     most = max(row["use"] for row in rows)
     worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
     return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]

@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def said(self) -> str:
-        """The plan in words."""
+        """A sentence that describes the plan."""
         if self.whole:
             seeds = "one seed" if self.repeat == 1 else f"{self.repeat} seeds"
             return f"every buffer with {seeds}, {self.both_s:g} s with both flows active"
@@ -92,7 +92,7 @@ def _split(packets: float, per_second: float, most: int, shortest: float, longes
 
 
 def about(knee: int, tried: list[int], count: int, rounded: list[int]) -> list[int]:
-    """At most `count` further buffers from `rounded`: the closest to the knee, on both sides."""
+    """At most `count` further buffers from `rounded`: those closest to the knee, on both sides."""
     place = tried.index(knee)
     low = tried[place - 1] if place else knee
     high = tried[place + 1] if place + 1 < len(tried) else knee

@@ -35,9 +35,10 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """With the largest windows of the whole procedure, as in the thesis: often the first slow start's overshoot."""
+    """The model with the largest windows of the whole procedure, as in the thesis. These are often the overshoot of the
+    first slow start."""
     model_both: Model
-    """With the download's largest window while both flows are active, without this overshoot."""
+    """The model with the download's largest window while both flows are active, which excludes this overshoot."""
     measured: Measured
     curve: Table
     runs: Table
@@ -60,7 +61,8 @@ class Sizing(Study):
 
     @property
     def packets(self) -> int:
-        """The recommended uplink buffer: the largest that keeps performance, and the target delay if there is one."""
+        """The recommended uplink buffer: the largest buffer that keeps the performance and, if there is one, the target
+        delay."""
         return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
 
     @property
@@ -259,7 +261,7 @@ def _model_says(sizing: Sizing) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """The waits of calls and pages that a person notices: now, and with the recommended queue."""
+    """The waits of calls and pages that a user notices: with the current queue, and with the recommended one."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
@@ -274,7 +276,7 @@ def _felt(advice: Advice) -> str:
 
 
 def _answer(found: Sizing) -> str:
-    """The buffer to set, and its cost."""
+    """A sentence with the buffer to set and its delay."""
     full = units.millis(found.drain_s(found.packets) * 1e3)
     said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
     if found.target_delay_s is None or found.target_packets is None:

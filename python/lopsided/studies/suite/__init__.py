@@ -1,4 +1,5 @@
-"""Standard suites by name: the scenarios of a text, run and judged, also with the narrow reverse path that texts lack.
+"""Standard suites by name: runs and judges the test cases of an RFC, a draft or a tool, also on lines with a narrow
+reverse path.
 
 `cases` reads the folder of a suite, `measures` computes the judged numbers, `reverse` has the lines with a narrow
 reverse path, and `study` runs a suite.

@@ -1,8 +1,8 @@
-"""Points of Cloudflare's Aggregated Internet Measurement (AIM) of a run that goes through the phases of its test.
+"""The scores of Cloudflare's Aggregated Internet Measurement (AIM) for a run that has the phases of its test.
 
-The scenario has datagrams both ways as pings, an idle time, a time of downloads alone and one of uploads alone; a check
-names the idle time as its span, and the other two follow it at the same length. The point scales are those of the open
-speed test (cloudflare/speedtest, `internalConfig`). Left out: the classification of several tests together.
+The scenario sends datagrams in both directions as pings, and has three phases of the same length: idle, downloads only,
+and uploads only. The span of a check is the idle phase. The point scales are those of the open speed test
+(cloudflare/speedtest, `internalConfig`). Left out: the classification of several tests together.
 """
 
 from __future__ import annotations

@@ -37,18 +37,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One number of a run, and what it should be."""
+    """One number of a run, and its bounds."""
 
     measure: str
     of: tuple[str, ...] = ()
-    """Flows by the beginnings of their names; default: those under test."""
+    """Prefixes of the names of flows; default: the flows under test."""
     since_s: float = 0.0
     until_s: float | None = None
     """Default: the end of the run."""
     level: float | None = None
     """The level that the measures `reach_s` and `settle_s` wait for."""
     states: tuple[str, ...] = ()
-    """The beginnings of the names of a control's states, for the measures of states."""
+    """Prefixes of the names of a control's states, for the measures of states."""
     at_least: float | None = None
     at_most: float | None = None
     origin: Literal["source", "ours", ""] = ""
@@ -59,7 +59,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A scenario of a suite, and what is measured in its run."""
+    """A scenario of a suite, and the numbers to measure in its run."""
 
     key: str
     title: str
@@ -72,7 +72,7 @@ class Case:
     link: str | None = None
     beside: tuple[str, ...] = ()
     reverse: bool = True
-    """Whether the case says something with a narrow reverse path."""
+    """True if the case is meaningful with a narrow reverse path."""
     why: str = ""
 
 
@@ -99,9 +99,8 @@ class SuiteSpec:
     left_out: tuple[LeftOut, ...] = ()
 
     def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
-        """The cases with these keys, or all. A key also names the cases below it: `8.2` those of 8.2.1 and 8.2.6-1.
-
-        Raises UsageError for a key that no case has.
+        """The cases with these keys, or all cases. A key also selects the cases below it: `8.2` selects 8.2.1 and
+        8.2.6-1. Raises UsageError for an unknown key.
         """
         found: list[Case] = []
         for key in keys:
@@ -123,12 +122,13 @@ def _below(key: str) -> str:
 
 
 def names() -> tuple[str, ...]:
-    """The suites that there are."""
+    """The names of all suites."""
     return tuple(sorted(path.parent.name for path in HOME.glob(f"*/{DESCRIPTION}")))
 
 
 def load(name: str | Path) -> SuiteSpec:
-    """The suite of that name, or in that folder. Raises UsageError if there is none, or for a mistake in its file."""
+    """Returns the suite with this name or in this folder. Raises UsageError if there is none, or for a mistake in its
+    file."""
     folder = HOME / str(name)
     if str(name) not in names():
         folder = Path(name)
@@ -152,7 +152,7 @@ def load(name: str | Path) -> SuiteSpec:
 
 
 def _tables(table: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    """The list of tables under this key, taken out of the table."""
+    """Removes the list of tables under this key from the table and returns it."""
     found = table.pop(key, [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
         raise UsageError(f"{where}: `{key}` is a list of tables: [[{key}]]")
@@ -183,7 +183,7 @@ def _check(table: dict[str, Any], where: str) -> Check:
 
 
 def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """A dataclass from a table of TOML: lists become tuples, unknown and missing keys are refused."""
+    """Makes a dataclass from a TOML table: lists become tuples. Raises an error for unknown and missing keys."""
     known = fields(cast("Any", kind))
     names = [each.name for each in known]
     if unknown := [key for key in table if key not in names]:

@@ -1,7 +1,7 @@
 """The numbers that suites judge, each computed from one run.
 
-A check names a measure, the flows that it is of, and a span of time. Times are those of the samples (`[record]
-interval`), so a suite's scenarios sample often enough for what they measure.
+A check names a measure, its flows and a span of time. The samples determine the resolution in time (`[record]
+interval`), so the scenarios of a suite must sample often enough for their measures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lopsided.studies.suite.cases import Check
 
 UNDER_TEST = "test"
-"""The names of flows under test begin with this."""
+"""Prefix of the names of the flows under test."""
 _HOLD_S = 1.0
 """`settle_s` ends when the queue stays below the level for this long."""
 _WINDOW_S = 0.2
@@ -37,18 +37,18 @@ _REACHED = 4
 
 @dataclass(frozen=True)
 class View:
-    """A run as one check sees it: the flows and the span that the check is of, and the bottleneck."""
+    """The part of a run that a check covers: the flows, the span of time and the bottleneck."""
 
     run: Run
     check: Check
     link: str
     way: str
     tested: str = UNDER_TEST
-    """The beginning of the names of the flows under test."""
+    """Prefix of the names of the flows under test."""
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """From when until when, in seconds."""
+        """Start and end of the span, in seconds."""
         end = self.run.scenario.duration_s if self.check.until_s is None else self.check.until_s
         return self.check.since_s, end
 
@@ -82,13 +82,13 @@ class View:
         return curve.time_s[within], curve.value[within]
 
     def grown(self, column: str) -> float:
-        """How much a counter of the bottleneck's queue grew within the span."""
+        """The increase of a counter of the bottleneck's queue within the span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         first, last = np.interp(self.span, curve.time_s, curve.value, left=0.0)
         return float(last - first)
 
     def sojourns(self) -> tuple[Floats, Floats]:
-        """Mean times in the bottleneck's queue of each sampling interval in ms, and the packets that each is of."""
+        """For each sampling interval, the mean time in the bottleneck's queue in ms, and the number of packets."""
         curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
         sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
         packets = np.diff(sent.value, prepend=0.0)
@@ -126,8 +126,8 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 
 
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """DCTCP's estimate of the marked share (RFC 8257, section 3.3), from the bottleneck's counters: once a round trip
-    alpha moves by 1/16 to the share of that round trip."""
+    """DCTCP's estimate of the marked share (RFC 8257, section 3.3), from the bottleneck's counters: once per round
+    trip, alpha moves by 1/16 of the difference towards the marked share of that round trip."""
 
     def measure(view: View) -> float | None:
         time, marked = (
@@ -162,7 +162,7 @@ def _jain(view: View) -> float | None:
 
 
 def _least_share(view: View) -> float | None:
-    """Goodput of the slowest flow, in parts of an equal share."""
+    """Goodput of the slowest flow, divided by an equal share of the total."""
     rates = view.goodputs()
     return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
 
@@ -247,7 +247,7 @@ def _sent_rate(view: View) -> float:
 
 
 def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """In parts of the bottleneck's rate times the shortest round trip of the run."""
+    """Bytes in flight divided by the bottleneck's rate times the shortest round trip of the run."""
 
     def measure(view: View) -> float | None:
         _, value = view.samples("in_flight_bytes")
@@ -261,7 +261,7 @@ def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | No
 
 
 def _reach(view: View) -> float | None:
-    """Seconds from the start of the span until the goodput is at the level; None if it never is."""
+    """Seconds from the start of the span until the goodput reaches the level; None if it never does."""
     curves = [series.flow_column(view.run, name, "delivered_bytes") for name in view.flows]
     time = curves[0].time_s
     total = sum(np.interp(time, curve.time_s, curve.value) for curve in curves)
@@ -286,7 +286,7 @@ def _settle(view: View) -> float | None:
 
 
 def _states_in_order(view: View) -> float:
-    """The share of the named states that were entered one after the other, in this order; 1 is all."""
+    """The share of the named states that were entered in this order; 1 if all were."""
     met, wanted = 0, view.check.states
     for state in view.phases()["to"].to_list():
         if met < len(wanted) and state.startswith(wanted[met]):
@@ -311,7 +311,7 @@ def _longest_state(view: View) -> float | None:
 
 
 def _first_state(view: View) -> float | None:
-    """When one of the states was entered first, in seconds from the start of the span."""
+    """The time at which one of the states was first entered, in seconds from the start of the span."""
     phases = view.phases()
     for time, state in phases.select("time_s", "to").iter_rows():
         if state.startswith(view.check.states):
@@ -331,14 +331,14 @@ _Function = Callable[[View], "float | None"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run: its unit, what it is, and how it is computed."""
+    """A number of a run: its unit, its description and the function that computes it."""
 
     unit: Unit
     text: str
     of: _Function
 
     def said(self, value: float | None) -> str:
-        """The value for people."""
+        """The value as readable text."""
         return Column("", self.unit, "").text(value)
 
 

@@ -46,7 +46,7 @@ class SuiteResult(Study):
     seed: int
     checks: Table
     runs: Mapping[tuple[str, str], Run]
-    """The first seed's run of each case and line, for the first of them."""
+    """Runs with the first seed, for the first cases and lines."""
     digest: str
 
     @property
@@ -56,7 +56,7 @@ class SuiteResult(Study):
 
     @cached_property
     def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
-        """The verdict on each case and line: a case fails if one of its checks does."""
+        """The verdict on each case and line: a case fails if one of its checks fails."""
         found: dict[tuple[str, str], set[str]] = {}
         for row in self.checks.rows():
             found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
@@ -91,11 +91,11 @@ class SuiteResult(Study):
 
     @property
     def is_forward(self) -> bool:
-        """Whether the cases ran on the source's own lines."""
+        """True if the cases ran on the source's own lines."""
         return self.lines == (reverse.FORWARD,)
 
     def conclusions(self) -> list[str]:
-        """The sentences: cases that pass and fail, and the line on which most fail."""
+        """The sentences about the cases that pass and fail, and about the line on which most cases fail."""
         counts = Counter(self.verdict(case.key, line) for line in self.lines for case in self.cases)
         said = [f"{_cases(counts['pass'])} pass, {units.count(counts['fail'])} fail"]
         if counts["no threshold"]:

@@ -1,4 +1,4 @@
-"""The reverse path: a case again on a line whose other direction is narrow, idle or loaded, with or without fewer ACKs.
+"""The reverse path: runs a case on lines whose other direction is narrow, idle or loaded, with all ACKs or fewer.
 
 The sources of the suites leave this out, so the lines here are ours: 10:1, 25:1 and 50:1 of the bottleneck's rate, a
 FIFO of 200 ms (at least 10 full packets) before the narrow direction, and, as the load, one CUBIC upload. ACKs are
@@ -38,7 +38,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """Such as `25:1 loaded, filter`."""
+        """The name, such as `25:1 loaded, filter`."""
         said = f"{self.ratio}:1 {'loaded' if self.loaded else 'idle'}"
         return f"{said}, {self.remedy}" if self.remedy else said
 
@@ -49,7 +49,7 @@ LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (Fal
 def lines(chosen: str | None) -> tuple[Line, ...]:
     """The reverse paths whose names contain each of the words, `"25:1 loaded"` for example; all for an empty text.
 
-    `plain` means those without thinned or filtered ACKs. Raises UsageError if there is none.
+    `plain` selects the lines with all ACKs. Raises UsageError if no line matches.
     """
     words = (chosen or "").replace(",", " ").split()
     found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
@@ -63,7 +63,7 @@ def _fits(line: Line, word: str) -> bool:
 
 
 def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
-    """The scenario, written out, with this reverse path at the bottleneck `link`, whose data goes `way`.
+    """The resolved scenario with this reverse path at the bottleneck `link`, whose data flows in direction `way`.
 
     Raises UsageError if the link has no rate, or if no flow crosses it.
     """

@@ -1,11 +1,11 @@
-"""Runs a suite: every case, on the source's line or on lines with a narrow reverse path, and judges what was measured.
+"""Runs every case of a suite, on the source's line or on lines with a narrow reverse path, and judges the measurements.
 
     found = suite("rfc9743", cc="bbr3")
     found.checks            # a row for each number: expected, measured, verdict
     found.failed            # the cases with a check that fails
 
-A control is tested in the flows whose names begin with `test`; a queue discipline before the bottleneck of each case.
-With several seeds a number is the median over them.
+A congestion control under test runs in the flows whose names begin with `test`. A queue discipline under test is placed
+before the bottleneck of each case. With several seeds, each number is the median over them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _MOST_KEPT = 60
-"""Runs that are kept, for the figures of the report."""
+"""Largest number of runs that are kept for the figures of the report."""
 
 
 @dataclass(frozen=True)
 class _Planned:
-    """A case on a line: the run, and the one that it is compared with."""
+    """A case on a line: its run, and the baseline run if it has one."""
 
     case: Case
     line: str
@@ -119,7 +119,7 @@ def suite(
     ]
 
     kept: dict[tuple[str, str], Run] = {}
-    # A discipline is tested by all flows.
+    # If a discipline is under test, all flows are measured.
     tested = UNDER_TEST if spec.subject == "control" else ""
 
     def reduce(job: int, run: Run) -> tuple[str, list[float | None]]:
@@ -151,7 +151,7 @@ def suite(
 
 
 def _check_measures(spec: SuiteSpec) -> None:
-    """Refuses names of measures that there are not."""
+    """Raises UsageError for unknown names of measures."""
     for case in spec.case:
         for check in case.check:
             if check.measure not in MEASURES:
@@ -256,7 +256,7 @@ def _rows(
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # A seed in which a transfer never ends is no number to leave out.
+    # If a transfer never ends in one seed, the number is missing for all: leaving out this seed would hide the failure.
     return None if None in known else float(median(value for value in known if value is not None))
 
 
@@ -277,7 +277,7 @@ def said(check: Check, value: float | None) -> str:
 
 
 def expected(check: Check) -> str:
-    """The bounds for people, with what is measured when."""
+    """The bounds as readable text, with the measure and its span."""
     low, high = check.at_least, check.at_most
     bounds = "no threshold"
     if low is not None and high is not None:

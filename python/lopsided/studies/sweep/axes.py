@@ -89,7 +89,7 @@ def axis_setting(column: str) -> tuple[str, str]:
 
 
 def axis_label(column: str) -> str:
-    """An axis in a heading: `link.up.queue.limit (packets)`."""
+    """The heading of an axis: `link.up.queue.limit (packets)`."""
     setting, unit = axis_setting(column)
     return f"{setting} ({unit})" if unit else setting
 
@@ -112,7 +112,7 @@ _WAYS = {"up": "uplink ", "down": "downlink "}
 
 
 def axis_words(column: str) -> str:
-    """An axis in the words of a figure: `uplink buffer (packets)`."""
+    """The label of an axis in a figure: `uplink buffer (packets)`."""
     setting, unit = axis_setting(column)
     where = next((_WAYS[part] for part in setting.split(".") if part in _WAYS), "")
     end = next((end for end in sorted(_WORDS, key=len, reverse=True) if f".{setting}".endswith(f".{end}")), None)

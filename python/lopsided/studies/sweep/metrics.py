@@ -1,4 +1,4 @@
-"""The metrics of a sweep: names, columns, and columns that follow from others."""
+"""The metrics of a sweep: names, columns, and columns that are computed from others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_metric(metric: str) -> None:
 
 
 def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
-    """The table with the metric's column, and what that column is.
+    """Returns the table with the metric's column, and the description of this column.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def goodput_column(table: Table) -> str:
 
 
 def _with(table: Table, name: str) -> Table:
-    """The table with a column that follows from others, if those are there."""
+    """Returns the table with a column that is computed from other columns, if these exist."""
     rows = list(table.rows())
     if name == "jain" and "goodput_bps" in table.columns:
         rate = goodput_column(table)

@@ -125,9 +125,8 @@ class Sweep(Table, Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def means(self, most: int = _MOST_ARMS) -> View:
-        """One row for each arm and flow: means over the repetitions, that of the metric with its 95 % interval.
-
-        Goodput, RTT and performance follow, if the metric is another.
+        """One row for each arm and flow: means over the repetitions. The metric's mean comes first, with its 95 %
+        interval, followed by goodput, RTT and performance unless one of them is the metric.
         """
         axes = self.axes
         table, first = measured_by(self, self.metric)

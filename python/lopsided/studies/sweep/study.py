@@ -1,6 +1,6 @@
 """Runs a sweep.
 
-Every arm runs with the same seeds, so that arms differ by their setting and not by luck.
+Every arm runs with the same seeds, so that differences between arms come from the settings and not from chance.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def sweep(
     Parameters
     ----------
     scenario
-        What is changed.
+        The scenario to change.
     axes
         Settings and their values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
         dictionaries with a `label` and several settings each; default: the axes of the scenario's `[sweep]`.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
 
 _ALIKE = 0.02
-"""Means that differ by less than this share are called alike."""
+"""Means that differ by less than this share are reported as alike."""
 _MOST_FLOWS = 3
 _WORDS = {
     "rtt_mean_ms": "mean round trip",
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
-    """The sentences, of means over the seeds; none for a single arm."""
+    """Returns the sentences about means over the seeds; none for a single arm."""
     axes = axis_columns(table)
     rows = list(table.rows())
     if not axes or len({tuple(row[axis] for axis in axes) for row in rows}) < 2:
@@ -93,7 +93,7 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
 
 
 def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
-    """Sentences on the performance of all flows together, and on the share of each flow."""
+    """Sentences about the performance of all flows together, and about the share of each flow."""
     means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
     once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
@@ -140,7 +140,8 @@ def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
 
 
 def _place(row: Row, axes: list[str], *, named: bool = False) -> str:
-    """The settings of a row. The value of a single axis is enough once its key was named."""
+    """The settings of a row. With a single axis, later sentences give only the value, because the key was already
+    named."""
     found = [(*axis_setting(axis), row[axis]) for axis in axes]
     if len(axes) == 1 and not named:
         return " ".join(filter(None, (str(found[0][2]), found[0][1])))

@@ -30,7 +30,7 @@ _FLOW_COLUMNS = (
 )
 """The columns of flows, most important first, because a phone shows only the first few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
-"""Columns that are left out if no flow has a value."""
+"""Columns that are left out if no flow has a value in them."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -115,7 +115,7 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
         try:
             chart = plot.chart(run, kind)
         except UsageError:
-            continue  # Nothing of this kind to draw: no samples, or no drops.
+            continue  # The run has no data for this figure: no samples, or no drops.
         # The page already names the run above.
         bare = replace(chart, subtitle="", notes=chart.notes[:1])
         drawn.append(

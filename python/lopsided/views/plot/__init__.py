@@ -1,4 +1,4 @@
-"""Figures of a run. Each names its units, window and smoothing, and the digest of its run.
+"""Figures of a run. Each figure states its units, its averaging window and the digest of its run.
 
 run.plot("goodput")            a matplotlib Figure
 plot(run, "cwnd", flows=["download"])

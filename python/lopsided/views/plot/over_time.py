@@ -1,4 +1,4 @@
-"""Charts with time on the x axis: goodput, windows, round-trip time, queues. Nothing is drawn here."""
+"""Charts with time on the x axis: goodput, windows, round-trip time, queues. Other modules draw them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _OVER = 1.1
 _MOST_SAMPLES = 700
 """With more samples than this, the line of a queue would fill the panel with one colour."""
 _CLOUD = 40
-"""Above _MANY flows of one direction, up to _CLOUD of them are drawn faint, and the mean of all on top."""
+"""If one direction has more than _MANY flows, up to _CLOUD of them are drawn faintly, with the mean of all flows on
+top."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
@@ -36,7 +37,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
     for direction, group in groups.items():
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
-        # The limit of a link that is much faster than its flows would flatten their curves.
+        # If a link is much faster than its flows, a line at its rate would flatten the flows' curves.
         limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
         scale, unit = inks.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
@@ -246,7 +247,8 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str, groups: Sized, quantity: str) -> str:
-    """The heading of a panel: its direction, or the quantity if no flow has a direction, as within one network."""
+    """The heading of a panel: its direction, or the quantity if no flow has a direction, for example in a network
+    without an access line."""
     return direction or ("other" if len(groups) > 1 else quantity)
 
 

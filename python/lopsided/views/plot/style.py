@@ -62,7 +62,7 @@ __all__ = [
 _METADATA = re.compile(r" <metadata>.*?</metadata>\n", re.DOTALL)
 _NO_INK = re.compile(r'(<text style="(?:(?!fill:)[^"])*)(?=")')
 
-LOOK: dict[Any, Any] = {  # matplotlib wants the names of its own settings as keys
+LOOK: dict[Any, Any] = {  # matplotlib's stubs require the names of its settings as literal keys
     "font.family": "sans-serif",
     "font.size": 9.5,
     "axes.edgecolor": MUTED,
@@ -287,7 +287,8 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Within the block, the figure files of studies are drawn for a journal's column. Their pages do not change."""
+    """Within the block, the figure files of studies are drawn for a journal's column. The studies' pages do not
+    change."""
     before = _files.set(name)
     try:
         yield
@@ -320,7 +321,7 @@ def svg(figure: Figure, salt: str) -> str:
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """Writes the figure with a white background to the file, and returns the same as `svg`. It is drawn once."""
+    """Draws the figure once, writes it with a white background to the file, and returns the same element as `svg`."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")

@@ -281,7 +281,7 @@ def _band(
         # Do not clip the last point at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # Values that are words have no line between them.
+        # If the values of an axis are words, no line connects them.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)

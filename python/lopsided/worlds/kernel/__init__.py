@@ -1,6 +1,6 @@
 """The kernel world: runs a scenario on Linux itself, with its TCP and its queue disciplines.
 
-Three kinds of kernel can carry a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and
+Three kinds of kernel can make a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and
 independent of the machine's load. `uml` is the distribution's user-mode Linux in real time, with every congestion
 control as a module. `host` is the running kernel. The network consists of namespaces without names, which end with the
 process that made them.
@@ -58,7 +58,7 @@ PREPARATION_S = 120.0
 """Seconds that booting, building and checking may take."""
 
 LATE_MS = 10.0
-"""Mean lateness of timers, in ms, above which the machine could not carry a run in real time."""
+"""Mean lateness of timers, in ms, above which the machine was too slow for a run in real time."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -106,7 +106,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
-    """The kernel that the options name, or the best that has the TCP of the scenario's profile."""
+    """The kernel that the options name, or the best kernel with the TCP of the scenario's profile."""
     return backend.choose(options.kernel or "auto", translate.series(scenario.resolved))
 
 
@@ -148,7 +148,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
         waiting = {pool.submit(run_one, number): number for number in range(len(jobs))}
         try:
             while waiting:
-                # With a timeout, because an interrupt does not wake a thread that waits without one.
+                # The wait has a timeout, because an interrupt does not wake a thread that waits without one.
                 for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
                     yield waiting.pop(future), future.result()
         except BaseException:
@@ -164,7 +164,7 @@ def _job(resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, p
 
 
 def version_of(scenario: Scenario, seed: int) -> str:
-    """The version of the kernel world for this run in virtual time, as `facts["world_version"]` has it after the run.
+    """The version of the kernel world for this run in virtual time, equal to `facts["world_version"]` after the run.
 
     Raises Unsupported for a scenario that Linux cannot run.
     """

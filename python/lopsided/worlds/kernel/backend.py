@@ -88,7 +88,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """The lateness in ns that the shapers expect of timers. The values are tried in this order."""
+        """The lateness of timers, in ns, that the shapers allow for. The values are tried in this order."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
@@ -98,7 +98,7 @@ class Machine:
 
 
 def another(kind: str) -> str:
-    """The advice if a kernel of this kind lacks something."""
+    """The advice to print if a kernel of this kind lacks something."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
@@ -113,14 +113,15 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str, series: str | None = None) -> Machine:
-    """Returns the machine of this kind, or with `auto` the best available: virtual time first, because nothing disturbs
-    it. A series of Linux such as `6.12` instead of a kind is the time-travel kernel of that series.
+    """Returns the machine of this kind, or the best available one for `auto`: virtual time first, because other load
+    does not disturb it. A series of Linux such as `6.12` instead of a kind selects the time-travel kernel of that
+    series.
 
     `series` is the series that a time-travel kernel should have, `None` for the default. Raises KernelUnavailable if
     there is none.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
-        # No other kernel of this machine can stand for a series that the scenario names.
+        # If the scenario names a series, no other kernel of this machine can replace it.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
@@ -225,13 +226,13 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """The message of the agent about what the kernel lacked for the job in the folder."""
+    """The agent's message about the features that the kernel lacked for the job in the folder."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
 
 def was_late(folder: Path) -> bool:
-    """True if the agent was still working when the path, which another process carried, ended with the run."""
+    """True if the agent was still working when the run ended, and with it the path in the other process."""
     return (folder / "late.txt").exists()
 
 

@@ -3,8 +3,8 @@
 The build uses Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines
 (`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and no external randomness, so that a run can
 be repeated bit by bit. The kernel is stored in the user's cache directory under a name made of its version and
-configuration, so that another configuration or version is another kernel. Kernels of several versions may be built;
-`DEFAULT` is the one that a run takes unless its scenario or `--kernel` names another.
+configuration, so that kernels with another version or configuration are kept separately. Kernels of several versions
+may be built; `DEFAULT` is the one that a run takes unless its scenario or `--kernel` names another.
 
 Left out: modules (everything needed is built in) and the source packages of other distributions (you can give any
 unpacked tree).
@@ -42,8 +42,8 @@ class Change:
 CHANGES = (
     # The um architecture would use 100 Hz; distributions use 250 Hz, and TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # The state of a processor with AMX takes 11 kB, and the kernel restores it only as a whole: with less room no
-    # program starts.
+    # The state of a processor with AMX takes 11 kB, and the kernel restores it only as a whole. With less room no
+    # program can start.
     Change(
         "arch/x86/um/user-offsets.c",
         r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",
@@ -64,12 +64,13 @@ BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KB
 """Part of the kernel's name, which the kernel also adds to its random numbers."""
 
 DEFAULT = "6.1"
-"""The series of Linux that runs take by default, which the profile `linux-6.1` stands for."""
+"""The series of Linux that runs use by default; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
 """The series of Linux that were built and compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
-"""Options of `CONFIG` that later kernels lack. Linux 6.2 made this one a parameter that is on by default."""
+"""Options of `CONFIG` that later kernels do not have. Linux 6.2 replaced this one by a parameter that is on by
+default."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
@@ -236,7 +237,7 @@ def _apply(change: Change, file: Path) -> None:
 def _check_configuration(resolved: str) -> None:
     """Raises an error if Kconfig dropped an option.
 
-    Kconfig does so without a message if a dependency is missing, and the result would be another kernel.
+    Kconfig drops an option without a message if a dependency is missing, and the result would be a different kernel.
     """
     wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
     lost = [line for line in wanted if line not in resolved.splitlines() and line not in GONE]

@@ -41,8 +41,7 @@ class Wait:
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
     """Returns the waits of the packets that passed a queue.
 
-    A packet is recognised before the queue, where it is addressed to the station `into`, and behind the queue, where it
-    comes from the station `out_of`.
+    Before the queue, a packet is addressed to the station `into`; behind the queue, it comes from the station `out_of`.
     """
     entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [

@@ -1,8 +1,8 @@
 """The temporary folder of a run, and the removal of remains of earlier runs.
 
 A run that ends, fails or is interrupted removes its folder itself. If the run is killed, its watchdog removes the
-folder. Only if both are killed, the folder and perhaps the running guest remain. The kernel releases a lock when its
-holder ends, so a free lock marks a folder that no run needs any more.
+folder. The folder, and perhaps a running guest, remain only if both are killed. The kernel releases a lock when the
+process that holds it ends, so a free lock marks a folder that no run uses any more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def folder() -> Generator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Ends the guests and removes the folders that no run holds."""
+    """Ends the guests and removes the folders of runs that no longer exist."""
     # A run with a started guest holds the lock.
     for found in (path.parent for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{GUEST}")):
         # The folder may belong to another user, or disappear at this moment.

@@ -22,7 +22,7 @@ class SelfCheckFailed(KernelWorldError):
 
 
 class Overloaded(KernelWorldError):
-    """The machine could not carry the run in real time."""
+    """The machine was too slow for the run in real time."""
 
 
 class GuestFailed(KernelWorldError):

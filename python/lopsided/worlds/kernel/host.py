@@ -1,4 +1,4 @@
-"""Finds out in a namespace which parts of the kernel world the running kernel has."""
+"""Tests in a namespace which features of the kernel world the running kernel has."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ ROOT, CHILD = 0x10000, 0x100000
 """The handles 1: of the shaper and 10: of the queue below it."""
 
 CREDIT_NS = 2_000
-"""Nanoseconds by which a packet may leave the serializer early, so that a slightly late timer costs no rate. The line
-behind it delays the packet by as much.
+"""Nanoseconds by which a packet may leave the serializer early, so that a slightly late timer costs no rate. The delay
+line behind it adds the same time.
 """
 
 
@@ -52,7 +52,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Discipline:
-    """A queue discipline in Linux's terms, with those inside."""
+    """A queue discipline in Linux's terms, with its child disciplines."""
 
     kind: str
     options: str
@@ -139,7 +139,7 @@ class Layout:
     routers: list[str]
     lines: list[Line]
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Namespaces behind a host, in which single flows begin or end. The host forwards their packets."""
+    """Namespaces behind a host in which individual flows begin or end. The host forwards their packets."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
@@ -175,7 +175,7 @@ def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
 
 @dataclass(frozen=True)
 class _Hop:
-    """An interface that leaves a node: where it leads, and what happens to packets on it."""
+    """An interface of a node: the next node, and the disciplines that packets pass there."""
 
     interface: str
     to: str
@@ -345,8 +345,8 @@ class _Planner:
         return free
 
     def _bucket(self, direction: Direction) -> int:
-        """The bucket in bytes. Tokens that arrive while a timer is late need room in addition to the packet that waits
-        for them.
+        """The bucket in bytes. The bucket needs room for the packet that waits, and for the tokens that arrive while a
+        timer is late.
         """
         return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
@@ -457,10 +457,10 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # A flood waits, and is dropped, before it reaches the queue.
+            # Excess packets wait, or are dropped, before they reach this queue, so it cannot be filled.
             full = 0
         if narrowest.burst and full:
-            # The first packet of the queue waits for less than its size if the previous one left credit.
+            # The first packet in the queue waits for fewer tokens than its size if the previous packet left credit.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

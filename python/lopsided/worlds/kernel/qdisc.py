@@ -61,7 +61,8 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
     limit = 1 << 20
     if atm:
-        # The kernel would round a burst in bytes up to whole cells with their headers. As a time it stays exact.
+        # If the burst is given in bytes, the kernel rounds it up to whole cells with their headers. Given as a time, it
+        # stays exact.
         ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
         return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
     # The kernel counts the burst like a packet, with overhead.
@@ -123,7 +124,7 @@ def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio:
 
 
 def prio(bands: int) -> str:
-    """prio. Its map by priority is not used if a classifier chooses the band."""
+    """prio. The priority map is not used if a classifier chooses the band."""
     return struct.pack("=i16B", bands, *[bands - 1] * 16).hex()
 
 
@@ -158,7 +159,7 @@ def fq(
         FQ_FLOW_REFILL_DELAY: round(refill_delay_s * 1e6),
         FQ_ORPHAN_MASK: orphan_mask,
         FQ_LOW_RATE_THRESHOLD: low_rate_threshold // 8,
-        # By default it wakes up to 10 us late, to do more work at once.
+        # By default fq wakes up to 10 us late, to send several packets at once.
         FQ_TIMER_SLACK: 0,
     }
     if maxrate is not None:
@@ -207,8 +208,8 @@ def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
 
 
 def codel_step(limit: int, threshold_ns: int) -> str:
-    """codel whose own law never acts, because its target is out of reach, and which marks packets that waited longer
-    than the threshold.
+    """codel that only marks packets that waited longer than the threshold. Its own control law never acts, because its
+    target is never reached.
     """
     never_us = 1 << 30
     values = {

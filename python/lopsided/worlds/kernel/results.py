@@ -55,7 +55,7 @@ class _Reader(FlowReader):
             "marks": self._marks(),
             "transfers": self.transfers(),
         }
-        # Counts only, because times contain the clock's own resolution, which depends on what is captured.
+        # The digest covers only counts: times depend on the number of clock reads, which differs with the captures.
         fates = [tables["flows"].select(pl.col(pl.Int64)).rows(), self.result["queues"]]
         facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
         return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)
@@ -144,7 +144,7 @@ class _Reader(FlowReader):
         return run_tables()["links"].frame(rows)
 
     def _fates(self, fates: list[Row]) -> list[Row]:
-        """Rows by reason. Linux counts the packets of a reason, not their bytes."""
+        """Returns rows by reason. Linux counts the packets for each reason, not their bytes."""
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:

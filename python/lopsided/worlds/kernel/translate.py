@@ -1,4 +1,4 @@
-"""Translates a resolved scenario to Linux: the name of each setting there, and the settings without a counterpart.
+"""Translates a resolved scenario to Linux: the Linux name of each setting, and the settings without a counterpart.
 
 Nothing is approximated silently: settings that Linux lacks are rejected by name, and unavoidable differences are
 recorded in the facts of the run.
@@ -32,13 +32,13 @@ FIRST_PORT = 5001
 FOREVER = 1 << 30
 
 DEFAULT_SYSCTLS = {
-    # Runs must not influence each other by windows or thresholds of earlier connections.
+    # Windows and thresholds of earlier connections must not influence a run.
     "net.ipv4.tcp_no_metrics_save": "1",
     # A guest with little memory would get smaller buffers than an ordinary machine.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # A socket's hash would accompany its packets. Each timeout draws a new hash, with which a queue by flows would move
-    # the packets. A router behind a wire never sees this hash.
+    # Packets carry the hash of their socket within one kernel. Each timeout would draw a new hash, and a flow queue
+    # would move the connection to another bucket. A router on another machine never sees this hash.
     "net.core.txrehash": "0",
 }
 
@@ -91,7 +91,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 
 
 def layout(scenario: said.Resolved) -> Layout:
-    """The network, with each end's stack. Raises Unsupported for what Linux cannot do."""
+    """The network, with each end's stack. Raises Unsupported for features that Linux lacks."""
     found = stacks(scenario)
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
@@ -137,9 +137,9 @@ _STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender
 def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int, End], str]:
     """The namespace of each end (`from`, `to`) of each TCP flow: its host, or a namespace of its own behind the host.
 
-    Linux keeps settings and counters per namespace. So flows that send from one host get separate namespaces, which
-    separates their counters, and so do flows with different stacks. But if the host has an interface of its own, its
-    TCP must be next to that interface.
+    Linux keeps settings and counters per namespace. Flows that send from one host therefore get separate namespaces, so
+    that their counters are separate. Flows with different stacks get separate namespaces too. But if a scenario
+    describes the host's interface, the TCP must be next to that interface.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
     _refuse_other_transports(scenario, elsewhere)
@@ -319,7 +319,7 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
         # Changing tbf from outside fills its bucket, and wakes no waiting packet (tbf_change).
         raise Unsupported(f"{where}: Linux' tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
-        # tbf's second bucket (peakrate) holds one full packet, so small packets leave early. htb goes into debt with
+        # tbf's second bucket (peakrate) holds one full packet, so small packets leave too early. htb borrows tokens for
         # the first packet.
         raise Unsupported(f"{where}: Linux' tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
@@ -377,7 +377,8 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Kind, options, and the capacity in full packets; 0 if it drops before it is full."""
+    """Kind, options, and the capacity in full packets, which is 0 for a discipline that drops packets before it is
+    full."""
     if queue["kind"] == "fq":
         return _fq(queue)
     if queue["kind"] == "sfq":
@@ -406,7 +407,8 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
-        # A size table (stab) rounds packets up for the root of an interface, for queue and shaper alike.
+        # A size table (stab) belongs to the root of an interface, so it rounds packet sizes up for both the queue and
+        # the shaper.
         raise Unsupported(f"{where}: Linux has no such queue: what counts bins there pays for them on the line too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
@@ -537,12 +539,13 @@ def _packets(limit: said.Limit, kind: str, where: str) -> int:
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
-    """Translates a step: red without an average, in bytes, or codel without its own law, in time."""
+    """Translates a step: red without averaging for a threshold in bytes, or codel without its own law for a threshold
+    in time."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
         raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
     if "bytes" in threshold and "bytes" in limit:
-        # A step marks packets above its threshold, red also at the threshold itself: hence one byte more.
+        # A step marks packets above its threshold; red also marks at the threshold itself. Therefore add one byte.
         above = threshold["bytes"] + 1
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0

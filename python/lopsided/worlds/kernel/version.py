@@ -1,4 +1,4 @@
-"""The version of the kernel world that a run was made with: it identifies what can change the run's values.
+"""The version of the kernel world with which a run was made. It identifies everything that can change the run's values.
 
 The version of a run is a digest of three things: the job that Linux gets (the translated scenario with all sysctls and
 queues), the code of the agent that carries the job out and of the readers of its results, and the kernel's
@@ -33,7 +33,8 @@ DIGITS = 16
 
 
 def of_job(job: Job) -> str:
-    """The version of the kernel world for this job. Samples and captures do not count: they only observe a run."""
+    """The version of the kernel world for this job. Samples and captures are not part of the version, because they only
+    observe a run."""
     plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
     said = json.dumps(asdict(plain), sort_keys=True)
     return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]

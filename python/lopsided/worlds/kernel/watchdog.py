@@ -22,8 +22,8 @@ URGENCY = 10
 
 
 def prepare(time: str) -> None:
-    """Sets what the program inherits, if this user may: in real time, priority over other processes; and the same
-    memory addresses in every run.
+    """Sets attributes that the program inherits, if the user has the permission: priority over other processes (in real
+    time), and the same memory addresses in every run.
     """
     if time == "real":
         with contextlib.suppress(PermissionError):

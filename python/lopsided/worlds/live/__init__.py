@@ -38,7 +38,7 @@ PREPARATION_S = 60.0
 """Seconds that making namespaces and devices may take."""
 
 LATE_MS = 10.0
-"""Mean lateness of packets or timers, in ms, above which the machine could not carry a run in real time."""
+"""Mean lateness of packets or timers, in ms, above which the machine was too slow for a run in real time."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:

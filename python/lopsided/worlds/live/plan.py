@@ -26,7 +26,8 @@ NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
 """Without this setting the kernel sends neighbour messages on every new device."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The place of its host, and the ends of flows behind it: the flow's number, and true for the sending end."""
+"""The index of the device's host, and the ends of flows behind the device: the flow's number, and true for the sending
+end."""
 
 
 @dataclass(frozen=True)

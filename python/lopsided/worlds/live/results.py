@@ -28,7 +28,7 @@ Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Measured:
-    """The tables, digest and facts of a run. The digest identifies the run; no other run has the same."""
+    """The tables, digest and facts of a run. The digest identifies the run; no two runs have the same digest."""
 
     tables: dict[str, pl.DataFrame]
     digest: str
@@ -103,7 +103,7 @@ class _Reader(FlowReader):
             return self._simulated["samples"]
         kernel, simulated = self.samples(), self._simulated["samples"]
         at = ["time_s", "flow"]
-        # Two ways to divide may differ in the last bit of a float.
+        # Two ways to compute a time may differ in the last bit of a float, so times are rounded to ns.
         whole = (pl.col("time_s") * 1e9).round().cast(pl.Int64).alias("time_ns")
         either = simulated.with_columns(whole).join(
             kernel.with_columns(whole),

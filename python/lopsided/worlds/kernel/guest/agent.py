@@ -99,13 +99,14 @@ class Agent:
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
         if talk is None:
-            # The run starts at the start of a timer slot, so that the kernel rounds its timers alike in every run.
+            # The run starts at the start of a timer slot, so that the kernel rounds its timers in the same way in every
+            # run.
             slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
             self.origin = slots * SLOT_NS + PHASE_NS
         else:
             self.origin = self.loop.now() + LEAD_NS
             talk.begin(self.origin)
-            # The other process sends nothing before the end: data means that it has ended.
+            # The other process sends nothing during the run, so readable data means that it has ended.
             self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
@@ -123,7 +124,7 @@ class Agent:
             self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
             self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
-            # After the samples of the last instant.
+            # One ns later, so that the samples of the last instant are taken first.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             try:
                 self.loop.run()

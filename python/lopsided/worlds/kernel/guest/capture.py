@@ -131,8 +131,8 @@ def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
-    # At times that do not depend on the start of this process, and between the samples, so that in virtual time it
-    # meets the packets in the same way in every run. Reading the clock would advance it.
+    # The ring is emptied at times that do not depend on the start of this process and that lie between the samples. In
+    # virtual time, it is then emptied at the same packets in every run. Reading the clock instead would advance it.
     timer = Timer()
     timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
     poll = select.poll()

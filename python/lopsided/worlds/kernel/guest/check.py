@@ -99,7 +99,8 @@ class _Probe:
         self._receiver.close()
 
     def base_delay_ns(self) -> float:
-        """The smallest delay of three lone datagrams. On a path with losses more are sent. Infinite if none arrives."""
+        """The smallest delay of three lone datagrams. If the path has losses, more datagrams are sent. Returns infinity
+        if none arrives."""
         delays: list[int] = []
         for _ in range(MOST_LONE):
             self._send(SMALL)
@@ -125,7 +126,8 @@ class _Probe:
         self._sender.send(struct.pack("q", time.time_ns()).ljust(size, b"\0"))
 
     def _arrivals(self, count: int) -> list[tuple[int, int]]:
-        """Reads until `count` datagrams have arrived, or none has for longer than the path can hold one."""
+        """Reads until `count` datagrams have arrived, or until none has arrived for longer than the path can delay
+        one."""
         arrivals: list[tuple[int, int]] = []
         poll = select.poll()
         poll.register(self._receiver, select.POLLIN)

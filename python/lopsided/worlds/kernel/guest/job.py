@@ -111,7 +111,7 @@ class Watched:
 class ChosenLoss:
     """The packets that a link direction drops on purpose, at the interface over which packets leave the link.
 
-    Packets with these numbers, counted from 1, and packets in these times.
+    It drops packets with these numbers, counted from 1, and packets at these times.
     """
 
     link: str
@@ -124,7 +124,8 @@ class ChosenLoss:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them, or one without end if `size` is 0.
+    """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them, or a single endless transfer if `size`
+    is 0.
 
     A flow of datagrams has a `datagram_rate`. Its sizes and rates are those of IP packets.
     """
@@ -159,7 +160,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Program:
-    """A program of this machine on a host. In its command a host's name in braces stands for its address."""
+    """A program of this machine on a host. A host's name in braces in its command is replaced by the host's address."""
 
     name: str
     host: str

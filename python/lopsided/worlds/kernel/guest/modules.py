@@ -38,8 +38,8 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
-# The module is loaded already, or it belongs to another build of this version while this kernel has everything built
-# in.
+# These errors are harmless: the module is loaded already, or this kernel has everything built in and the module belongs
+# to another build of its version.
 NO_HARM = (errno.EEXIST, errno.ENOSYS)
 
 

@@ -1,8 +1,8 @@
 """Programs of this machine on a job's hosts, each in its host's network and from its start time to its end.
 
-A program sees the machine's file system, which in user-mode Linux is read-only except for the job's folder. In its
-command a host's name in braces stands for the address: `curl http://{server}/`. Its output is in the job's folder, in
-`program-NAME.txt`. In virtual time computing takes no time: the clock only advances while a program waits.
+A program sees the machine's file system, which in user-mode Linux is read-only except for the job's folder. A host's
+name in braces in its command is replaced by the host's address: `curl http://{server}/`. Its output is in the job's
+folder, in `program-NAME.txt`. In virtual time computing takes no time: the clock only advances while a program waits.
 """
 
 from __future__ import annotations

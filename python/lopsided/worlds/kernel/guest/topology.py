@@ -44,7 +44,8 @@ TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
 
 TUN_QUEUE = 10_000
-"""Packets that may wait in a device until the process that carries the path reads them: enough to lose none."""
+"""Number of packets that may wait in a device until the process that simulates the path reads them; large enough that
+none is lost."""
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -104,7 +105,7 @@ class QueueCount:
 
 
 class CannotBuild(Exception):
-    """This kernel cannot carry the job. The message says what is missing."""
+    """This kernel cannot run the job. The message says what is missing."""
 
 
 def _reason(error: NetlinkError) -> str:
@@ -115,7 +116,7 @@ def _reason(error: NetlinkError) -> str:
 
 
 class Network:
-    """The nodes of a job. They exist as long as the descriptors of this object."""
+    """The nodes of a job. They exist as long as this object keeps their descriptors open."""
 
     def __init__(self, job: Job) -> None:
         self.nodes = {node.name: Namespace(node.name) for node in job.nodes}

@@ -1,4 +1,4 @@
-"""TUN devices, the interfaces of nodes whose path another process carries, and the messages to that process.
+"""TUN devices, the interfaces of nodes whose path runs in another process, and the messages to that process.
 
 The devices are passed to that process as open files. This process keeps none of them, so they disappear when either
 process ends. `crates/live/src/world/mod.rs` describes the messages and their order.
@@ -16,12 +16,12 @@ HOST = "host0"
 """The device of a passage that leads to its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-# The process that carries the path expects a header of 10 bytes in front of each packet, which describes the packet.
+# The process with the path expects a header of 10 bytes in front of each packet, which describes the packet.
 IFF_VNET_HDR = 0x4000
 
 
 class PathGone(Exception):
-    """The process that carries the path has ended."""
+    """The process with the path has ended."""
 
 
 def create(name: str = DEVICE) -> int:
@@ -36,7 +36,7 @@ def create(name: str = DEVICE) -> int:
 
 
 class TooLate(Exception):
-    """The run and its path have ended while this process was still working on it."""
+    """The run and its path ended while this process was still working on the run."""
 
 
 class Talk:
@@ -60,7 +60,7 @@ class Talk:
         self.socket.send(str(origin_ns).encode())
 
     def await_end(self) -> None:
-        """Returns once the path has carried the run to its end."""
+        """Returns when the run has ended in the process with the path."""
         self._hear()
 
     def _hear(self) -> None:
