@@ -287,6 +287,7 @@ def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper
         assert words in report
     out = tmp_path / "out"
     assert "<svg" in (out / "figures" / "figure-1.svg").read_text(encoding="utf-8")
+    assert not (out / "figures" / "figure-1.pdf").exists()
     data = pl.read_csv(out / "data" / "figure-1.csv")
     table = reproduction.measurements.table("queues")
     assert data["goodput_mbps"].to_list() == pytest.approx((table["goodput_bps"] / 1e6).to_list())
@@ -351,6 +352,7 @@ def test_a_figure_alone_leaves_the_full_report_as_it_is(
     assert code == 0 and "1.80 Mbit/s" in printed and "statements" not in printed
     assert before == {path: path.read_bytes() for path in before}
     assert (out / "figure-1" / "report.html").is_file()
+    assert (out / "figure-1" / "figures" / "figure-1.pdf").read_bytes().startswith(b"%PDF")
     # A new full report keeps the folders of parts.
     reproduce(paper, monkeypatch, out, repeat=1)
     assert (out / "figure-1" / "report.html").is_file()

@@ -57,7 +57,7 @@ def reproduce(
     chapter
         Run only the figures and claims of this chapter of a long study.
     figure
-        Run only this figure or table, such as 5.1 or "table 6.2".
+        Run only this figure or table, such as 5.1 or "table 6.2". A figure is also written as PDF.
     claims
         Check only the claims.
     out_folder

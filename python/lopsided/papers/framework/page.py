@@ -27,7 +27,10 @@ _SHOWN_ROWS = 32
 
 
 def write(reproduction: Reproduction, folder: Path) -> Path:
-    """Writes report.html, the data of every figure as CSV, its drawing as SVG and PDF, and the summaries.
+    """Writes report.html, the data of every figure as CSV, its drawing as SVG, and the summaries.
+
+    The drawing of a single figure, and drawings for a journal's column, are written as PDF too. A PDF takes five times
+    as long as an SVG, because its fonts are embedded.
 
     An earlier report in this folder is replaced as a whole.
 
@@ -128,6 +131,7 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 
 def render(reproduction: Reproduction, figures: Path) -> str:
     """The whole page; its drawings become files in the folder `figures` too."""
+    with_pdf = bool(reproduction.only) or style.in_column()
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return template("page.html.j2").render(
         paper=reproduction.paper,
@@ -146,7 +150,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
         counts=[each for each in reproduction.counts() if each not in " ".join(reproduction.opening())],
         covered=covering.counts(reproduction.coverage) if reproduction.coverage else None,
         groups=_groups(reproduction),
-        artifacts=[_artifact(figure, artifact, figures) for figure, artifact in reproduction.artifacts],
+        artifacts=[_artifact(figure, artifact, figures, with_pdf) for figure, artifact in reproduction.artifacts],
         assumptions=reproduction.paper.assumptions if reproduction.sensitivities else (),
         key_results=[outcome.result for outcome in reproduction.key_outcomes],
         base=[_base(outcome) for outcome in reproduction.key_outcomes],
@@ -250,11 +254,10 @@ def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
     }
 
 
-def _artifact(figure: Figure, artifact: Artifact, folder: Path) -> dict[str, Any]:
+def _artifact(figure: Figure, artifact: Artifact, folder: Path, with_pdf: bool) -> dict[str, Any]:
     drawing, file = artifact.drawing, folder / f"{figure.slug}.svg"
     svg = None if drawing is None else style.svg_and_file(drawing, figure.slug, file)
-    if drawing is not None:
-        # Journals ask for PDF.
+    if drawing is not None and with_pdf:
         style.write(drawing, file.with_suffix(".pdf"))
     return {
         "name": figure.name,

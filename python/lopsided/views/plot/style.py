@@ -118,6 +118,11 @@ _BARE_COLUMN_IN = 0.12
 """Right margin in inches if curves have no names at their ends."""
 
 
+def in_column() -> bool:
+    """Returns true if figures are drawn for a journal's column."""
+    return _column.get() is not None
+
+
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
     """Within the block, figures are drawn for a journal's column, `single` or `double`, or for a page if None.

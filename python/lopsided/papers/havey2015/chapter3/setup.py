@@ -60,8 +60,7 @@ FULL_SHARING = Variant(
 )
 
 OBJECT = 10_000_000
-REQUEST = 100
-"""Sizes in bytes of the repaired object and of a request."""
+"""Size of the repaired object in bytes."""
 
 
 def _station(mode: str, error: float) -> Overrides:
@@ -135,12 +134,14 @@ def repair(run: Run, _case: Case) -> Mapping[str, float]:
     rows = list(run.transfers.rows())
     whole = [float(row["completion_s"]) for row in rows if row["what"] == "object"]
     requests = sum(row["what"] == "repair" for row in rows)
+    app = run.scenario.resolved["flows"][0]["app"]
+    asked = requests * app["request_size_bytes"] if app["kind"] == "repair" else 0
     return {
         "sent_bytes": float(links["sent_bytes"].sum()),
         "arrived_bytes": float(run.flows["delivered_bytes"][0]),
         "retransmits": float(run.flows["retransmits"][0]),
         "requests": float(requests),
-        "request_overhead_percent": 100.0 * requests * REQUEST / OBJECT,
+        "request_overhead_percent": 100.0 * asked / OBJECT,
         "completion_s": whole[0] if whole else float("nan"),
     }
 
