@@ -119,7 +119,7 @@ impl Part for CustomConfig {
     const NAME: &'static str = "custom";
     const TEXT: &'static str = "An application that is given to the run.";
     const KEYS: &'static [Key<CustomConfig>] =
-        &[key("name", |app: &mut Self| &mut app.name, "The name under which it is given.").required("\"mine\"")];
+        &[key("name", |app: &mut Self| &mut app.name, "Name of the application's kind.").required("\"mine\"")];
 }
 
 impl AppSettings for CustomConfig {

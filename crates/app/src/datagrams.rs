@@ -27,8 +27,8 @@ impl Part for DatagramConfig {
     const NAME: &'static str = "udp";
     const TEXT: &'static str = "UDP datagrams at a constant rate.";
     const KEYS: &'static [Key<DatagramConfig>] = &[
-        key("rate", |udp: &mut Self| &mut udp.rate, "IP headers are counted.").required("\"64 kbit/s\""),
-        key("size", |udp| &mut udp.size, "The size of the IP packets."),
+        key("rate", |udp: &mut Self| &mut udp.rate, "Rate, IP headers included.").required("\"64 kbit/s\""),
+        key("size", |udp| &mut udp.size, "Size of the IP packets."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

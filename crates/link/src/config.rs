@@ -164,8 +164,8 @@ impl Part for LinkConfig {
         key(
             "rate",
             |link: &mut Self| &mut link.rate,
-            "Bits per second on the wire, such as \"2.4 Mbit/s\" or \"196 kbit/s\"; \"unlimited\" for an infinitely fast line. \
-             Required.",
+            "Bits per second on the wire, such as \"2.4 Mbit/s\" or \"196 kbit/s\"; \"unlimited\" for an \
+             infinitely fast line. Required.",
         )
         .default_text("")
         .none_word("unlimited"),
@@ -173,47 +173,50 @@ impl Part for LinkConfig {
         key(
             "mtu",
             |link: &mut Self| &mut link.mtu,
-            "The largest IP packet that it takes, such as \"1400 B\". The router before it drops a larger one (too_big) and tells its \
-             sender, which sends smaller segments from then on (path-MTU discovery, RFC 1191).",
+            "Largest IP packet that the link takes, such as \"1400 B\". The router before the link drops a larger \
+             packet (too_big) and reports it to the sender, which then sends smaller segments (path-MTU \
+             discovery, RFC 1191).",
         )
         .none_word("any"),
         key(
             "framing",
             |link: &mut Self| &mut link.framing,
-            "Octets a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a table.",
+            "Octets that a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a \
+             table.",
         )
         .default_text("none"),
         key(
             "header_compression",
             |link: &mut Self| &mut link.header_compression,
-            "TCP/IP headers are compressed on the line: a scheme such as \"cslip\", or a table.",
+            "Compression of TCP/IP headers on the line: a scheme such as \"cslip\", or a table.",
         )
         .default_text("none"),
         key(
             "queue",
             |link: &mut Self| &mut link.queue,
-            "The queue before the line: a limit such as \"50 packets\", or a table. [lan] and a dumbbell's access links default to \
-             1000 packets.",
+            "The queue before the line: a limit such as \"50 packets\", or a table. [lan] and a dumbbell's access \
+             links default to 1000 packets.",
         )
         .default_text("50 packets"),
         key(
             "shaper",
             |link| &mut link.shaper,
-            "A token bucket in place of the plain serializer: a burst such as \"1600 B\", or a table.",
+            "A token bucket instead of the plain serializer: a burst such as \"1600 B\", or a table.",
         ),
         key(
             "access",
             |link| &mut link.access,
-            "When the line may send, where that is more than a rate: a table of a kind, such as { kind = \"grants\" }. With a trace or \
-             rates of its own the direction needs no rate.",
+            "Rules for when the line may send, in addition to its rate: a table of a kind, such as { kind = \
+             \"grants\" }. A direction with a trace or with rates of its own needs no `rate`.",
         ),
         key("jitter", |link: &mut Self| &mut link.jitter, "Delay that varies: a time such as \"5 ms\", or a table.")
             .default_text("none"),
-        key("loss", |link| &mut link.loss, "Packets lost on the line: a probability such as \"1 %\", or a table."),
+        key("loss", |link| &mut link.loss, "Loss of packets on the line: a probability such as \"1 %\", or a table."),
         key(
             "stages",
             |link: &mut Self| &mut link.stages,
-            "What packets meet on either side of the queue and the line, in order: tables, each of a kind.",
+            "Functions that packets pass before the queue or behind the line, in this order: a list of tables, \
+             each with a kind.",
         )
         .default_text("none"),
     ];

@@ -21,8 +21,16 @@ impl Part for JitterConfig {
     const TEXT: &'static str = "Propagation delay that varies from packet to packet.";
     const SHORTHAND: Option<&'static str> = Some("spread");
     const KEYS: &'static [Key<JitterConfig>] = &[
-        key("spread", |jitter: &mut Self| &mut jitter.spread, "Up to so much is added to each packet's delay."),
-        key("reorder", |jitter| &mut jitter.reorder, "Packets overtake each other; without it they keep their order."),
+        key(
+            "spread",
+            |jitter: &mut Self| &mut jitter.spread,
+            "A random time from 0 to this is added to the delay of each packet.",
+        ),
+        key(
+            "reorder",
+            |jitter| &mut jitter.reorder,
+            "Packets may overtake each other. Otherwise they keep their order.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -55,10 +55,18 @@ impl Part for LossConfig {
     const TEXT: &'static str = "How packets are lost on the line; all that is given applies.";
     const SHORTHAND: Option<&'static str> = Some("random");
     const KEYS: &'static [Key<LossConfig>] = &[
-        key("random", |loss| &mut loss.random, "Probability for each packet on its own: 0.01 or \"1 %\"."),
-        key("gilbert", |loss| &mut loss.gilbert, "Bursts of loss: the Gilbert-Elliott model, stepped once per packet."),
-        key("packets", |loss| &mut loss.packets, "These packets of the direction, counted from 1."),
-        key("outages", |loss| &mut loss.outages, "Times when nothing passes: [[\"10 s\", \"10.1 s\"]]."),
+        key(
+            "random",
+            |loss| &mut loss.random,
+            "Probability that a packet is lost, independent of other packets: 0.01 or \"1 %\".",
+        ),
+        key(
+            "gilbert",
+            |loss| &mut loss.gilbert,
+            "Bursts of loss: the Gilbert-Elliott model, with one step for each packet.",
+        ),
+        key("packets", |loss| &mut loss.packets, "Numbers of the packets to lose in this direction, counted from 1."),
+        key("outages", |loss| &mut loss.outages, "Times during which every packet is lost: [[\"10 s\", \"10.1 s\"]]."),
     ];
 
     /// Sorts packets and outages, which a scenario may list in any order.
@@ -97,12 +105,20 @@ impl Part for GilbertConfig {
     const NAME: &'static str = "gilbert";
     const TEXT: &'static str = "The Gilbert-Elliott model: a good and a bad state.";
     const KEYS: &'static [Key<GilbertConfig>] = &[
-        key("to_bad", |gilbert: &mut Self| &mut gilbert.to_bad, "Probability of going from good to bad.")
-            .required("0.01"),
-        key("to_good", |gilbert: &mut Self| &mut gilbert.to_good, "Probability of going from bad to good.")
-            .required("0.3"),
-        key("loss_bad", |gilbert| &mut gilbert.loss_bad, "Loss probability in the bad state."),
-        key("loss_good", |gilbert| &mut gilbert.loss_good, "Loss probability in the good state."),
+        key(
+            "to_bad",
+            |gilbert: &mut Self| &mut gilbert.to_bad,
+            "Probability of a change from the good to the bad state.",
+        )
+        .required("0.01"),
+        key(
+            "to_good",
+            |gilbert: &mut Self| &mut gilbert.to_good,
+            "Probability of a change from the bad to the good state.",
+        )
+        .required("0.3"),
+        key("loss_bad", |gilbert| &mut gilbert.loss_bad, "Probability of a loss in the bad state."),
+        key("loss_good", |gilbert| &mut gilbert.loss_good, "Probability of a loss in the good state."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -175,71 +175,78 @@ impl Part for QuicConfig {
         key(
             "ack_packets",
             |quic: &mut Self| &mut quic.ack_packets,
-            "An ACK for every so many ack-eliciting packets (RFC 9000 section 13.2.2 recommends 2).",
+            "Number of ack-eliciting packets per ACK (RFC 9000 section 13.2.2 recommends 2).",
         ),
         key(
             "ack_start",
             |quic: &mut Self| &mut quic.ack_start,
-            "The first so many packets of a connection are acknowledged two by two, whatever ack_packets says.",
+            "Number of packets at the start of a connection for which every second one is acknowledged, whatever \
+             the value of ack_packets.",
         ),
         key(
             "ack_window_share",
             |quic: &mut Self| &mut quic.ack_window_share,
-            "An ACK for this share of the packets that arrive in a round trip, where that is more than ack_packets, such as 25 %.",
+            "Share of the packets of a round trip that one ACK covers, such as 25 %, if this is more than \
+             ack_packets.",
         ),
         key(
             "ack_packets_most",
             |quic: &mut Self| &mut quic.ack_packets_most,
-            "With ack_window_share: an ACK for so many packets at most.",
+            "With ack_window_share: largest number of packets per ACK.",
         ),
-        key("max_ack_delay", |quic: &mut Self| &mut quic.max_ack_delay, "An ACK waits for at most so long."),
+        key("max_ack_delay", |quic: &mut Self| &mut quic.max_ack_delay, "Longest delay of an ACK."),
         key(
             "ack_delay_rtts",
             |quic: &mut Self| &mut quic.ack_delay_rtts,
-            "An ACK waits for at most this share of the round-trip time too, such as 25 %; 0: the time is max_ack_delay alone.",
+            "Longest delay of an ACK as a share of the round-trip time, such as 25 %, in addition to the limit \
+             max_ack_delay; 0: only max_ack_delay applies.",
         ),
         key(
             "reordering_threshold",
             |quic: &mut Self| &mut quic.reordering_threshold,
-            "A packet out of order is acknowledged at once: 1 (RFC 9000 section 13.2.1); with more only where the sender could call a \
-             packet lost by it; 0 never. With ack_frequency quinn's own default is 2.",
+            "Reaction to a packet out of order. 1: an immediate ACK (RFC 9000 section 13.2.1). More than 1: an \
+             immediate ACK only if the sender could now declare a packet lost. 0: never an immediate ACK. With \
+             ack_frequency, quinn's own default is 2.",
         ),
         key(
             "ack_frequency",
             |quic: &mut Self| &mut quic.ack_frequency,
-            "The sender asks for ack_packets, max_ack_delay and reordering_threshold by ACK_FREQUENCY frames \
-             (draft-ietf-quic-ack-frequency). Otherwise the receiver does so by itself.",
+            "The sender requests ack_packets, max_ack_delay and reordering_threshold with ACK_FREQUENCY frames \
+             (draft-ietf-quic-ack-frequency). Otherwise the receiver applies these values by itself.",
         ),
         key(
             "cc_source",
             |quic: &mut Self| &mut quic.cc_source,
-            "Whose congestion control: lopsided's, which TCP flows use too, or quinn's own reno (NewReno) or cubic.",
+            "Implementation of the congestion control: lopsided's, which TCP flows use too, or quinn's own reno \
+             (NewReno) or cubic.",
         ),
         key(
             "initial_window",
             |quic: &mut Self| &mut quic.initial_window,
-            "The first congestion window in packets (RFC 9002 section 7.2).",
+            "First congestion window, in packets (RFC 9002 section 7.2).",
         ),
         key(
             "ecn",
             |quic: &mut Self| &mut quic.ecn,
-            "Packets are sent as ECT(0) while ECN validation succeeds (RFC 9000 section 13.4).",
+            "Send packets as ECT(0) as long as ECN validation succeeds (RFC 9000 section 13.4).",
         ),
         key(
             "gso_packets",
             |quic: &mut Self| &mut quic.gso_packets,
-            "At most so many packets are handed to the network back to back in one call, as with generic segmentation offload.",
+            "Largest number of packets that the endpoint hands to the network back to back in one call, as with \
+             generic segmentation offload.",
         ),
         key(
             "receive_wait",
             |quic: &mut Self| &mut quic.receive_wait,
-            "Received packets wait for so long after the first and are then handled together, as by a busy event loop or interrupt \
-             coalescing.",
+            "Time for which received packets wait after the first one, to be handled together, as in a busy event \
+             loop or with interrupt coalescing.",
         ),
         key(
             "packet_cpu",
             |quic: &mut Self| &mut quic.packet_cpu,
-            "Each packet received or sent takes so much time of an endpoint's processor, one after the other.",
+            "Processor time of an endpoint for each packet that it receives or sends. Packets are handled one \
+             after the other.",
         ),
         key(
             "mtu_discovery",
@@ -249,17 +256,17 @@ impl Part for QuicConfig {
         key(
             "max_datagram",
             |quic: &mut Self| &mut quic.max_datagram,
-            "The largest UDP payload that path MTU discovery tries. A smaller mtu of the stack lowers it.",
+            "Largest UDP payload that path MTU discovery tries. A smaller mtu of the stack lowers it.",
         ),
         key(
             "stream_window",
             |quic: &mut Self| &mut quic.stream_window,
-            "The receiver's flow-control window of a stream.",
+            "Flow-control window of a stream at the receiver.",
         ),
         key(
             "connection_window",
             |quic: &mut Self| &mut quic.connection_window,
-            "The receiver's flow-control window of the connection.",
+            "Flow-control window of the connection at the receiver.",
         )
         .none_word("unlimited"),
         key(
@@ -270,14 +277,15 @@ impl Part for QuicConfig {
         key(
             "idle_timeout",
             |quic: &mut Self| &mut quic.idle_timeout,
-            "A connection over which no packet arrives for this time is closed.",
+            "A connection on which no packet arrives for this time is closed.",
         )
         .none_word("never"),
         key(
             "server_flight",
             |quic: &mut Self| &mut quic.server_flight,
-            "The size of the server's handshake messages, which is mostly its certificates. Until the client's address is validated the \
-             server may send only three times what it received (RFC 9000 section 8.1).",
+            "Size of the server's handshake messages, most of it certificates. Until the client's address is \
+             validated, the server may send only three times the octets that it has received (RFC 9000 section \
+             8.1).",
         ),
     ];
 

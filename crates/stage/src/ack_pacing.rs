@@ -42,10 +42,10 @@ impl Part for AckPacingConfig {
         key(
             "rate",
             |part: &mut Self| &mut part.rate,
-            "The pace of the data: what the line of the other direction carries.",
+            "Rate of the data that the released ACKs allow: usually the rate of the line in the other direction.",
         )
         .required("\"10 Mbit/s\""),
-        key("max_delay", |part: &mut Self| &mut part.max_delay, "An ACK is held for this long at most."),
+        key("max_delay", |part: &mut Self| &mut part.max_delay, "Longest time for which an ACK is held."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

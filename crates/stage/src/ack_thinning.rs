@@ -41,8 +41,8 @@ impl Part for AckThinningConfig {
         "Lets every n-th pure cumulative ACK of a connection pass, and all others that say more.";
     const KEYS: &'static [Key<AckThinningConfig>] = &[
         key("side", |thinning: &mut Self| &mut thinning.side, "Before the queue (entry) or behind the line (exit)."),
-        key("keep", |thinning: &mut Self| &mut thinning.keep, "One of so many pure cumulative ACKs passes."),
-        key("max_delay", |thinning| &mut thinning.max_delay, "An ACK is held for this long at most."),
+        key("keep", |thinning: &mut Self| &mut thinning.keep, "One of this number of pure cumulative ACKs passes."),
+        key("max_delay", |thinning| &mut thinning.max_delay, "Longest time for which an ACK is held."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

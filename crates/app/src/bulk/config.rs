@@ -49,7 +49,7 @@ impl Part for BulkConfig {
         key(
             "wait",
             |bulk: &mut Self| &mut bulk.wait,
-            "From the flow's start, which opens the connection, to the first octet.",
+            "Time from the flow's start, which opens the connection, to the first octet.",
         ),
         key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this is added to the wait."),
     ];
@@ -61,7 +61,7 @@ impl Part for TransferConfig {
     const KEYS: &'static [Key<TransferConfig>] = &[
         key("size", |transfer: &mut Self| &mut transfer.size, "Octets of one transfer.").required("\"100 kB\""),
         key("repeat", |transfer: &mut Self| &mut transfer.repeat, "Number of transfers.").none_word("forever"),
-        key("pause", |transfer| &mut transfer.pause, "From the end of a transfer to the start of the next."),
+        key("pause", |transfer| &mut transfer.pause, "Time from the end of a transfer to the start of the next."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

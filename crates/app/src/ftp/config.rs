@@ -32,10 +32,10 @@ impl Part for FtpConfig {
         key(
             "store",
             |ftp| &mut ftp.store,
-            "The sender of data is the client, which stores the file (STOR); else the receiver is, which retrieves it (RETR).",
+            "The client sends the file (STOR). Otherwise the client retrieves it (RETR).",
         ),
-        key("repeat", |ftp: &mut Self| &mut ftp.repeat, "How many files, in one session.").none_word("forever"),
-        key("pause", |ftp| &mut ftp.pause, "From the end of a file to the command for the next."),
+        key("repeat", |ftp: &mut Self| &mut ftp.repeat, "Number of files in the session.").none_word("forever"),
+        key("pause", |ftp| &mut ftp.pause, "Time from the end of a file to the command for the next."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

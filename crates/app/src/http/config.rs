@@ -45,25 +45,26 @@ impl Part for HttpConfig {
     const TEXT: &'static str =
         "Web pages: the receiver of data requests the objects of a page, one page after the other.";
     const KEYS: &'static [Key<HttpConfig>] = &[
-        key("objects", |http| &mut http.objects, "Objects of a page, beside the index."),
-        key("object_size", |http| &mut http.object_size, "The size of each."),
+        key("objects", |http| &mut http.objects, "Number of objects of a page, in addition to the index."),
+        key("object_size", |http| &mut http.object_size, "Size of each object."),
         key(
             "index_size",
             |http| &mut http.index_size,
-            "The size of the index, which must be whole before the objects are asked for; \"0 B\": there is none.",
+            "Size of the index, which the client must have received before it requests the objects; \"0 B\": no \
+             index.",
         ),
         key(
             "request_size",
             |http| &mut http.request_size,
-            "The size of a request; one that is smaller than the text it needs takes what it needs.",
+            "Size of a request. A request is never smaller than its text.",
         ),
-        key("connections", |http| &mut http.connections, "Connections that may be open at once."),
+        key("connections", |http| &mut http.connections, "Largest number of connections that are open at once."),
         key("multiplexed", |http| &mut http.multiplexed, "All requests share one connection as streams, as in HTTP/2."),
-        key("pages", |http: &mut Self| &mut http.pages, "How many pages.").none_word("forever"),
+        key("pages", |http: &mut Self| &mut http.pages, "Number of pages.").none_word("forever"),
         key(
             "pause",
             |http| &mut http.pause,
-            "Between the end of a page and the start of the next, on new connections.",
+            "Time from the end of a page to the start of the next, which uses new connections.",
         ),
     ];
 

@@ -66,36 +66,37 @@ impl Part for RdraConfig {
     const TEXT: &'static str = "One object over several connections at the share of one (Receiver Driven Rate \
          Adaptation, Havey 2015): the receiver of data asks for byte ranges.";
     const KEYS: &'static [Key<RdraConfig>] = &[
-        key("size", |rdra| &mut rdra.size, "The size of the object."),
+        key("size", |rdra| &mut rdra.size, "Size of the object."),
         key(
             "mode",
             |rdra| &mut rdra.mode,
-            "What is asked for at a time: as much as one TCP sender would have outstanding, as much as all the senders \
-             send (plain parallel TCP), or everything over one connection.",
+            "Amount that the client requests at once: `fair` as much as one TCP sender would have outstanding, \
+             `parallel` as much as all senders send (plain parallel TCP), `single` the whole object over one \
+             connection.",
         ),
-        key("streams", |rdra| &mut rdra.streams, "Connections at once; `single` has one."),
-        key("window", |rdra| &mut rdra.window, "The rule of the one sender's window, where the mode is `fair`."),
+        key("streams", |rdra| &mut rdra.streams, "Number of parallel connections; `single` has one."),
+        key("window", |rdra| &mut rdra.window, "Rule for the window of the one imitated sender, in the mode `fair`."),
         key(
             "detection",
             |rdra| &mut rdra.detection,
-            "Which losses count as congestion: those that come with a queue or on several streams at once, or every one \
-             as in the paper.",
+            "Losses that count as congestion: those that come with a queue or on several streams at once, or \
+             every loss as in the paper.",
         ),
-        key("min_chunk", |rdra| &mut rdra.min_chunk, "No request is for less, but the last."),
+        key("min_chunk", |rdra| &mut rdra.min_chunk, "Smallest request, except for the last."),
         key(
             "stall_timeout",
             |rdra| &mut rdra.stall_timeout,
-            "A connection on which no data arrives for this time is closed, and opened again.",
+            "A connection on which no data arrives for this time is closed and opened again.",
         ),
         key(
             "request_size",
             |rdra| &mut rdra.request_size,
-            "The size of a request; one that is smaller than the text it needs takes what it needs.",
+            "Size of a request. A request is never smaller than its text.",
         ),
         key(
             "record_steps",
             |rdra| &mut rdra.record_steps,
-            "Whether each step of the controller becomes a row of the table `fetches`.",
+            "Write each step of the controller as a row of the table `fetches`.",
         ),
     ];
 

@@ -30,16 +30,16 @@ impl Part for RepairConfig {
     const TEXT: &'static str = "One object, whose octets that TCP had placeholders for are fetched again by requests for ranges \
          (Fast Wireless Protocol, Havey 2015).";
     const KEYS: &'static [Key<RepairConfig>] = &[
-        key("size", |repair| &mut repair.size, "The size of the object."),
+        key("size", |repair| &mut repair.size, "Size of the object."),
         key(
             "request_size",
             |repair| &mut repair.request_size,
-            "The size of a request; one that is smaller than the text it needs takes what it needs.",
+            "Size of a request. A request is never smaller than its text.",
         ),
         key(
             "stall_timeout",
             |repair| &mut repair.stall_timeout,
-            "A connection on which no data arrives for this time is closed, and opened again.",
+            "A connection on which no data arrives for this time is closed and opened again.",
         ),
     ];
 

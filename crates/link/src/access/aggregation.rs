@@ -45,15 +45,24 @@ impl Part for AggregationConfig {
     const NAME: &'static str = "aggregation";
     const TEXT: &'static str = "Waits for the medium and then sends many packets at once, as Wi-Fi does.";
     const KEYS: &'static [Key<AggregationConfig>] = &[
-        key("access_delay", |part: &mut Self| &mut part.access_delay, "The wait for the medium at least."),
+        key(
+            "access_delay",
+            |part: &mut Self| &mut part.access_delay,
+            "Shortest wait for the medium before an aggregate.",
+        ),
         key(
             "contention",
             |part: &mut Self| &mut part.contention,
-            "Up to so much is added to the wait, drawn for each aggregate: how busy the others are.",
+            "A random time from 0 to this is added to the wait for each aggregate, for stations that compete for \
+             the medium.",
         ),
-        key("max_size", |part: &mut Self| &mut part.max_size, "Octets of an aggregate at most."),
-        key("max_time", |part: &mut Self| &mut part.max_time, "Time on the air of an aggregate at most."),
-        key("overhead", |part: &mut Self| &mut part.overhead, "Time on the air that each aggregate costs beside."),
+        key("max_size", |part: &mut Self| &mut part.max_size, "Largest number of octets in an aggregate."),
+        key("max_time", |part: &mut Self| &mut part.max_time, "Longest time on the air of an aggregate."),
+        key(
+            "overhead",
+            |part: &mut Self| &mut part.overhead,
+            "Additional time on the air of each aggregate, for its preamble and acknowledgement.",
+        ),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -31,9 +31,13 @@ impl Part for RateStep {
     const NAME: &'static str = "rate step";
     const TEXT: &'static str = "A rate, and from when on it holds.";
     const KEYS: &'static [Key<RateStep>] = &[
-        key("at", |step: &mut Self| &mut step.at, "From when on."),
-        key("rate", |step: &mut Self| &mut step.rate, "The rate; of \"0 bit/s\" packets wait.")
-            .required("\"5 Mbit/s\""),
+        key("at", |step: &mut Self| &mut step.at, "Time at which this step begins."),
+        key(
+            "rate",
+            |step: &mut Self| &mut step.rate,
+            "Rate of the line during this step. At \"0 bit/s\" packets wait.",
+        )
+        .required("\"5 Mbit/s\""),
     ];
 }
 
@@ -55,10 +59,15 @@ impl Part for RatesConfig {
         key(
             "steps",
             |rates: &mut Self| &mut rates.steps,
-            "The rates in order: [{ rate = \"20 Mbit/s\" }, { at = \"10 s\", rate = \"5 Mbit/s\" }]; the first from 0 s on.",
+            "The rates in order: [{ rate = \"20 Mbit/s\" }, { at = \"10 s\", rate = \"5 Mbit/s\" }]. The first \
+             step begins at 0 s.",
         )
         .required("[{ rate = \"20 Mbit/s\" }, { at = \"10 s\", rate = \"5 Mbit/s\" }]"),
-        key("repeat", |rates| &mut rates.repeat, "After how long they begin again; without it the last one stays."),
+        key(
+            "repeat",
+            |rates| &mut rates.repeat,
+            "Time after which the steps begin again. Default: the last step stays.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {
@@ -126,15 +135,20 @@ impl Part for ReallocationConfig {
     const NAME: &'static str = "reallocation";
     const TEXT: &'static str = "A rate and a delay that are drawn again every few seconds, as in Starlink.";
     const KEYS: &'static [Key<ReallocationConfig>] = &[
-        key("period", |line: &mut Self| &mut line.period, "How often."),
-        key("low", |line: &mut Self| &mut line.low, "The lowest rate.").required("\"100 Mbit/s\""),
-        key("high", |line: &mut Self| &mut line.high, "The highest rate; all between are as likely.")
-            .required("\"250 Mbit/s\""),
-        key("gap", |line: &mut Self| &mut line.gap, "How long nothing is sent at each change."),
+        key("period", |line: &mut Self| &mut line.period, "Time between two changes."),
+        key("low", |line: &mut Self| &mut line.low, "Lowest rate.").required("\"100 Mbit/s\""),
+        key(
+            "high",
+            |line: &mut Self| &mut line.high,
+            "Highest rate. Each new rate is drawn uniformly between low and high.",
+        )
+        .required("\"250 Mbit/s\""),
+        key("gap", |line: &mut Self| &mut line.gap, "Time at each change during which nothing is sent."),
         key(
             "delay_spread",
             |line: &mut Self| &mut line.delay_spread,
-            "Up to so much is added to the delay, drawn anew each time; the order stays.",
+            "At each change a random time from 0 to this is drawn and added to the delay. Packets keep their \
+             order.",
         ),
     ];
 

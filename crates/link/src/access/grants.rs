@@ -58,13 +58,33 @@ impl Part for GrantsConfig {
     const NAME: &'static str = "grants";
     const TEXT: &'static str = "Sends when a request was granted: DOCSIS, GPON, LTE and 5G uplinks.";
     const KEYS: &'static [Key<GrantsConfig>] = &[
-        key("request_interval", |part: &mut Self| &mut part.request_interval, "How often a sender may ask."),
-        key("grant_delay", |part: &mut Self| &mut part.grant_delay, "From the request to the grant."),
-        key("slot", |part: &mut Self| &mut part.slot, "How often something may be sent: a MAP, a cycle, a TTI."),
-        key("proactive", |part| &mut part.proactive, "Every slot is granted without a request."),
-        key("error", |part| &mut part.error, "The probability that a slot's block must be sent again."),
-        key("retransmit_delay", |part: &mut Self| &mut part.retransmit_delay, "How much later it comes then."),
-        key("retransmissions", |part: &mut Self| &mut part.retransmissions, "How often a block is sent again at most."),
+        key(
+            "request_interval",
+            |part: &mut Self| &mut part.request_interval,
+            "Time between two opportunities to send a request.",
+        ),
+        key("grant_delay", |part: &mut Self| &mut part.grant_delay, "Time from a request to its grant."),
+        key(
+            "slot",
+            |part: &mut Self| &mut part.slot,
+            "Time between two transmission opportunities: a MAP interval, a cycle or a TTI.",
+        ),
+        key("proactive", |part| &mut part.proactive, "Grant every slot without a request."),
+        key(
+            "error",
+            |part| &mut part.error,
+            "Probability that the block of a slot is received in error and must be sent again.",
+        ),
+        key(
+            "retransmit_delay",
+            |part: &mut Self| &mut part.retransmit_delay,
+            "Time from a block with an error to its retransmission.",
+        ),
+        key(
+            "retransmissions",
+            |part: &mut Self| &mut part.retransmissions,
+            "Largest number of retransmissions of a block.",
+        ),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

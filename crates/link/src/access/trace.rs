@@ -43,16 +43,17 @@ impl Part for TraceConfig {
         key(
             "file",
             |trace: &mut Self| &mut trace.file,
-            "A file with a whole number of milliseconds a line, as seen from the scenario's folder.",
+            "Path, relative to the scenario's folder, of a file with one whole number of milliseconds in each \
+             line.",
         )
         .default_text(""),
         key(
             "opportunities",
             |trace: &mut Self| &mut trace.opportunities,
-            "The numbers themselves, in milliseconds; a resolved scenario has them, and needs the file no more.",
+            "The numbers of the file, in milliseconds. A resolved scenario has them and does not need the file.",
         )
         .default_text("those of the file"),
-        key("size", |trace: &mut Self| &mut trace.size, "Octets on the wire that an opportunity carries."),
+        key("size", |trace: &mut Self| &mut trace.size, "Octets on the wire that each opportunity carries."),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -73,28 +73,37 @@ impl Part for HeaderCompressionConfig {
         key(
             "scheme",
             |part: &mut Self| &mut part.scheme,
-            "How: none; cslip, which is RFC 1144, Van Jacobson's; iphc, which is RFC 2507; rohc, which is RFC 6846; fixed, of so many `octets`.",
+            "The scheme: none, cslip (Van Jacobson, RFC 1144), iphc (RFC 2507), rohc (RFC 6846), or fixed (each \
+             header takes `octets`).",
         ),
-        key("slots", |part: &mut Self| &mut part.slots, "The connections that both ends remember, from 1 to 256."),
+        key(
+            "slots",
+            |part: &mut Self| &mut part.slots,
+            "Number of connections whose headers both ends store, from 1 to 256.",
+        ),
         key(
             "compress_slot",
             |part: &mut Self| &mut part.compress_slot,
-            "With cslip: a packet of the same connection as the one before leaves out the octet with its slot.",
+            "With cslip: omit the octet with the slot number if the previous packet belonged to the same \
+             connection.",
         ),
         key(
             "twice",
             |part: &mut Self| &mut part.twice,
-            "With iphc: the far end applies a difference again where the header does not fit (RFC 2507 section 10.1).",
+            "With iphc: if a header does not fit, the far end applies the difference once more (RFC 2507 section \
+             10.1).",
         ),
         key(
             "feedback",
             |part: &mut Self| &mut part.feedback,
-            "With iphc and rohc: the far end asks for a header in full where it lost the context (RFC 2507 section 10.2, RFC 5795).",
+            "With iphc and rohc: the far end requests a full header if it lost the context (RFC 2507 section \
+             10.2, RFC 5795).",
         ),
         key(
             "octets",
             |part: &mut Self| &mut part.octets,
-            "With fixed: what every header of TCP over IP takes, whatever changed; nothing is remembered, and nothing can be lost.",
+            "With fixed: size of every compressed TCP/IP header. This scheme has no context, so no context can be \
+             lost.",
         ),
     ];
 

@@ -34,7 +34,7 @@ pub struct MediumSettings {
 ///     const NAME: &'static str = "clear";
 ///     const TEXT: &'static str = "Polls its stations and loses nothing.";
 ///     const KEYS: &'static [Key<Clear>] =
-///         &[key("name", |clear: &mut Self| &mut clear.0.settings.name, "Links name it.").required("\"m\"")];
+///         &[key("name", |clear: &mut Self| &mut clear.0.settings.name, "Name by which links refer to the medium.").required("\"m\"")];
 /// }
 ///
 /// impl MediumKind for Clear {

@@ -56,17 +56,17 @@ impl Part for CsmaCdConfig {
     const NAME: &'static str = "csma_cd";
     const TEXT: &'static str = "A shared Ethernet: a station that finds the cable free sends, and collisions back off.";
     const KEYS: &'static [Key<CsmaCdConfig>] = &[
-        key("name", |cable: &mut Self| &mut cable.settings.name, "Links join stations to it by this name.")
+        key("name", |cable: &mut Self| &mut cable.settings.name, "Name by which links join stations to the cable.")
             .required("\"lan\""),
-        key("queue", |cable: &mut Self| &mut cable.settings.queue, "The queue of each station.")
-            .default_text("50 packets"),
-        key("rate", |cable: &mut Self| &mut cable.rate, "Of the cable; its slot is 512 bits."),
-        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a frame takes on the cable.")
+        key("queue", |cable: &mut Self| &mut cable.settings.queue, "Queue of each station.").default_text("50 packets"),
+        key("rate", |cable: &mut Self| &mut cable.rate, "Rate of the cable. The slot time is 512 bits."),
+        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a packet takes on the cable.")
             .default_text("preamble, header and check sequence, padded"),
         key(
             "reach",
             |cable: &mut Self| &mut cable.reach,
-            "From one end of the cable to the other: who begins within it of another's beginning collides with it.",
+            "Propagation time from one end of the cable to the other. Two stations that begin to send within this \
+             time of each other collide.",
         ),
     ];
 

@@ -79,30 +79,47 @@ impl Part for DocsisConfig {
     const NAME: &'static str = "docsis";
     const TEXT: &'static str = "A cable channel of a CMTS and its modems: requests that contend, and grants.";
     const KEYS: &'static [Key<DocsisConfig>] = &[
-        key("name", |cable: &mut Self| &mut cable.settings.name, "Links join stations to it by this name.")
-            .required("\"cable\""),
+        key(
+            "name",
+            |cable: &mut Self| &mut cable.settings.name,
+            "Name by which links join stations to the cable network.",
+        )
+        .required("\"cable\""),
         key(
             "queue",
             |cable: &mut Self| &mut cable.settings.queue,
-            "The queue of each modem, and of the CMTS for each.",
+            "Queue of each modem, and of the CMTS for each modem.",
         )
         .default_text("50 packets"),
-        key("cmts", |cable: &mut Self| &mut cable.cmts, "The station that grants; all others are modems.")
-            .none_word("the first link's"),
-        key("down", |cable: &mut Self| &mut cable.down, "What the CMTS sends at, to all modems together."),
-        key("up", |cable: &mut Self| &mut cable.up, "What all modems together send at."),
-        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a frame takes on the channel.")
+        key(
+            "cmts",
+            |cable: &mut Self| &mut cable.cmts,
+            "Station that grants transmissions. All other stations are modems.",
+        )
+        .none_word("the first link's"),
+        key("down", |cable: &mut Self| &mut cable.down, "Rate of the CMTS, shared by all modems."),
+        key("up", |cable: &mut Self| &mut cable.up, "Rate of the upstream channel, shared by all modems."),
+        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a packet takes on the channel.")
             .default_text("24 octets of Ethernet and MAC header"),
-        key("map_interval", |cable: &mut Self| &mut cable.map_interval, "For so long each map says who may send."),
-        key("request_slots", |cable: &mut Self| &mut cable.request_slots, "Slots of a map in which modems may ask."),
-        key("request", |cable: &mut Self| &mut cable.request, "Octets of such a slot."),
-        key("burst", |cable: &mut Self| &mut cable.burst, "A modem asks for at most so much at once."),
+        key(
+            "map_interval",
+            |cable: &mut Self| &mut cable.map_interval,
+            "Length of the time that each MAP message schedules.",
+        ),
+        key(
+            "request_slots",
+            |cable: &mut Self| &mut cable.request_slots,
+            "Number of contention slots for requests in each MAP interval.",
+        ),
+        key("request", |cable: &mut Self| &mut cable.request, "Octets of a contention slot."),
+        key("burst", |cable: &mut Self| &mut cable.burst, "Largest number of octets that a modem requests at once."),
         key(
             "backoff_start",
             |cable: &mut Self| &mut cable.backoff_start,
-            "A modem first waits for fewer slots than two to this power.",
+            "Exponent of the first backoff window: a modem waits for a random number of slots below two to this \
+             power.",
         ),
-        key("backoff_end", |cable: &mut Self| &mut cable.backoff_end, "And never for more than two to this power."),
+        key("backoff_end", |cable: &mut Self| &mut cable.backoff_end, "Exponent of the largest backoff window."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -86,55 +86,61 @@ impl Part for PacketRadioConfig {
         key(
             "name",
             |radio: &mut Self| &mut radio.settings.name,
-            "Links join radios to it by this name, in the order of the chain.",
+            "Name by which links join radios to the medium, in the order of the chain.",
         )
         .required("\"radio\""),
-        key("queue", |radio: &mut Self| &mut radio.settings.queue, "The queue of each radio.")
-            .default_text("50 packets"),
-        key("rate", |radio: &mut Self| &mut radio.rate, "Of all that is sent."),
-        key("framing", |radio: &mut Self| &mut radio.framing, "Octets that a frame takes.").default_text("none"),
+        key("queue", |radio: &mut Self| &mut radio.settings.queue, "Queue of each radio.").default_text("50 packets"),
+        key("rate", |radio: &mut Self| &mut radio.rate, "Rate of all transmissions."),
+        key("framing", |radio: &mut Self| &mut radio.framing, "Octets that a packet takes on the medium.")
+            .default_text("none"),
         key(
             "transmit_to_receive",
             |radio: &mut Self| &mut radio.transmit_to_receive,
-            "How long a radio takes to hear after it has sent.",
+            "Time that a radio needs to switch from sending to receiving.",
         ),
         key(
             "receive_to_transmit",
             |radio: &mut Self| &mut radio.receive_to_transmit,
-            "How long a radio takes to send after it has heard.",
+            "Time that a radio needs to switch from receiving to sending.",
         ),
         key(
             "latency",
             |radio: &mut Self| &mut radio.latency,
-            "From the last bit of a frame until the packet is there.",
+            "Time from the last bit of a frame to the arrival of its packet.",
         ),
         key(
             "control",
             |radio: &mut Self| &mut radio.control,
-            "Octets of an RTS, a CTS and an acknowledgement of the link.",
+            "Octets of an RTS, a CTS and a link-layer acknowledgement.",
         ),
         key(
             "piggyback",
             |radio: &mut Self| &mut radio.piggyback,
-            "The acknowledgement rides on a frame the other way where there is one.",
+            "Send a link-layer acknowledgement inside a frame of the opposite direction, if there is one.",
         ),
         key(
             "chain",
             |radio: &mut Self| &mut radio.chain,
-            "Packets hop along the chain of stations; otherwise all reach each other.",
+            "Packets are forwarded along the chain of stations. Otherwise every station reaches every other \
+             station.",
         ),
-        key("overhear", |radio: &mut Self| &mut radio.overhear, "A radio next to one that talks keeps silent."),
+        key(
+            "overhear",
+            |radio: &mut Self| &mut radio.overhear,
+            "A radio is silent while a neighbour's exchange is in progress.",
+        ),
         key(
             "backoff",
             |radio: &mut Self| &mut radio.backoff,
-            "The range of the random wait after a call without an answer; it doubles with each failure, up to 16 times.",
+            "Range of the random wait after an RTS without an answer. It doubles with each failure, up to 16 \
+             times the value.",
         ),
         key(
             "loss",
             |radio: &mut Self| &mut radio.loss,
-            "The probability to lose a frame, and to lose its acknowledgement.",
+            "Probability that a frame is lost, and probability that its acknowledgement is lost.",
         ),
-        key("retries", |radio: &mut Self| &mut radio.retries, "How often a frame is sent again before it is given up."),
+        key("retries", |radio: &mut Self| &mut radio.retries, "Number of retransmissions before a frame is dropped."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

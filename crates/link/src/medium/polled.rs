@@ -55,26 +55,26 @@ impl Part for PolledConfig {
     const NAME: &'static str = "polled";
     const TEXT: &'static str = "Half duplex, stations polled in turn, stop-and-wait ARQ.";
     const KEYS: &'static [Key<PolledConfig>] = &[
-        key("name", |polled: &mut Self| &mut polled.settings.name, "Links join stations to it by this name.")
+        key("name", |polled: &mut Self| &mut polled.settings.name, "Name by which links join stations to the medium.")
             .required("\"radio\""),
-        key("queue", |polled: &mut Self| &mut polled.settings.queue, "The queue of each station.")
+        key("queue", |polled: &mut Self| &mut polled.settings.queue, "Queue of each station.")
             .default_text("50 packets"),
-        key("rate", |polled: &mut Self| &mut polled.rate, "Of all that is sent on the medium."),
-        key("framing", |polled: &mut Self| &mut polled.framing, "Octets that a frame takes on the medium.")
+        key("rate", |polled: &mut Self| &mut polled.rate, "Rate of all transmissions on the medium."),
+        key("framing", |polled: &mut Self| &mut polled.framing, "Octets that a packet takes on the medium.")
             .default_text("none"),
         key(
             "turnaround",
             |polled: &mut Self| &mut polled.turnaround,
-            "From receiving to sending, before each transmission.",
+            "Time to switch from receiving to sending, before each transmission.",
         ),
         key("poll", |polled: &mut Self| &mut polled.poll, "Octets of a poll."),
-        key("ack", |polled: &mut Self| &mut polled.ack, "Octets of an acknowledgement of the link."),
-        key("loss", |polled| &mut polled.loss, "The probability to lose a frame, and to lose its acknowledgement."),
+        key("ack", |polled: &mut Self| &mut polled.ack, "Octets of a link-layer acknowledgement."),
         key(
-            "retries",
-            |polled: &mut Self| &mut polled.retries,
-            "How often a frame is sent again before it is given up.",
+            "loss",
+            |polled| &mut polled.loss,
+            "Probability that a frame is lost, and probability that its acknowledgement is lost.",
         ),
+        key("retries", |polled: &mut Self| &mut polled.retries, "Number of retransmissions before a frame is dropped."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

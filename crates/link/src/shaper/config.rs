@@ -64,15 +64,17 @@ impl Part for ShaperConfig {
         key(
             "burst",
             |shaper: &mut Self| &mut shaper.burst,
-            "Bucket depth (Bc), in octets on the wire. Required without a refill_interval; with one it may be less than a packet.",
+            "Depth of the bucket (Bc), in octets on the wire. Required without a refill_interval. With a \
+             refill_interval it may be less than a packet.",
         )
         .default_text("rate x refill_interval"),
         key(
             "refill_interval",
             |shaper| &mut shaper.interval,
-            "Tokens for rate x refill_interval come at once, this often (Tc); without it they come all the time.",
+            "Time between two refills (Tc). Each adds tokens for rate x refill_interval. Default: tokens arrive \
+             continuously.",
         ),
-        key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "The physical rate at which a burst leaves.")
+        key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "Physical rate at which a burst leaves.")
             .none_word("unlimited"),
     ];
 

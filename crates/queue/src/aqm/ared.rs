@@ -43,7 +43,7 @@ impl Part for AredConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AredConfig>] = &[
         key("limit", |ared: &mut Self| &mut ared.limit, "Limit of the queue."),
-        key("target", |ared: &mut Self| &mut ared.target, "Target of the average delay."),
+        key("target", |ared: &mut Self| &mut ared.target, "Target of the average queueing delay."),
         key("bandwidth", |ared: &mut Self| &mut ared.bandwidth, "Rate at which packets leave.")
             .default_text("the line's"),
         key("avpkt", |ared: &mut Self| &mut ared.avpkt, "Size of a typical packet."),

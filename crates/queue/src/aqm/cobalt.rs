@@ -239,7 +239,8 @@ impl Part for CobaltQueueConfig {
         key(
             "mtu_time",
             |part: &mut Self| &mut part.cobalt.mtu_time,
-            "Time that the link takes for a full packet. A delay of up to 4 such times is no standing queue.",
+            "Time that the link takes for a full packet. A delay of at most 4 such times does not count as a \
+             standing queue.",
         )
         .default_text("1514 octets at the line's rate"),
         key(

@@ -62,22 +62,27 @@ impl Part for AckReconstructConfig {
     const TEXT: &'static str = "Fills the gaps between ACKs with new ones, and spreads them in time.";
     const KEYS: &'static [Key<AckReconstructConfig>] = &[
         key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
-        key("every", |part: &mut Self| &mut part.every, "An ACK for every so many segments."),
-        key("threshold", |part: &mut Self| &mut part.threshold, "A gap of more segments than this is filled."),
-        key("gain", |part: &mut Self| &mut part.gain, "The weight of a new sample in the mean time between ACKs."),
+        key("every", |part: &mut Self| &mut part.every, "Number of segments per ACK after reconstruction."),
+        key("threshold", |part: &mut Self| &mut part.threshold, "Gaps of more segments than this are filled."),
+        key("gain", |part: &mut Self| &mut part.gain, "Weight of a new sample in the mean time between ACKs."),
         key(
             "interval",
             |part: &mut Self| &mut part.interval,
-            "The mean time between ACKs before any is known: the authors' scripts have 10 ms.",
+            "Mean time between ACKs before the first sample; the authors' scripts use 10 ms.",
         )
         .none_word("the first"),
-        key("segment", |part: &mut Self| &mut part.segment, "The data of a full segment."),
-        key("max_delay", |part: &mut Self| &mut part.max_delay, "An ACK is held for this long at most."),
-        key("text", |part: &mut Self| &mut part.text, "One ACK fewer for each gap, as balakrishnan1999 prints it."),
+        key("segment", |part: &mut Self| &mut part.segment, "Payload of a full segment."),
+        key("max_delay", |part: &mut Self| &mut part.max_delay, "Longest time for which an ACK is held."),
+        key(
+            "text",
+            |part: &mut Self| &mut part.text,
+            "Send one ACK fewer for each gap, as printed in balakrishnan1999.",
+        ),
         key(
             "spacing",
             |part: &mut Self| &mut part.spacing,
-            "The ACKs of a gap share the mean time between ACKs (share), or go on one such time apart (interval).",
+            "Time between the ACKs of a gap: they share the mean time between ACKs (share), or are this time \
+             apart (interval).",
         ),
     ];
 

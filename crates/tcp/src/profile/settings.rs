@@ -70,8 +70,8 @@ const SETTINGS: &[StackKey] = &[
         "fast_recovery",
         |p| &mut p.fast_recovery,
         "Without SACK, the reaction to the first ACK that advances after a fast retransmit: newreno repairs the \
-         next loss (RFC 6582); reno ends the recovery (RFC 5681 section 3.2); careful-reno ends it, and duplicates \
-         for data sent before begin no other.",
+         next loss (RFC 6582); reno ends the recovery (RFC 5681 section 3.2); careful-reno ends it too, and \
+         duplicate ACKs for data sent before begin no other recovery.",
     ),
     field("limited_transmit", |p| &mut p.limited_transmit, "Limited transmit (RFC 3042)."),
     change(
@@ -184,8 +184,8 @@ const SETTINGS: &[StackKey] = &[
     field(
         "handshake_sample",
         |p| &mut p.handshake_sample,
-        "The handshake gives the first sample of the timeout (RFC 6298); without it the first timeout is the \
-         initial one.",
+        "Use the round-trip time of the handshake as the first sample of the retransmission timeout (RFC 6298). \
+         Otherwise the first timeout is the initial one.",
     ),
     change(
         "min_rto",

@@ -101,25 +101,35 @@ impl Part for WifiStation {
     const NAME: &'static str = "wifi station";
     const TEXT: &'static str = "A station of a Wi-Fi channel, and what differs between the access point and it.";
     const KEYS: &'static [Key<WifiStation>] = &[
-        key("name", |station: &mut Self| &mut station.name, "The node whose link joins it.").required("\"laptop\""),
-        key("rate", |station: &mut Self| &mut station.rate, "Of data to it and from it.").default_text("the channel's"),
-        key("mcs", |station: &mut Self| &mut station.mcs, "The same as a modulation and coding scheme.")
-            .default_text("the channel's")
-            .input_only(),
+        key("name", |station: &mut Self| &mut station.name, "Node at the end of the station's link.")
+            .required("\"laptop\""),
+        key("rate", |station: &mut Self| &mut station.rate, "Data rate to and from the station.")
+            .default_text("the channel's"),
+        key(
+            "mcs",
+            |station: &mut Self| &mut station.mcs,
+            "Modulation and coding scheme of the station, instead of a rate.",
+        )
+        .default_text("the channel's")
+        .input_only(),
         key(
             "frame_error",
             |station: &mut Self| &mut station.frame_error,
-            "The probability that a packet to it or from it is received in error.",
+            "Probability that a packet to or from the station is received in error.",
         )
         .default_text("the channel's"),
         key(
             "acknowledge",
             |station: &mut Self| &mut station.acknowledge,
-            "Whether it acknowledges the frames that it receives.",
+            "The station acknowledges the frames that it receives.",
         )
         .default_text("the channel's"),
-        key("reorder", |station: &mut Self| &mut station.reorder, "Whether it holds back what came before its turn.")
-            .default_text("the channel's"),
+        key(
+            "reorder",
+            |station: &mut Self| &mut station.reorder,
+            "The station holds frames that arrive out of order until the missing ones have arrived.",
+        )
+        .default_text("the channel's"),
     ];
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["rate", "mcs"]];
 
@@ -240,119 +250,147 @@ impl Part for WifiConfig {
         key(
             "name",
             |wifi: &mut Self| &mut wifi.settings.name,
-            "Links join stations to it by this name; the first is the access point.",
+            "Name by which links join stations to the network. The first station is the access point.",
         )
         .required("\"wifi\""),
         key(
             "queue",
             |wifi: &mut Self| &mut wifi.settings.queue,
-            "The queue of each station; the access point has one for each station.",
+            "Queue of each station. The access point has one for each station.",
         )
         .default_text("50 packets"),
         key(
             "standard",
             |wifi: &mut Self| &mut wifi.standard,
-            "Whose rates, times and limits hold where nothing else is said, in the 5 GHz band.",
+            "Standard of the 5 GHz band that sets the rates, times and limits for which no key is given.",
         ),
         key(
             "mcs",
             |wifi: &mut Self| &mut wifi.mcs,
-            "The modulation and coding scheme of a stream, as 802.11ac counts them.",
+            "Modulation and coding scheme of a spatial stream, as numbered in 802.11ac.",
         )
         .default_text("the standard's highest")
         .input_only(),
-        key("width_mhz", |wifi: &mut Self| &mut wifi.width_mhz, "The channel: 20, 40, 80 or 160 MHz.")
+        key("width_mhz", |wifi: &mut Self| &mut wifi.width_mhz, "Width of the channel: 20, 40, 80 or 160 MHz.")
             .default_text("20 of 802.11a, 40 of 802.11n, else 80")
             .input_only(),
-        key("streams", |wifi: &mut Self| &mut wifi.streams, "Spatial streams (MIMO).")
+        key("streams", |wifi: &mut Self| &mut wifi.streams, "Number of spatial streams (MIMO).")
             .default_text("2, of 802.11a 1")
             .input_only(),
-        key("guard", |wifi: &mut Self| &mut wifi.guard, "The guard interval of a symbol.")
+        key("guard", |wifi: &mut Self| &mut wifi.guard, "Guard interval of a symbol.")
             .default_text("400 ns of 802.11n and 802.11ac, else 800 ns")
             .input_only(),
-        key("rate", |wifi: &mut Self| &mut wifi.rate, "Of data.")
+        key("rate", |wifi: &mut Self| &mut wifi.rate, "Data rate.")
             .default_text("from standard, MCS, width, streams and guard interval"),
-        key("symbol", |wifi: &mut Self| &mut wifi.symbol, "A PPDU is a whole number of them; without: bit by bit.")
-            .default_text("of the standard"),
-        key("preamble", |wifi: &mut Self| &mut wifi.preamble, "What goes before the data of a PPDU.")
+        key(
+            "symbol",
+            |wifi: &mut Self| &mut wifi.symbol,
+            "Length of a symbol. A PPDU takes a whole number of symbols. Default: no rounding.",
+        )
+        .default_text("of the standard"),
+        key("preamble", |wifi: &mut Self| &mut wifi.preamble, "Length of the preamble of a PPDU with data.")
             .default_text("from standard and streams"),
-        key("control_rate", |wifi: &mut Self| &mut wifi.control_rate, "Of RTS, CTS and acknowledgements."),
-        key("control_preamble", |wifi: &mut Self| &mut wifi.control_preamble, "What goes before those."),
-        key("slot", |wifi: &mut Self| &mut wifi.slot, "The slot of the backoff."),
-        key("sifs", |wifi: &mut Self| &mut wifi.sifs, "Between the frames of an exchange."),
-        key("aifsn", |wifi: &mut Self| &mut wifi.aifsn, "Slots after SIFS before a backoff goes on; 2 is DIFS.")
-            .default_text("2 of 802.11a, else 3"),
+        key("control_rate", |wifi: &mut Self| &mut wifi.control_rate, "Rate of RTS, CTS and acknowledgements."),
+        key(
+            "control_preamble",
+            |wifi: &mut Self| &mut wifi.control_preamble,
+            "Length of the preamble of RTS, CTS and acknowledgements.",
+        ),
+        key("slot", |wifi: &mut Self| &mut wifi.slot, "Length of a backoff slot."),
+        key("sifs", |wifi: &mut Self| &mut wifi.sifs, "Time between the frames of an exchange (SIFS)."),
+        key(
+            "aifsn",
+            |wifi: &mut Self| &mut wifi.aifsn,
+            "Number of slots after SIFS before the backoff continues; 2 is DIFS.",
+        )
+        .default_text("2 of 802.11a, else 3"),
         key(
             "cw_min",
             |wifi: &mut Self| &mut wifi.cw_min,
-            "The backoff is 0 to so many slots; it doubles with each failure.",
+            "First contention window: the backoff is 0 to this number of slots. The window doubles with each \
+             failure.",
         ),
-        key("cw_max", |wifi: &mut Self| &mut wifi.cw_max, "Up to so many."),
+        key("cw_max", |wifi: &mut Self| &mut wifi.cw_max, "Largest contention window, in slots."),
         key(
             "edca",
             |wifi: &mut Self| &mut wifi.edca,
-            "The slot in which another begins counts for the backoff, as EDCA does and DCF does not.",
+            "Count the slot in which another station begins to send as a slot of the backoff, as EDCA does. DCF \
+             does not.",
         )
         .default_text("on but for 802.11a"),
         key(
             "eifs_extra",
             |wifi: &mut Self| &mut wifi.eifs_extra,
-            "What stations wait beside AIFS after what none could read.",
+            "Additional wait after a transmission that a station could not decode (EIFS minus AIFS).",
         ),
-        key("propagation", |wifi: &mut Self| &mut wifi.propagation, "From station to station."),
-        key("retries", |wifi: &mut Self| &mut wifi.retries, "How often a frame is sent again before it is given up."),
+        key("propagation", |wifi: &mut Self| &mut wifi.propagation, "Propagation time from station to station."),
+        key("retries", |wifi: &mut Self| &mut wifi.retries, "Number of retransmissions before a frame is dropped."),
         key(
             "rts_threshold",
             |wifi: &mut Self| &mut wifi.rts_threshold,
-            "More octets in a PPDU than this are sent after RTS and CTS.",
+            "A PPDU with more octets than this is sent after RTS and CTS.",
         )
         .none_word("none"),
-        key("header", |wifi: &mut Self| &mut wifi.header, "Octets of MAC header, LLC, SNAP and check sequence.")
-            .default_text("38, without QoS 36"),
+        key(
+            "header",
+            |wifi: &mut Self| &mut wifi.header,
+            "Octets of the MAC header, LLC, SNAP and the frame check sequence.",
+        )
+        .default_text("38, without QoS 36"),
         key(
             "amsdu",
             |wifi: &mut Self| &mut wifi.amsdu,
-            "Packets share a frame up to so many octets (A-MSDU): one error loses them all.",
+            "Largest number of octets of packets in one frame (A-MSDU). A single error loses all of them.",
         )
         .default_text("0: none"),
-        key("ampdu", |wifi: &mut Self| &mut wifi.ampdu, "Frames share a PPDU up to this number (A-MPDU).")
+        key("ampdu", |wifi: &mut Self| &mut wifi.ampdu, "Largest number of frames in a PPDU (A-MPDU).")
             .default_text("64; 256 of 802.11ax, 1 of 802.11a"),
-        key("ampdu_size", |wifi: &mut Self| &mut wifi.ampdu_size, "And up to so many octets.")
+        key("ampdu_size", |wifi: &mut Self| &mut wifi.ampdu_size, "Largest number of octets in a PPDU.")
             .default_text("of the standard"),
-        key("ppdu_time", |wifi: &mut Self| &mut wifi.ppdu_time, "And so much time on the air."),
+        key("ppdu_time", |wifi: &mut Self| &mut wifi.ppdu_time, "Longest time on the air of a PPDU."),
         key(
             "window",
             |wifi: &mut Self| &mut wifi.window,
-            "Frames from the oldest without acknowledgement that may be under way (block-ACK window).",
+            "Largest distance, in frames, from the oldest unacknowledged frame to the newest sent one (block-ACK \
+             window).",
         )
         .default_text("the same number as `ampdu`"),
         key(
             "aggregation_queues",
             |wifi: &mut Self| &mut wifi.aggregation_queues,
-            "A sender deals frames to so many queues, each with aggregates and a window of its own on its part of the rate.",
+            "Number of queues to which a sender distributes its frames. Each has its own aggregates and window, \
+             and an equal part of the rate.",
         ),
         key(
             "acknowledge",
             |wifi: &mut Self| &mut wifi.acknowledge,
-            "Without, every frame is sent once (no-ACK policy).",
+            "Frames are acknowledged. Otherwise each frame is sent once (no-ACK policy).",
         ),
-        key("reorder", |wifi: &mut Self| &mut wifi.reorder, "The receiver holds back what came before its turn."),
+        key(
+            "reorder",
+            |wifi: &mut Self| &mut wifi.reorder,
+            "The receiver holds frames that arrive out of order until the missing ones have arrived.",
+        ),
         key(
             "frame_error",
             |wifi: &mut Self| &mut wifi.frame_error,
-            "The probability that a packet is received in error, each time that it is sent.",
+            "Probability that a packet is received in error, for each transmission.",
         ),
         key(
             "ack_error",
             |wifi: &mut Self| &mut wifi.ack_error,
-            "The probability that an acknowledgement is received in error.",
+            "Probability that an acknowledgement is received in error.",
         ),
         key(
             "access_point",
             |wifi: &mut Self| &mut wifi.access_point,
-            "Stations reach each other through the first; otherwise directly.",
+            "Stations reach each other through the access point. Otherwise they reach each other directly.",
         ),
-        key("stations", |wifi: &mut Self| &mut wifi.stations, "Stations that differ: [{ name = \"attic\", mcs = 1 }]."),
+        key(
+            "stations",
+            |wifi: &mut Self| &mut wifi.stations,
+            "Stations with other settings: [{ name = \"attic\", mcs = 1 }].",
+        ),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -143,7 +143,8 @@ impl Part for RedConfig {
         key(
             "idle_decay",
             |red: &mut Self| &mut red.idle_decay,
-            "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux's RED does not notice an empty queue.",
+            "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux's RED \
+             does not notice an empty queue.",
         )
         .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
         key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN instead of dropping them."),
@@ -165,23 +166,27 @@ impl Part for RedConfig {
         key(
             "marks",
             |red: &mut Self| &mut red.marks,
-            "With ecn: which packets are marked, those that are capable, also pure ACKs, all, or data: all but pure ACKs, which pass \
-             (balakrishnan1999).",
+            "With ecn, the packets that may be marked: those that are capable of ECN (capable), pure ACKs too \
+             (all), or all packets but pure ACKs, which are neither marked nor dropped (data, as in \
+             balakrishnan1999).",
         ),
         key(
             "victim",
             |red: &mut Self| &mut red.victim,
-            "Packet to drop if the queue is full, or if all are dropped from max on: the arriving packet (tail) or one at random (random).",
+            "Packet to drop if the queue is full, or if all are dropped from max on: the arriving packet (tail) \
+             or one at random (random).",
         ),
         key(
             "count_first",
             |red: &mut Self| &mut red.count_first,
-            "The packet that ends an idle time counts as a sample of an empty queue, in addition to the idle time, as in ns-2.",
+            "The packet that ends an idle time counts as a sample of an empty queue, in addition to the idle \
+             time, as in ns-2.",
         ),
         key(
             "least",
             |red: &mut Self| &mut red.least,
-            "A packet that finds fewer packets than this in the queue passes, whatever the average. ns-2 uses 2, so that a high average never idles the line.",
+            "A packet that finds fewer packets than this in the queue passes, whatever the average. ns-2 uses 2, \
+             so that a high average never idles the line.",
         ),
     ];
 
