@@ -35,7 +35,8 @@ async function bundled(name, options = {}) {
 const hash = (text) => createHash("sha256").update(text).digest("base64");
 const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString("base64");
 const worker = await bundled("worker.ts", { format: "iife" });
-const script = await bundled("main.tsx");
+// A classic script runs before the browser has parsed the simulator, so the first picture does not wait for it.
+const script = await bundled("main.tsx", { format: "iife" });
 const style = (await build({ entryPoints: [source("styles.css")], minify: true, write: false })).outputFiles[0].text.trim();
 const parts = { SCRIPT_HASH: hash(script), STYLE_HASH: hash(style), SCRIPT: script, STYLE: style, WORKER: worker, WASM: packed };
 const page = readFileSync(source("page.html"), "utf8").replace(/SCRIPT_HASH|STYLE_HASH|SCRIPT|STYLE|WORKER|WASM/g, (name) => parts[name]);

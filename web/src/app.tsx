@@ -2,7 +2,7 @@
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import {
   CHARTS,
   CanvasPen,
@@ -417,7 +417,13 @@ function useCanvas(draw: (canvas: HTMLCanvasElement) => void, dependencies: read
       if (canvas.current) latest.current(canvas.current);
     });
   };
-  useEffect(plan, dependencies);
+  // Draw the first picture in the frame in which the canvas appears.
+  const isNew = useRef(true);
+  useLayoutEffect(() => {
+    if (isNew.current && canvas.current) latest.current(canvas.current);
+    else plan();
+    isNew.current = false;
+  }, dependencies);
   useEffect(() => {
     const seen = new ResizeObserver(plan);
     if (canvas.current) seen.observe(canvas.current);

@@ -33,5 +33,6 @@ export function percent(share: number | null | undefined): string {
   return `${(share * 100).toFixed(share === 0 || size >= 0.0995 ? 0 : size >= 0.00995 ? 1 : 2)} %`;
 }
 
+/** An integer with commas. The first call of `toLocaleString` would load locales, which delays the first picture. */
 export const count = (number: number | null | undefined): string =>
-  number === null || number === undefined ? NOTHING : number.toLocaleString("en-US");
+  number === null || number === undefined ? NOTHING : String(number).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -8,6 +8,10 @@ import { State, type Baked } from "./state";
 
 const content = (id: string): string => document.getElementById(id)?.textContent?.trim() ?? "";
 
+/** The script runs before the browser has parsed the simulator, which stands behind it. */
+const parsed = (): Promise<void> =>
+  new Promise((done) => (document.readyState === "loading" ? addEventListener("DOMContentLoaded", () => done(), { once: true }) : done()));
+
 async function begin(): Promise<void> {
   const baked = JSON.parse(content("baked") || "{}") as Partial<Baked>;
   const state = new State(baked.version ?? "", baked.folders ?? []);
@@ -29,7 +33,8 @@ async function begin(): Promise<void> {
   render(<App state={state} />, root);
   // Show the first picture before the simulator occupies the processor.
   requestAnimationFrame(() =>
-    setTimeout(() => {
+    setTimeout(async () => {
+      await parsed();
       state.start(content("wasm"), content("worker"));
       if (shared) {
         const { scene, at, digest, version } = shared;
