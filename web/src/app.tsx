@@ -316,8 +316,10 @@ const NAMES = Object.keys(CHARTS) as ChartName[];
 function curvesOf(name: ChartName, picture: Picture | null, colours: Ink, style: Curve["style"]): Curve[] {
   if (!picture) return [];
   const all = picture.series.filter((series) => series.chart === name);
-  const waits = (series: Series): boolean => name !== "queue" || all.length <= 2 || series.y.some((value) => value >= 3);
-  return all.filter(waits).map((series) => ({
+  // Left out: queues of further links that stay empty, and the windows of flows that have none.
+  const says = (series: Series): boolean =>
+    name === "queue" ? all.length <= 2 || series.y.some((value) => value >= 3) : name !== "cwnd" || series.y.some((value) => value > 0);
+  return all.filter(says).map((series) => ({
     name: name === "queue" ? `${series.of} ${series.direction}` : series.of,
     colour: colourOf(series, all, colours),
     x: series.x,
@@ -1099,39 +1101,46 @@ function Tour({ state }: { state: State }): JSX.Element {
     number.value = to;
     loadStep(state, to);
   };
-  /** Adds settings to those of the step. Without any settings, shows the plain scenario. */
+  /** The settings of a variant: added to those of the step, or none, which is the plain scenario. */
+  const settingsOf = (each: Try): Readonly<Record<string, string>> => (Object.keys(each.settings).length ? { ...step.settings, ...each.settings } : {});
+  const isTried = (each: Try): boolean => state.text.value === step.scenario && inWords(state.settings.value) === inWords(settingsOf(each));
+  /** Shows a variant. A second press returns to the step's own settings. */
   const tryIt = (each: Try): void => {
-    const settings = Object.keys(each.settings).length ? { ...step.settings, ...each.settings } : {};
+    const settings = isTried(each) ? step.settings : settingsOf(each);
     if (state.text.value === step.scenario) state.use(settings);
     else void state.load(step.scenario, settings, step.at);
   };
   return (
     <section class="card tour" aria-label="Tour">
-      <p class="brand">
-        Step {number.value + 1} of {TOUR.length}
-      </p>
-      <h2>{step.title}</h2>
+      <div class="bar">
+        <div>
+          <p class="brand">
+            Step {number.value + 1} of {TOUR.length}
+          </p>
+          <h2>{step.title}</h2>
+        </div>
+        <div class="steps">
+          <button type="button" disabled={number.value === 0} onClick={() => go(number.value - 1)}>
+            Back
+          </button>
+          <button type="button" disabled={number.value === TOUR.length - 1} onClick={() => go(number.value + 1)}>
+            Next
+          </button>
+        </div>
+      </div>
       <p>{step.text}</p>
       <p>
         <b>Watch:</b> {step.watch}
       </p>
       <div class="buttons">
-        <span>Try</span>
+        <b>Try:</b>
         {step.tries.map((each) => (
-          <button key={each.text} type="button" class="small" onClick={() => tryIt(each)}>
+          <button key={each.text} type="button" class="small" aria-pressed={isTried(each)} onClick={() => tryIt(each)}>
             {each.text}
           </button>
         ))}
       </div>
       <p class="hint">From: {step.paper}</p>
-      <div class="buttons">
-        <button type="button" disabled={number.value === 0} onClick={() => go(number.value - 1)}>
-          Back
-        </button>
-        <button type="button" disabled={number.value === TOUR.length - 1} onClick={() => go(number.value + 1)}>
-          Next
-        </button>
-      </div>
     </section>
   );
 }

@@ -47,6 +47,7 @@ export interface Curve {
   readonly y: Column;
   /** The run that the curve belongs to: the current one, the pinned one, or the previous one. */
   readonly style: "plain" | "pinned" | "old";
+  readonly dash?: readonly number[];
 }
 
 export interface Chart {
@@ -259,7 +260,7 @@ export function drawChart(pen: Pen, chart: Chart, frame: Frame, width: number, h
 function drawCurve(pen: Pen, curve: Curve, x: Scale["x"], y: Scale["y"]): void {
   const stroke: Stroke =
     curve.style === "plain"
-      ? { colour: curve.colour, width: 1.3 }
+      ? { colour: curve.colour, width: 1.3, ...(curve.dash && { dash: curve.dash }) }
       : curve.style === "pinned"
         ? { colour: curve.colour, width: 1.2, dash: [5, 4], alpha: 0.8 }
         : { colour: curve.colour, width: 1, alpha: 0.25 };
@@ -271,7 +272,10 @@ function drawCurve(pen: Pen, curve: Curve, x: Scale["x"], y: Scale["y"]): void {
         pen = false;
         continue;
       }
-      (pen ? line : move)(x(curve.x[at] as number), y(value));
+      const [across, down] = [x(curve.x[at] as number), y(value)];
+      (pen ? line : move)(across, down);
+      // A point between two gaps would be invisible.
+      if (!pen && Number.isNaN((curve.y[at + 1] as number | undefined) ?? Number.NaN)) line(across + 1.5, down);
       pen = true;
     }
   }, stroke);
@@ -295,7 +299,7 @@ export function valueAt(curve: { x: Column; y: Column }, time: number): number {
 export const CHARTS = {
   goodput: { title: "Goodput", what: "Goodput of each flow", unit: "bit/s", text: format.rate },
   rtt: { title: "Round trip", what: "Mean round trip of packets", unit: "ms", text: format.millis },
-  queue: { title: "Packets in the queue", what: "Packets waiting before each line", unit: "packets", text: (value: number) => `${value.toFixed(0)} packets` },
+  queue: { title: "Packets in the queue", what: "Packets waiting before each line", unit: "packets", text: (value: number) => `${value.toFixed(0)} ${value.toFixed(0) === "1" ? "packet" : "packets"}` },
   cwnd: { title: "Congestion window", what: "Congestion window of each flow", unit: "B", text: format.size },
 } as const;
 

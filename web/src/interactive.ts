@@ -7,7 +7,7 @@ interface Panel {
   readonly label: string;
   /** A level drawn as a dashed line, such as the size of the buffer. */
   readonly limit?: number;
-  readonly curves: readonly { readonly name: string; readonly ink: string; readonly x: number[]; readonly y: (number | null)[] }[];
+  readonly curves: readonly { readonly name: string; readonly ink: string; readonly x: number[]; readonly y: (number | null)[]; readonly dash?: readonly number[] }[];
 }
 
 interface Figure {
@@ -15,6 +15,8 @@ interface Figure {
   readonly x_label: string;
   readonly x_end: number;
   readonly panels: readonly Panel[];
+  /** What was drawn and how. */
+  readonly notes: readonly string[];
 }
 
 /** The colours of the static drawings, in the order of the palettes here. */
@@ -50,6 +52,7 @@ function liven(figure: HTMLElement, data: Figure): void {
     const curves = panel.curves.map((curve) => ({
       name: curve.name,
       ink: curve.ink,
+      dash: curve.dash?.map((length) => 2 * length),
       x: Float64Array.from(curve.x),
       y: Float32Array.from(curve.y, (value) => value ?? Number.NaN),
     }));
@@ -67,17 +70,19 @@ function liven(figure: HTMLElement, data: Figure): void {
     curves: [
       ...panel.curves
         .filter((curve) => !off.has(curve.name))
-        .map((curve): Curve => ({ name: curve.name, colour: colour(curve.ink, colours), x: curve.x, y: curve.y, style: "plain" })),
+        .map((curve): Curve => ({ name: curve.name, colour: colour(curve.ink, colours), x: curve.x, y: curve.y, style: "plain", ...(curve.dash && { dash: curve.dash }) })),
       ...(panel.limit === undefined
         ? []
         : [{ name: "", colour: colours.muted, x: Float64Array.of(0, data.x_end), y: Float32Array.of(panel.limit, panel.limit), style: "pinned" } as const]),
     ],
   });
+  const samples: { readonly line: SVGElement; readonly ink: string }[] = [];
   let planned = 0;
   const draw = (): void => {
     planned ||= requestAnimationFrame(() => {
       planned = 0;
       const colours = { ...ink(media.matches), paper: media.matches ? "#14191f" : "#ffffff" };
+      for (const { line, ink } of samples) line.setAttribute("stroke", colour(ink, colours));
       for (const panel of panels) {
         const { canvas, readout } = panel;
         const [width, height] = [canvas.clientWidth, canvas.clientHeight];
@@ -112,6 +117,16 @@ function liven(figure: HTMLElement, data: Figure): void {
     further,
     whole,
   );
+  /** A sample of the curve's line, for the legend. */
+  const sample = (name: string): SVGElement => {
+    const curve = panels.flatMap((panel) => panel.curves).find((each) => each.name === name);
+    const [picture, line] = ["svg", "path"].map((kind) => document.createElementNS("http://www.w3.org/2000/svg", kind)) as [SVGElement, SVGElement];
+    Object.entries({ width: 16, height: 10, "aria-hidden": true }).forEach(([key, value]) => picture.setAttribute(key, String(value)));
+    Object.entries({ d: "M0 5H16", "stroke-width": 2, "stroke-dasharray": curve?.dash?.join(" ") ?? "none" }).forEach(([key, value]) => line.setAttribute(key, String(value)));
+    picture.append(line);
+    samples.push({ line, ink: curve?.ink ?? "" });
+    return picture;
+  };
   const names = [...new Set(panels.flatMap((panel) => panel.curves.map((curve) => curve.name)))];
   for (const name of names) {
     const box = element("input", { type: "checkbox", checked: true });
@@ -120,7 +135,7 @@ function liven(figure: HTMLElement, data: Figure): void {
       else off.add(name);
       draw();
     };
-    buttons.append(element("label", {}, box, ` ${name}`));
+    buttons.append(element("label", {}, box, " ", sample(name), ` ${name}`));
   }
   for (const panel of panels) {
     const { canvas } = panel;
@@ -165,6 +180,7 @@ function liven(figure: HTMLElement, data: Figure): void {
     element("figcaption", {}, element("b", { textContent: data.title })),
     buttons,
     ...panels.map((panel) => element("div", {}, element("p", { className: "name" }, `${panel.label} `, panel.readout), panel.canvas)),
+    ...data.notes.map((note) => element("p", { className: "name", textContent: note })),
     table(panels, () => [from, to]),
   );
   draw();

@@ -144,7 +144,7 @@ export class Line {
     const limit = direction.limit_packets ? ` of ${format.count(direction.limit_packets)}` : "";
     context.fillStyle = colours.muted;
     const name = `${lane.up ? "up" : "down"} · ${rate} · ${direction.queue}`;
-    const held = `${waiting}${limit} waiting${acks ? `, ${acks} ACKs` : ""}`;
+    const held = `${waiting}${limit} waiting${acks ? `, ${acks} ${acks === 1 ? "ACK" : "ACKs"}` : ""}`;
     context.textAlign = lane.up ? "right" : "left";
     const textX = lane.up ? width - boxX : boxX;
     const room = width >= 560;

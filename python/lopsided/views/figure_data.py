@@ -19,18 +19,20 @@ def as_json(chart: Chart) -> str:
     """The figure's panels and named curves, escaped for a script element."""
     panels: list[dict[str, Any]] = []
     for panel in chart.panels:
-        curves = [(curve.name, curve.ink, curve.x, curve.y) for curve in panel.curves if curve.name]
+        curves = [_curve(curve.name, curve.ink, curve.x, curve.y, curve.dash) for curve in panel.curves if curve.name]
         # A bar becomes a step that begins at its left edge.
-        curves += [(bars.name, bars.ink, bars.left, bars.height) for bars in panel.bars]
+        curves += [_curve(bars.name, bars.ink, bars.left, bars.height) for bars in panel.bars]
         limit = {} if panel.limit is None else {"limit": panel.limit}
-        panels.append({"label": " ".join(panel.label.split()), "curves": [_curve(*curve) for curve in curves], **limit})
-    figure = {"title": chart.title, "x_label": chart.x_label, "x_end": chart.x_end, "panels": panels}
+        panels.append({"label": " ".join(panel.label.split()), "curves": curves, **limit})
+    head = {"title": chart.title, "x_label": chart.x_label, "x_end": chart.x_end, "notes": chart.notes}
+    figure = {**head, "panels": panels}
     return json.dumps(figure, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _curve(name: str, ink: str, x: Floats, y: Floats) -> dict[str, Any]:
+def _curve(name: str, ink: str, x: Floats, y: Floats, dash: tuple[float, float] | None = None) -> dict[str, Any]:
     x, y = _reduced(x, y)
-    return {"name": name, "ink": ink, "x": _numbers(x), "y": _numbers(y)}
+    dashed = {} if dash is None else {"dash": dash}
+    return {"name": name, "ink": ink, "x": _numbers(x), "y": _numbers(y), **dashed}
 
 
 def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
