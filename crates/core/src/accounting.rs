@@ -229,6 +229,15 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
+    /// From now on observers receive only events of these kinds. To let observers see events between hosts again, call
+    /// this when every link has counted all departures so far: links count late while no observer watches.
+    #[doc(hidden)]
+    pub fn hear(&mut self, kinds: EventMask) {
+        let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());
+        self.mask = wanted & kinds;
+        self.unseen_until = Time::ZERO;
+    }
+
     /// The driver states that it does not read the nodes' measurements before `until`. This has no effect if an
     /// observer watches more than hosts.
     #[doc(hidden)]

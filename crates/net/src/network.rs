@@ -345,6 +345,13 @@ impl<H: Node> Network<H> {
         self.accounting.promise_unseen(until);
     }
 
+    /// From now on observers receive only events of these kinds. Call this right after reading the measurements of all
+    /// links: see [`Accounting::hear`].
+    #[doc(hidden)]
+    pub fn hear(&mut self, kinds: EventMask) {
+        self.accounting.hear(kinds);
+    }
+
     /// The time up to which the network has run.
     pub fn now(&self) -> Time {
         self.now

@@ -114,7 +114,7 @@ pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64
         let opened = request.scenario().and_then(|scenario| {
             let whole = View::whole(&scenario, columns as usize);
             let to_s = if to_s > from_s { to_s } else { whole.to_s };
-            Session::open(&request, View { from_s, to_s, packets_from_s, packets_to_s, ..whole })
+            Session::open(scenario, View { from_s, to_s, packets_from_s, packets_to_s, ..whole })
         });
         match opened {
             Ok(session) => {

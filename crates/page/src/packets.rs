@@ -4,7 +4,7 @@
 use crate::answer::Columns;
 use crate::json::Json;
 use lopsided_core::packet::Flags;
-use lopsided_core::{DropReason, Ecn, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
+use lopsided_core::{DropReason, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,6 +80,8 @@ struct Log {
     begin_s: f64,
     from_s: f64,
     to_s: f64,
+    /// Packets that enter in the window have arrived by this time.
+    end_s: f64,
     open: BTreeMap<(bool, u64), Crossing>,
     done: Vec<Crossing>,
     steps: Vec<Step>,
@@ -103,6 +105,7 @@ impl Packets {
             begin_s: from_s - wait_s,
             from_s,
             to_s,
+            end_s: to_s + wait_s,
             open: BTreeMap::new(),
             done: Vec::new(),
             steps: Vec::new(),
@@ -111,6 +114,13 @@ impl Packets {
             truncated: false,
         };
         Packets(Arc::new(Mutex::new(log)))
+    }
+
+    /// The time in which the observer needs events between hosts.
+    pub fn watched(&self) -> (Time, Time) {
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = |seconds: f64| Time::ZERO + Duration::from_nanos((seconds.clamp(0.0, 1e9) * 1e9) as u64);
+        (at(log.begin_s), at(log.end_s))
     }
 
     /// Puts the packets so far into columns of the answer.

@@ -131,9 +131,11 @@ impl Samples<'_> {
         curve
     }
 
-    /// Mean RTT in milliseconds of the packets measured in each interval.
+    /// Mean RTT in milliseconds of the packets measured in each interval. The curve has a gap only if two round trips
+    /// pass without a measurement: in short intervals most have none.
     fn round_trips(&self, flows: &[usize]) -> Curve {
         let mut curve = Curve::default();
+        let (mut measured_s, mut last_ms) = (f64::NEG_INFINITY, 0.0);
         for instant in 0..self.table.time_s.len() / self.flows.max(1) {
             let (mut count, mut sum) = (0, 0.0);
             for row in flows.iter().map(|flow| instant * self.flows + flow) {
@@ -142,8 +144,13 @@ impl Samples<'_> {
                     sum += self.table.rtt_sum_ms[row];
                 }
             }
-            let mean = if count > 0 { sum / count as f64 } else { f64::NAN };
-            curve.push(self.table.time_s[instant * self.flows], mean);
+            let now_s = self.table.time_s[instant * self.flows];
+            if count > 0 {
+                (measured_s, last_ms) = (now_s, sum / count as f64);
+                curve.push(now_s, last_ms);
+            } else if now_s - measured_s > 2e-3 * last_ms {
+                curve.push(now_s, f64::NAN);
+            }
         }
         curve
     }

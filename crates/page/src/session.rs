@@ -31,12 +31,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the run.
+    /// Starts a run of the scenario.
     ///
     /// # Errors
-    /// The errors of the scenario, or the limit that it exceeds.
-    pub fn open(request: &Request, view: View) -> Result<Session, Problems> {
-        let mut scenario = request.scenario()?;
+    /// The limit of the page that the scenario exceeds.
+    pub fn open(mut scenario: Scenario, view: View) -> Result<Session, Problems> {
         let (interval, every) = view.interval(&scenario);
         scenario.record.interval = Some(interval);
         // Switch off recordings that the page never shows: they would cost time and memory.
@@ -44,17 +43,8 @@ impl Session {
         scenario.record.events = false;
         scenario.record.tcp_events = false;
         limits::check(&scenario, interval)?;
-        let packets = (view.packets_to_s > view.packets_from_s && !scenario.graph.links.is_empty()).then(|| {
-            let labels = node_labels(&scenario);
-            let line = picture::main_link(&scenario);
-            let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
-            let line = [directions[2 * line].node, directions[2 * line + 1].node];
-            let senders = scenario.flows.iter().map(|flow| labels[flow.from].node).collect();
-            let wait_s = picture::longest_wait(&scenario);
-            Packets::new(line, senders, view.packets_from_s, view.packets_to_s, wait_s)
-        });
-        let observers = packets.iter().map(|packets| Box::new(packets.clone()) as Box<dyn Observer>).collect();
-        let options = RunOptions { observers, ..RunOptions::default() };
+        let (packets, options) = watch(&scenario, &view).unzip();
+        let options = options.unwrap_or_default();
         let scenario = Arc::new(scenario);
         let seed = scenario.seed;
         let run = Run::new(Arc::clone(&scenario), seed, options).map_err(|error| Problems::of(error.to_string()))?;
@@ -127,6 +117,23 @@ impl Session {
         ]);
         Ok((columns.into_answer(head), account))
     }
+}
+
+/// An observer of the view's packets, and the options of a run with this observer. `None` if the view needs no packets.
+fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
+    if view.packets_to_s <= view.packets_from_s || scenario.graph.links.is_empty() {
+        return None;
+    }
+    let labels = node_labels(scenario);
+    let line = picture::main_link(scenario);
+    let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
+    let line = [directions[2 * line].node, directions[2 * line + 1].node];
+    let senders = scenario.flows.iter().map(|flow| labels[flow.from].node).collect();
+    let wait_s = picture::longest_wait(scenario);
+    let packets = Packets::new(line, senders, view.packets_from_s, view.packets_to_s, wait_s);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(packets.clone())];
+    let options = RunOptions { observers, watched: Some(packets.watched()), ..RunOptions::default() };
+    Some((packets, options))
 }
 
 /// Bytes that a flow had delivered, at every Nth sample.
@@ -204,7 +211,9 @@ impl Write for File {
 /// # Errors
 /// The errors of the scenario, or that the capture is too large.
 pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
-    let mut session = Session::open(request, View::whole(&request.scenario()?, 100))?;
+    let scenario = request.scenario()?;
+    let view = View::whole(&scenario, 100);
+    let mut session = Session::open(scenario, view)?;
     let labels = node_labels(&session.scenario);
     let label = labels.iter().find(|label| label.kind == NodeKind::Host && label.name == host);
     let label = label.ok_or_else(|| Problems::of(format!("there is no host `{host}`")))?;
@@ -219,4 +228,36 @@ pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     capture.finish().map_err(|error| Problems::of(error.to_string()))?;
     let bytes = std::mem::take(&mut *file.0.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Answer::raw(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest, and the packets of a window as JSON with their columns.
+    fn packets(view: View, change: impl FnOnce(&mut RunOptions)) -> (u64, Answer) {
+        let text = include_str!("../../../scenarios/adsl.toml");
+        let set = [("link.down.loss".to_owned(), "0.1 %".to_owned())];
+        let scenario = Arc::new(Scenario::parse(text, "adsl.toml", &set).expect("a scenario"));
+        let (packets, mut options) = watch(&scenario, &view).expect("a link");
+        change(&mut options);
+        let run = Run::new(Arc::clone(&scenario), 1, options).expect("a network");
+        let result = run.finish(&Monitor::default()).expect("a run");
+        let mut columns = Columns::default();
+        let head = packets.head(&mut columns);
+        (result.digest, columns.into_answer([("packets", head)]))
+    }
+
+    #[test]
+    fn watching_only_near_the_window_finds_the_same_packets() {
+        let text = include_str!("../../../scenarios/adsl.toml");
+        let scenario = Scenario::parse(text, "adsl.toml", &[]).expect("a scenario");
+        for (packets_from_s, packets_to_s) in [(90.0, 95.0), (0.0, 3.0), (170.0, 180.0)] {
+            let view = View { packets_from_s, packets_to_s, ..View::whole(&scenario, 100) };
+            let near = packets(view, |options| assert!(options.watched.is_some()));
+            let always = packets(view, |options| options.watched = None);
+            assert!(near.1.bytes().len() > 50_000);
+            assert!(near == always, "{packets_from_s} s");
+        }
+    }
 }

@@ -17,9 +17,10 @@ pub(crate) fn page_picture<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let request = Request { text, settings };
     let answer = py.detach(|| {
-        let whole = View::whole(&request.scenario()?, columns);
+        let scenario = request.scenario()?;
+        let whole = View::whole(&scenario, columns);
         let view = View { packets_from_s: packets.0, packets_to_s: packets.1, ..whole };
-        let mut session = Session::open(&request, view)?;
+        let mut session = Session::open(scenario, view)?;
         // In slices, so that the page's limit of events applies.
         while !session.advance(f64::INFINITY, 1 << 20)? {}
         session.finish(None)

@@ -1,7 +1,7 @@
 //! Options of a run that are not part of the scenario.
 
 use lopsided_app::RunApplications;
-use lopsided_core::{Dir, Node, NodeId, Observer};
+use lopsided_core::{Dir, Node, NodeId, Observer, Time};
 use lopsided_tcp::RunControllers;
 use std::fmt;
 use std::net::IpAddr;
@@ -19,6 +19,10 @@ use std::net::IpAddr;
 pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
+    /// The time in which observers receive events between hosts, which makes a run slower. It is widened to whole
+    /// sampling intervals of the scenario. Before it observers receive only the events of hosts, after it none. `None`
+    /// is the whole run.
+    pub watched: Option<(Time, Time)>,
     /// True to check every operation of every queue, which is slow. By default true in builds with debug assertions.
     pub audit_queues: bool,
     /// Middleboxes. Their node numbers follow the last node of the scenario, in this order.
@@ -43,6 +47,7 @@ impl Default for RunOptions {
     fn default() -> RunOptions {
         RunOptions {
             observers: Vec::new(),
+            watched: None,
             audit_queues: cfg!(debug_assertions),
             middleboxes: Vec::new(),
             controllers: RunControllers::default(),
@@ -97,6 +102,7 @@ impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RunOptions {
             observers,
+            watched,
             audit_queues,
             middleboxes,
             controllers,
@@ -109,6 +115,7 @@ impl fmt::Debug for RunOptions {
         let mut shown = f.debug_struct("RunOptions");
         shown
             .field("observers", &observers.len())
+            .field("watched", watched)
             .field("audit_queues", audit_queues)
             .field("middleboxes", middleboxes)
             .field("controllers", controllers)

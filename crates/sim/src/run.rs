@@ -11,7 +11,7 @@ use crate::options::{Passage, RunOptions};
 use crate::results::RunResult;
 use crate::simulation::Simulation;
 use crate::tcp_log::TcpLog;
-use lopsided_core::Time;
+use lopsided_core::{EventMask, Time};
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::RunControllers;
@@ -96,6 +96,8 @@ pub struct Run<S> {
     /// Number of events since time last advanced. Counted only in slices at whose end the time is unchanged.
     stuck: u64,
     ended: bool,
+    /// See [`RunOptions::watched`].
+    watched: Option<(Time, Time)>,
 }
 
 /// Why [`Run::advance`] returned.
@@ -123,11 +125,13 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         if scenario.record.tcp_events {
             options.observers.push(Box::new(tcp_log.clone()));
         }
-        let (cores, pays_from) = (options.cores, options.cores_from_events);
+        let (cores, pays_from, watched) = (options.cores, options.cores_from_events, options.watched);
         let simulation = build(&scenario, seed, options)?;
         let observer = Recorder::new(&scenario, log, tcp_log);
         let cores = Cores::of(&scenario, &simulation, cores, pays_from);
-        Ok(Run { scenario, seed, simulation, observer, cores, stuck: 0, ended: false })
+        let mut run = Run { scenario, seed, simulation, observer, cores, stuck: 0, ended: false, watched };
+        run.hear();
+        Ok(run)
     }
 
     /// The edges at which packets leave and return, in the order of [`RunOptions::passages`].
@@ -178,6 +182,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             }
             if stop == next {
                 self.observer.observe(next, &mut self.simulation);
+                self.hear();
                 // The last sample is taken at the end.
                 self.ended = next == end;
             }
@@ -218,6 +223,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             assert!(went_on.is_break() || now == next, "the pump stopped early");
             self.observer.gather(&mut self.simulation);
             self.observer.observe(now, &mut self.simulation);
+            self.hear();
             if went_on.is_break() || next == end {
                 return self.result(now);
             }
@@ -236,6 +242,19 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         let conservation = result.conservation;
         // A result with unaccounted packets would be wrong without a sign of it.
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
+    }
+
+    /// Selects the events that observers receive until the next sample. Called at time zero and after each sample, when
+    /// links have counted everything up to now.
+    fn hear(&mut self) {
+        let Some((from, to)) = self.watched else { return };
+        let next = self.observer.next().unwrap_or(self.end());
+        let kinds = match self.now() {
+            now if now > to => EventMask::NONE,
+            _ if next <= from => EventMask::HOSTS,
+            _ => EventMask::ALL,
+        };
+        self.simulation.network.hear(kinds);
     }
 
     /// Runs to `until`, or until the total number of events is `last`, in slices.

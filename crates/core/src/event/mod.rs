@@ -7,7 +7,7 @@ pub use reason::{DropReason, MarkReason};
 
 use crate::tcp_event::TcpEvent;
 use crate::{Bytes, Duration, FlowId, NodeId, Packet, Time};
-use std::ops::{BitOr, BitOrAssign};
+use std::ops::{BitAnd, BitOr, BitOrAssign};
 
 /// One event. Packets are borrowed: an observer copies what it keeps.
 #[derive(Debug)]
@@ -131,6 +131,13 @@ impl BitOr for EventMask {
     type Output = EventMask;
     fn bitor(self, other: EventMask) -> EventMask {
         EventMask(self.0 | other.0)
+    }
+}
+
+impl BitAnd for EventMask {
+    type Output = EventMask;
+    fn bitand(self, other: EventMask) -> EventMask {
+        EventMask(self.0 & other.0)
     }
 }
 
