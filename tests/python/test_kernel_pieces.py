@@ -393,6 +393,12 @@ def test_a_damaged_kernel_is_found_out_and_not_taken(tmp_path, monkeypatch, caps
     assert build.find_built() is None and build.find_damaged() == []
 
 
+def test_missing_tools_are_named_by_their_packages(monkeypatch):
+    monkeypatch.setattr(build.shutil, "which", lambda tool: None if tool == "xz" else f"/usr/bin/{tool}")
+    assert [name for name in build.missing_packages() if name != "libelf-dev"] == ["xz-utils"]
+    assert set(build.missing_packages()) <= set(build.PACKAGES)
+
+
 def test_programs_begin_in_their_time_and_the_run_lasts_until_the_awaited_have_ended(tmp_path: Path):
     loop = Loop()
     network = SimpleNamespace(nodes={"client": SimpleNamespace(entered=nullcontext)})

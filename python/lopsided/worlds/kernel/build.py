@@ -75,7 +75,8 @@ default."""
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
-TOOLS = ("flex", "bison", "bc", "make", "gcc", "xz", "tar")
+TOOLS = {"xz-utils": "xz"}
+"""The program of a package in `BUILD_PACKAGES` that has another name than its package. `libelf-dev` has none."""
 
 # Approximate number of lines that each stage prints; only the progress bar uses these numbers.
 EXTRACTED_FILES = 84_000
@@ -191,16 +192,19 @@ def find_source(series: str | None = None) -> Path:
     )
 
 
-def missing_tools() -> list[str]:
-    """The build tools that this machine lacks."""
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if not Path("/usr/include/libelf.h").exists():
-        missing.append("libelf-dev")
-    return missing
+def missing_packages() -> list[str]:
+    """Debian's packages with the build tools that this machine lacks."""
+
+    def is_there(package: str) -> bool:
+        if package == "libelf-dev":
+            return Path("/usr/include/libelf.h").exists()
+        return shutil.which(TOOLS.get(package, package)) is not None
+
+    return [package for package in BUILD_PACKAGES if not is_there(package)]
 
 
 def _require_tools() -> None:
-    missing = missing_tools()
+    missing = missing_packages()
     if missing:
         raise KernelUnavailable(f"missing {', '.join(missing)}: run `apt-get install {' '.join(PACKAGES)}`")
 

@@ -60,7 +60,7 @@ def _virtual_time() -> list[Finding]:
     if damaged:
         told = f"{damaged[0]} is damaged: it is not what was built"
         return [Finding("time-travel kernel", False, told, "`lopsided kernel build` builds it again")]
-    missing = build.missing_tools()
+    missing = build.missing_packages()
     try:
         source = str(build.find_source())
     except KernelUnavailable:
