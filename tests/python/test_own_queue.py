@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import deque
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -165,6 +166,21 @@ def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, ca
     assert cli.invoke(["explain", str(out), *own]) == 0
     assert cli.invoke(["check", str(file), "--discipline", f"{tmp_path}/mine.py:Other"]) == 2
     assert "has no Other; there is Mine" in capsys.readouterr().err
+
+
+def test_the_command_line_shows_where_the_users_queue_failed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("line.toml").write_text(SCENARIO.replace("KIND", "Mine"))
+    run = ["run", "line.toml", "--discipline", "mine.py:Mine"]
+    for program, line, words in (
+        (OWN.replace("self.waiting.append(packet)", "self.wait.append(packet)"), "in enqueue", "no attribute 'wait'"),
+        ("import nothing_of_this_name\n", 'mine.py", line 1', "cannot load mine.py: ModuleNotFoundError"),
+    ):
+        Path("mine.py").write_text(program)
+        assert cli.invoke(run) == 1
+        said = capsys.readouterr().err
+        assert line in said
+        assert words in said
 
 
 class Limited(lop.QueueDiscipline):

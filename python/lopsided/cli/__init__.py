@@ -132,7 +132,7 @@ def _tell_of_limits() -> None:
 
 def invoke(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit code. Expected failures print an error message without a traceback."""
-    from lopsided.errors import ControllerError, LopsidedError, ScenarioError, UsageError
+    from lopsided.errors import ControllerError, LopsidedError, QueueError, ScenarioError, UsageError
 
     # `kill` cleans up in the same way as Ctrl-C.
     terminable = bool(arguments) and arguments[0] in TERMINABLE
@@ -151,7 +151,7 @@ def invoke(arguments: Sequence[str]) -> int:
     except UsageError as error:
         print_error(str(error))
         return 2
-    except ControllerError as error:
+    except (ControllerError, QueueError) as error:
         # The failed code is the user's, so show its traceback.
         print_error(_own_traceback(error.__cause__), prefix=False)
         print_error(str(error))
@@ -229,12 +229,12 @@ def _command(arguments: Sequence[str]) -> object:
     try:
         return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
+        from lopsided.cli.hints import hint, without_far_suggestion
+
         if isinstance(error, cyclopts.UnusedCliTokensError):
             print_error(f"unexpected argument: {' '.join(error.unused_tokens or [])}")
         else:
-            print_error(" ".join(str(error).split()))
-        from lopsided.cli.hints import hint
-
+            print_error(without_far_suggestion(" ".join(str(error).split())))
         if said := hint(error, arguments):
             print_note(said)
         return 2

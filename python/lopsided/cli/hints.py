@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Sequence
 
 import cyclopts
@@ -36,6 +38,9 @@ RENAMED = {
     ("reflect", "--from"): "--sender",
 }
 """New names of renamed options, by command and old name."""
+_SUGGESTION = re.compile(r' Did you mean "?(?:--)?([\w-]+)"?\?')
+_LEAST_LIKENESS = 0.65
+"""Smallest ratio of `difflib` at which one word can be a misspelling of another."""
 _OF_SCENARIOS = ("run", "sweep", "check", "aqm", "ackpath", "search", "compare")
 
 
@@ -55,6 +60,19 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
         setting = _KEYS.get((error.token.keyword or "").partition("=")[0])
         return f"this is a setting of the scenario: for example --set {setting}" if setting else ""
     return ""
+
+
+def without_far_suggestion(message: str) -> str:
+    """Returns the message without its "Did you mean" if that option or command is not similar to the wrong one.
+
+    cyclopts suggests the most similar name even if it has hardly a letter in common: `--json` for `--down`.
+    """
+    suggestion = _SUGGESTION.search(message)
+    wrong = re.search(r'Unknown (?:option: "?(?:--)?|command ")([\w-]+)', message)
+    if suggestion is None or wrong is None:
+        return message
+    likeness = difflib.SequenceMatcher(None, wrong[1], suggestion[1]).ratio()
+    return message if likeness >= _LEAST_LIKENESS else message.replace(suggestion[0], "")
 
 
 def _choices(command: str) -> str:
