@@ -14,7 +14,7 @@ import pytest
 
 import lopsided as lop
 from conftest import ADSL
-from lopsided import cli
+from lopsided import _native, cli
 from lopsided.cli import hints
 
 pytestmark = pytest.mark.slow
@@ -376,6 +376,35 @@ def test_a_new_scenario_runs(tmp_path, capsys):
     assert scenario.link_rate_bps("up") == 196_000
     assert cli.invoke(["check", "mine.toml"]) == 0
     assert "note:" not in capsys.readouterr().err
+
+
+def test_a_new_scenario_has_any_access_line(capsys):
+    for preset, *_ in _native.presets():
+        assert cli.invoke(["new", f"{preset}.toml", "--preset", preset]) == 0
+        assert cli.invoke(["check", f"{preset}.toml"]) == 0
+    assert cli.invoke(["new", "mine.toml", "--preset", "docsis30-100-10", "--up", "5M", "--rtt", "12ms"]) == 0
+    scenario = lop.Scenario.load("mine.toml")
+    assert (scenario.link_rate_bps("down"), scenario.link_rate_bps("up")) == (100_000_000, 5_000_000)
+    assert cli.invoke(["new", "other.toml", "--preset", "docsis30"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        (["run", "a.toml", "--sede", "2"], "--seed"),
+        (["runn", "a.toml"], "run"),
+        (["fairness", "--down", "16M"], None),
+        (["size", "--example", "adsl"], None),
+        (["report", "runs/a"], None),
+    ],
+)
+def test_only_a_similar_word_is_suggested(arguments, suggested, capsys):
+    assert cli.invoke(arguments) == 2
+    said = capsys.readouterr().err
+    assert "Unknown" in said
+    assert ("Did you mean" in said) == (suggested is not None)
+    assert suggested is None or suggested in said
 
 
 def test_what_is_seldom_meant_is_asked_about(adsl_file, capsys):

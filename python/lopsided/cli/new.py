@@ -15,6 +15,7 @@ from lopsided.data import examples, output, units
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
 from lopsided.studies.doubts import direction_doubt, rate_doubt
+from lopsided.studies.inventory import check_preset
 
 _DOWN, _UP, _RTT = "50M", "10M", "30ms"
 
@@ -23,22 +24,11 @@ _STARTER = """\
 # docs/scenario.md explains every key; editors can complete keys with the output of `lopsided schema`.
 
 [scenario]
-title = "Download and upload on {down} down, {up} up"
+title = "Download and upload on {title}"
 duration = "60 s"
 seed = 1
 
-[link]
-rtt = "{rtt}"              # without any queueing
-framing = "ethernet"       # 14 octets on each packet; "atm" and "ptm" on DSL
-
-[link.down]                # from the server to the client
-rate = "{down}"
-queue = "{queue} packets"      # or "1 BDP", "64 kB", "20 ms", {{ kind = "fq_codel" }}
-
-[link.up]                  # from the client to the server
-rate = "{up}"
-queue = "50 packets"
-
+{line}
 [stack]
 profile = "linux-6.1"      # `lopsided list stacks`
 cc = "cubic"               # `lopsided list controls`
@@ -58,9 +48,30 @@ interval = "100 ms"        # of the samples that plots are drawn from
 
 # `lopsided sweep {name}` runs all of these.
 [sweep]
-"link.up.queue.limit" = ["5 packets", "15 packets", "50 packets"]
+{axis}
 repeat = 3
 """
+
+_LINE = """\
+[link]
+rtt = "{rtt}"              # without any queueing
+framing = "ethernet"       # 14 octets on each packet; "atm" and "ptm" on DSL
+
+[link.down]                # from the server to the client
+rate = "{down}"
+queue = "{queue} packets"      # or "1 BDP", "64 kB", "20 ms", {{ kind = "fq_codel" }}
+
+[link.up]                  # from the client to the server
+rate = "{up}"
+queue = "50 packets"
+"""
+_LINE_AXIS = '"link.up.queue.limit" = ["5 packets", "15 packets", "50 packets"]'
+
+_PRESET = """\
+[link]
+preset = "{preset}"        # `lopsided list presets`; a key of [link] overrides the preset's, such as up.queue = "fq_codel"
+"""
+_PRESET_AXIS = '"stack.cc" = ["cubic", "reno", "bbr"]'
 
 
 def new(
@@ -70,6 +81,7 @@ def new(
     down: Annotated[str | None, Parameter(show_default=False)] = None,
     up: Annotated[str | None, Parameter(show_default=False)] = None,
     rtt: Annotated[str | None, Parameter(show_default=False)] = None,
+    preset: Annotated[str | None, Parameter(show_default=False)] = None,
     example: Annotated[str | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -80,6 +92,7 @@ def new(
 
         lopsided new
         lopsided new dsl.toml --down 2.4M --up 196k --rtt 20ms
+        lopsided new cable.toml --preset docsis30-100-10
         lopsided new --example adsl
         lopsided new --example all
 
@@ -94,28 +107,25 @@ def new(
         Uplink rate, such as 196k; default: 10M.
     rtt
         Round-trip time of the path without queueing, such as 20ms; default: 30ms.
+    preset
+        An access line by name (lopsided list presets); --down, --up and --rtt override its values.
     example
         Write an example instead: its name (`lopsided list examples`), or `all`.
     """
     if example is not None:
-        if (down, up, rtt) != (None, None, None):
-            raise UsageError("an example has its own line: omit --down, --up and --rtt")
+        if (down, up, rtt, preset) != (None, None, None, None):
+            raise UsageError("an example has its own line: omit --down, --up, --rtt and --preset")
         _write_examples(example, file, overwrite=overwrite, as_json=as_json)
         return
     file = file or Path("scenario.toml")
-    rate_bps, up_bps = units.parse_rate(down or _DOWN), units.parse_rate(up or _UP)
-    rtt_s = units.parse_time(rtt or _RTT)
-    for key, rate in (("--down", rate_bps), ("--up", up_bps)):
-        ask(rate_doubt(key, rate))
-    ask(direction_doubt(rate_bps, up_bps))
-    text = _STARTER.format(
-        name=file.name,
-        down=_rate(rate_bps),
-        up=_rate(up_bps),
-        rtt=f"{rtt_s * 1e3:.9g} ms",
-        # One bandwidth-delay product, as `lopsided size` takes for a downlink.
-        queue=max(50, math.ceil(rate_bps * rtt_s / (8 * 1500))),
-    )
+    rates = {"--down": units.parse_rate(down) if down else None, "--up": units.parse_rate(up) if up else None}
+    for key, rate in rates.items():
+        if rate is not None:
+            ask(rate_doubt(key, rate))
+    rtt_s = units.parse_time(rtt) if rtt else None
+    down_bps, up_bps = rates.values()
+    described = _preset(preset, down_bps, up_bps, rtt_s) if preset else _line(down_bps, up_bps, rtt_s)
+    text = _STARTER.format(name=file.name, **described)
     # Parse the text before writing it, so that only valid scenarios are written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
@@ -123,6 +133,35 @@ def new(
         print_json({"written": [file]})
         return
     print_line(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
+
+
+def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
+    """The parts of a scenario with a line of these numbers, or of the default ones."""
+    down_bps = down_bps or units.parse_rate(_DOWN)
+    up_bps = up_bps or units.parse_rate(_UP)
+    rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s
+    ask(direction_doubt(down_bps, up_bps))
+    down, up = _rate(down_bps), _rate(up_bps)
+    # One bandwidth-delay product, as `lopsided size` takes for a downlink.
+    queue = max(50, math.ceil(down_bps * rtt_s / (8 * 1500)))
+    line = _LINE.format(down=down, up=up, rtt=_time(rtt_s), queue=queue)
+    return {"title": f"{down} down, {up} up", "line": line, "axis": _LINE_AXIS}
+
+
+def _preset(name: str, down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
+    """The parts of a scenario with an access line by its name. The given numbers override the preset's."""
+    check_preset(name)
+    line = _PRESET.format(preset=name)
+    if rtt_s is not None:
+        line += f'rtt = "{_time(rtt_s)}"\n'
+    for key, rate in (("down", down_bps), ("up", up_bps)):
+        if rate is not None:
+            line += f'{key}.rate = "{_rate(rate)}"\n'
+    return {"title": name, "line": line, "axis": _PRESET_AXIS}
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.9g} ms"
 
 
 def _write_examples(name: str, file: Path | None, *, overwrite: bool, as_json: bool) -> None:

@@ -25,7 +25,7 @@ def ui(folder: Path = Path("runs"), /, *, port: int = 0, open_browser: bool = Tr
     folder
         The folder with run folders; its subfolders are searched too.
     port
-        The port of the server; default: a free port.
+        The port of the server; 0 for a free port.
     open_browser
         Open the page in your browser.
     """
