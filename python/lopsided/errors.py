@@ -69,8 +69,8 @@ class ControllerError(RunError):
 class QueueError(RunError):
     """A user's own queue discipline raised an exception, which is the `__cause__` of this error.
 
-    `called` is the method that raised it, such as `Marking.enqueue`, and `time_s` the time in the run in seconds; `None`
-    if the discipline could not be loaded.
+    `called` is the method that raised it, such as `Marking.enqueue`, and `time_s` the time in the run in seconds;
+    `None` if the discipline could not be loaded.
     """
 
     def __init__(self, message: str, queue: str, called: str = "", time_s: float | None = None) -> None:

@@ -69,7 +69,8 @@ _LINE_AXIS = '"link.up.queue.limit" = ["5 packets", "15 packets", "50 packets"]'
 
 _PRESET = """\
 [link]
-preset = "{preset}"        # `lopsided list presets`; a key of [link] overrides the preset's, such as up.queue = "fq_codel"
+preset = "{preset}"        # `lopsided list presets`
+# A key of [link] overrides the preset's, such as up.queue = "fq_codel".
 """
 _PRESET_AXIS = '"stack.cc" = ["cubic", "reno", "bbr"]'
 
