@@ -97,6 +97,8 @@ IMPLEMENTED_TWO_WAY = Experiment(
     summary="3 MB down and 100 kB up, between hosts of BSD/OS with section 8's forms of ACC and SA",
     cases=tuple(map(beside_an_upload, SCHEMES)),
     measure=measure.implemented_two_way,
+    usual=5,
+    full_repetitions=10,
 )
 
 

@@ -273,6 +273,8 @@ TWO_DOWNLOADS = Experiment(
     summary="a second download that starts 5 to 10 s after the first",
     cases=cases("hybrid-two.toml", SCHEMES, acks_alone=True),
     measure=measure.two_downloads,
+    usual=5,
+    full_repetitions=10,
 )
 
 TWO_WAY = Experiment(
@@ -299,7 +301,8 @@ RADIO = Experiment(
         for case in cases(f"radio-{hops}.toml", RADIO_SCHEMES, [({"hops": hops}, {})], "topology.medium.radio.queue")
     ),
     measure=measure.radio,
-    usual=5,
+    usual=3,
+    full_repetitions=5,
     keep=True,
 )
 
@@ -313,7 +316,8 @@ RADIO_MANY = Experiment(
         "topology.medium.radio.queue",
     ),
     measure=measure.radio,
-    usual=3,
+    usual=1,
+    full_repetitions=3,
 )
 
 RETURNS: Mapping[str, Overrides] = {
@@ -353,6 +357,8 @@ MEASURED_RADIO = Experiment(
     summary="200 kB over one hop of packet radio, between hosts of BSD/OS",
     cases=(Case("radio-measured.toml", {"record.traces": "true"}, {"hops": 1}),),
     measure=measure.over_radio,
+    usual=3,
+    full_repetitions=10,
     keep=True,
 )
 
@@ -364,6 +370,8 @@ MEASURED_COMBINED = Experiment(
         for size in BUFFERS_KB
     ),
     measure=measure.transfer,
+    usual=3,
+    full_repetitions=10,
 )
 
 WEB = Experiment(
@@ -376,7 +384,8 @@ WEB = Experiment(
         "topology.medium.radio.queue",
     ),
     measure=measure.pages,
-    usual=3,
+    usual=1,
+    full_repetitions=3,
 )
 
 IMPLEMENTED_QUEUE = 33

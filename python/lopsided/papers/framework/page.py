@@ -132,13 +132,15 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 def render(reproduction: Reproduction, figures: Path) -> str:
     """The whole page; its drawings become files in the folder `figures` too."""
     with_pdf = bool(reproduction.only) or style.in_column()
+    # An experiment may have its own number of seeds.
+    seeds = sorted(len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests)
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return template("page.html.j2").render(
         paper=reproduction.paper,
         agreement=agreement(reproduction) if reproduction.only else "",
         facts=[
             ("runs", str(runs)),
-            ("seeds per setting", str(reproduction.repetitions)),
+            ("seeds per setting", f"{seeds[0]} to {seeds[-1]}" if seeds[0] != seeds[-1] else str(seeds[0])),
             *([("first seed", str(reproduction.seed))] if reproduction.seed != 1 else []),
             ("lopsided", version()),
             *((f"digest of {key}", digest) for key, digest in reproduction.digests.items()),

@@ -84,6 +84,8 @@ NIGHT = Experiment(
     summary="downloads of one modem whose channel is not full, under each discipline of chapter 5",
     cases=_grid("modem.toml", CHAPTER_5, EVENING_RTTS),
     measure=modems,
+    usual=1,
+    full_repetitions=2,
 )
 
 EVENING = Experiment(

@@ -78,6 +78,8 @@ SWEEP = Experiment(
     summary=f"three lines, {len(BUFFERS)} uplink buffers, counted in bytes and in packets",
     cases=tuple(_case(line, unit, packets, {}) for line in LINES for unit in UNITS for packets in BUFFERS),
     measure=two_way,
+    usual=1,
+    full_repetitions=3,
 )
 
 ACKS = Experiment(

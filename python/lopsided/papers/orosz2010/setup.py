@@ -65,11 +65,11 @@ def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
 
 
 def _sweep(
-    key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 3
+    key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 1
 ) -> Experiment:
     """An experiment with every variant under each of these values."""
     cases = tuple(_case(each, settings(value), **{label: value}) for each in FLAVOURS for value in values)
-    return Experiment(key, summary, cases, three_phases, usual=usual)
+    return Experiment(key, summary, cases, three_phases, usual=usual, full_repetitions=max(usual, 3))
 
 
 PHASED = Experiment(

@@ -195,6 +195,7 @@ SHARING = Experiment(
     summary="compatible TCP as printed behind a channel that loses 1 %, beside Cubic, at five round trips",
     cases=tuple(_sharing("literal", rtt) for rtt in RTTS),
     measure=sharing,
+    usual=1,
     full=FULL_SHARING,
     full_repetitions=FULL_RUNS,
 )
