@@ -207,8 +207,9 @@ struct Flow {
     retransmitted_bytes: u64,
     rtt: RttSummary,
     most: OutstandingSummary,
-    /// Integral of the outstanding bytes over time up to `changed_at`, in byte seconds.
-    area: f64,
+    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds. An integer: the sum does not
+    /// depend on how packets divide the time.
+    area: u128,
     changed_at: Time,
     /// Shift count of the window scale option, if the SYN had one.
     scale: Option<u8>,
@@ -235,7 +236,7 @@ impl Flow {
             retransmitted_bytes: 0,
             rtt: RttSummary::default(),
             most: OutstandingSummary::default(),
-            area: 0.0,
+            area: 0,
             changed_at: at,
             scale: header.options.window_scale(),
             windows: (0, 0),
@@ -265,7 +266,8 @@ impl Flow {
 
     /// Adds the time since the last change to the integral. Call before the outstanding data changes.
     fn settle(&mut self, at: Time) {
-        self.area += f64::from(self.flight.outstanding()) * at.saturating_since(self.changed_at).as_secs_f64();
+        let since = at.saturating_since(self.changed_at).as_nanos();
+        self.area += u128::from(self.flight.outstanding()) * u128::from(since);
         self.changed_at = at;
     }
 
@@ -299,7 +301,7 @@ impl Flow {
         let first = back.map_or(self.first_seen, |back| back.first_seen.min(self.first_seen));
         let last = back.map_or(self.last_seen, |back| back.last_seen.max(self.last_seen));
         let elapsed = last.saturating_since(first);
-        let mean_bytes = if elapsed.is_zero() { 0.0 } else { self.area / elapsed.as_secs_f64() };
+        let mean_bytes = if elapsed.is_zero() { 0.0 } else { self.area as f64 / elapsed.as_nanos() as f64 };
         FlowSummary {
             key,
             flow: self.flow,
