@@ -155,7 +155,7 @@ def test_every_discipline_has_lines_for_devices(queue: str):
 
 
 def test_a_discipline_without_known_settings_is_refused():
-    with pytest.raises(UsageError, match="no settings are known for a queue 'red'"):
+    with pytest.raises(UsageError, match="`size` has no settings for the queue 'red'"):
         sizing.size("8M", "512k", "40ms", sizes=[10], repeat=1, queues=["red"])
 
 

@@ -55,14 +55,14 @@ def test_the_queue_with_short_round_trips_is_named_with_its_price():
     assert said == [
         "Round trips are shortest with cake: 50.0 ms at the 95th percentile of the slower direction (fifo: 300 ms).",
         "All flows together get 8.00 Mbit/s with it, 20 % less than with fifo.",
-        "For its users the line answers quickest with codel (900 round trips a minute, fifo 200).",
-        "Of datagrams cake loses fewest (0 %) and fifo most (5.0 %).",
+        "For its users the line responds fastest with codel (900 round trips a minute, fifo 200).",
+        "cake loses the fewest datagrams (0 %), and fifo the most (5.0 %).",
     ]
 
 
 def test_queues_that_are_alike_are_called_so():
     (said,) = aqm.verdict(queues({"fifo": 100.0, "pie": 101.0}, {"fifo": 1e6, "pie": 1e6}))
-    assert said.startswith("Round trips are much alike under all of them: 100 ms to 101 ms")
+    assert said.startswith("Round trips are similar under all disciplines: 100 ms to 101 ms")
     assert "alone" in aqm.verdict(queues({"fifo": 1.0}, {"fifo": 1.0}))[0]
 
 
@@ -87,7 +87,7 @@ def test_the_best_remedy_is_named_and_those_that_do_harm():
     ]
     assert "No remedy improves goodput" in ackpath.verdict(remedies(none=1.0, filter=0.995))[0]
     assert "No remedy improves goodput" in ackpath.verdict(remedies(none=0.995, filter=1.0))[0]
-    assert ackpath.verdict(remedies(filter=1.0, acc=0.5))[0].startswith("filter is best")
+    assert ackpath.verdict(remedies(filter=1.0, acc=0.5))[0].startswith("filter is the best remedy")
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
@@ -107,11 +107,11 @@ def test_who_takes_most_is_named_and_what_it_does_to_the_other():
     cells += pair("reno", "reno", 0.8, (20.0, 100.0))
     study = SimpleNamespace(rtts_ms=[20.0, 100.0])
     assert fairness.verdict(SimpleNamespace(cells=table(CELLS, cells), study=study)) == [
-        "bbr takes most: beside reno (both at 20 ms) it gets 90 % of the goodput, and reno loses 90 % of what it has "
-        "alone.",
-        "cubic and reno at 20 ms come nearest to halves: 55 % for cubic.",
+        "bbr takes most: next to reno (both at 20 ms) it gets 90 % of the goodput, and reno loses 90 % of the "
+        "goodput that it has alone.",
+        "cubic and reno at 20 ms come nearest to equal shares: 55 % for cubic.",
         "Two flows of bbr (20 % to 80 %) with the same round trip do not share evenly in every run.",
-        "Of two unequal round trips the shorter takes 80 % with reno at 20 against 100 ms.",
+        "With unequal round trips, the flow with the shorter one takes 80 % with reno at 20 against 100 ms.",
     ]
     even = SimpleNamespace(cells=table(CELLS, pair("reno", "cubic", 0.45)), study=study)
     assert fairness.verdict(even) == ["No control takes more than 55 % from another: all of them share evenly."]
@@ -153,9 +153,11 @@ def test_a_sweep_says_where_it_is_best_and_worst(swept, monkeypatch):
     monkeypatch.setattr(sweep, "axis_columns", lambda _: ["limit"])
     assert sweep.verdict(swept) == [
         "Performance is best, 60 %, with limit 10, and worst, 30 %, with 50.",
-        "download gets most, 2.00 Mbit/s, with 10, and least, 1.00 Mbit/s, with 50; its mean round trip is 100 ms to "
+        "download gets the most, 2.00 Mbit/s, with 10, and the least, 1.00 Mbit/s, with 50; its mean round trip is "
+        "100 ms to "
         "300 ms.",
-        "upload gets most, 150 kbit/s, with 50, and least, 100 kbit/s, with 10; its mean round trip is 200 ms to "
+        "upload gets the most, 150 kbit/s, with 50, and the least, 100 kbit/s, with 10; its mean round trip is "
+        "200 ms to "
         "800 ms.",
     ]
 
@@ -178,8 +180,8 @@ def test_a_suite_says_in_how_many_sections_each_is_best():
     one = queues({"fifo": 200.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
     other = queues({"fifo": 90.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
     assert aqm.suite_verdict([one, one, other]) == [
-        "Of 3 sections round trips are shortest with pie in 2, fifo in 1.",
-        "Most goodput comes with fifo in 3.",
+        "In 3 sections, round trips are shortest with pie in 2, fifo in 1.",
+        "The most goodput comes with fifo in 3.",
     ]
     assert aqm.suite_verdict([queues({"fifo": 200.0}, {"fifo": 9e6})]) == []
 

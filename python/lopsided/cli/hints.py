@@ -51,7 +51,7 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
         return _choices(command)
     if isinstance(error, cyclopts.UnusedCliTokensError):
         several = "; `compare` compares two run folders, `sweep` runs a scenario with several settings"
-        return f"`lopsided {command} --help` says what it takes{several if command in _OF_SCENARIOS else ''}"
+        return f"`lopsided {command} --help` lists its arguments{several if command in _OF_SCENARIOS else ''}"
     if isinstance(error, cyclopts.UnknownOptionError):
         keyword = (error.token.keyword or "").partition("=")[0]
         if (now := RENAMED.get((command, keyword))) is not None:

@@ -54,5 +54,5 @@ def merge(
             return cli.invoke(command)
     except shards.Behind as behind:
         job = array_line(whole.command, folder, behind.missing, whole.shards)
-        print_error(f"the shards have not come to the end of the study; continue them:\n{job}")
+        print_error(f"the shards have not finished the study; continue them:\n{job}")
         return 1

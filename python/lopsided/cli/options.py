@@ -117,7 +117,7 @@ Ours = Annotated[
         name="--ours",
         negative=(),
         show_default=False,
-        help="In the world live: a host that runs the simulator's TCP, or its QUIC; the other hosts run the kernel's "
+        help="In the live world: a host that runs the simulator's TCP, or its QUIC; the other hosts run the kernel's "
         "TCP. May be given several times.",
     ),
 ]

@@ -28,8 +28,9 @@ ShardWait = Annotated[
     float,
     Parameter(
         name="--shard-wait",
-        help="With `--shard`, a batch of a search begins when all shards have the one before. A shard that waits this "
-        "many seconds without progress of the others ends; repeat its command to continue. 0 does not wait.",
+        help="With `--shard`, a batch of a search begins when all shards have finished the previous batch. A shard "
+        "that waits this many seconds without progress of the others ends; repeat its command to continue. 0 does "
+        "not wait.",
     ),
 ]
 

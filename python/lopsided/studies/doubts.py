@@ -85,7 +85,7 @@ def rtt_doubt(what: str, rtt_s: float) -> list[str]:
     """Returns a question if the round trip is unusual for an access line."""
     if rtt_s <= _LONGEST_RTT_S:
         return []
-    return [f"{what}: a round trip of {units.seconds(rtt_s)} without queueing: is that meant?"]
+    return [f"{what}: a round trip of {units.seconds(rtt_s)} without queueing: is that intended?"]
 
 
 def direction_doubt(down_bps: float, up_bps: float) -> list[str]:

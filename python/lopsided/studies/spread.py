@@ -11,7 +11,7 @@ from lopsided.data.view import Heading
 INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t over the seeds)")
 ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 ARROWS = {"down": "↓", "up": "↑"}
-ALIKE = "nothing in them is random; `--start-jitter 1s` varies when flows start"
+ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times of flows"
 """The reason that is printed if there is no interval because all runs have the same digest."""
 
 

@@ -69,7 +69,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
         rows.append(
             [row["name"], _arrow(row), row["cc"], *spread(goodput, rates, alike), *spread(rtt, rtts, alike), again]
         )
-    remark = f"all one and the same: {ALIKE}" if alike else _MEANS
+    remark = f"all identical: {ALIKE}" if alike else _MEANS
     return View(
         [flow, ARROW, cc, heading(goodput), INTERVAL, heading(rtt), INTERVAL, retransmits],
         rows,
@@ -85,7 +85,7 @@ def links(run: Run) -> View:
     filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
     columns = [run.links.column(name) for name in (*LINKS, *marked, *filtered, "dropped_packets", "lost_packets")]
     quiet = len(run.links) - len(notable)
-    said = f"{quiet} more direction{'s' if quiet > 1 else ''} at which nothing waited" if quiet else ""
+    said = f"{quiet} more direction{'s' if quiet > 1 else ''} in which no packet waited" if quiet else ""
     return View(
         [heading(run.links.column("link")), ARROW, *map(heading, columns)],
         [[row["link"], _arrow(row), *_cells(columns, row)] for row in notable[:_MOST_ROWS]],

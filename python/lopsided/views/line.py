@@ -64,7 +64,7 @@ def chart(emulated: Emulated, title: str) -> Chart:
         lost = _drop_times(emulated, link, direction)
         panels.append(Panel(f"{where} ({unit})", _above(rates / scale), 1.6, (rate,)))
         panels.append(Panel(f"{where} wait (ms)", _above(waits), 1.3, (wait,), moments=lost))
-    notes = ("rate of what left the queue, mean wait of each interval; red marks: drops", "live")
+    notes = ("rate of packets that left the queue, mean wait in each interval; red marks: drops", "live")
     return Chart(
         "Behind the line", title, "time since the command began (s)", emulated.duration_s, tuple(panels), notes
     )

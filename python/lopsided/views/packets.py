@@ -22,7 +22,7 @@ def headline(found: Packets) -> str:
         return f"{names}: no difference in {_total(found)} packets"
     text = f"First difference: {_place(first.first)}, in {_words(first.first.fields)}. {_share(found, first.first)}"
     if parted is None or parted.parted is None:
-        return f"{text} All packets are the same ones to the end."
+        return f"{text} The packets are the same to the end."
     if parted.parted == first.first:
         return f"{text} There the packets part."
     return f"{text}\nThe packets part: {_place(parted.parted)}, in {_words(parted.parted.fields)}. " + _share(
@@ -112,7 +112,7 @@ def context(found: Packets, scene: Scene) -> View:
         Heading("win"),
         *_words_above(""),
     ]
-    return View(headings, rows, keys=3, caption=f"at {scene.at.host}: → leaves it, ← comes to it; {_FLAGS}")
+    return View(headings, rows, keys=3, caption=f"at {scene.at.host}: → leaves it, ← arrives at it; {_FLAGS}")
 
 
 def _cells(packet: dict[str, Any], opener_is_here: bool) -> list[str]:
@@ -174,7 +174,7 @@ def drift(found: Packets, one: AtHost) -> View:
         )
         rows.append(row)
     names = [side.name for side in found.sides]
-    said = f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; by how much {names[1]} is later, ahead"
+    said = f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; delay of {names[1]}, and its lead"
     numbers = map(Heading, ("packets", "", "found again", "in time", "later by", "ahead by"))
     return View([*_words_above("s after SYN"), *numbers], rows, caption=said)
 

@@ -145,5 +145,5 @@ def _page() -> str:
 def _source(scenario: Scenario) -> tuple[str, list[tuple[str, str]]]:
     if scenario.controllers:
         names = ", ".join(scenario.controllers)
-        raise UsageError(f"the page runs no Python, so it cannot have the congestion control {names} of your own")
+        raise UsageError(f"the page runs no Python, so it cannot use your own congestion control {names}")
     return scenario.native.source()

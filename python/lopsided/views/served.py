@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         host, _, _ = self.headers.get("Host", "").partition(":")
         if host not in ("127.0.0.1", "localhost"):
-            return self.send_error(403, "only for this machine")
+            return self.send_error(403, "available on this machine only")
         path = unquote(urlsplit(self.path).path)
         if path == "/":
             return self._send(page(folders=[*runs(self.root), *sweeps(self.root)]), "")

@@ -138,7 +138,10 @@ def verdict(found: AckPath) -> list[str]:
     if len(rows) == 1:
         return [f"With {best['remedies']} the downloads are limited by {found.limits[best['remedies']]}."]
     if none is None:
-        said = [f"{best['remedies']} is best: {_rates(best)}; {rows[-1]['remedies']} is worst: {_rates(rows[-1])}."]
+        last = rows[-1]
+        said = [
+            f"{best['remedies']} is the best remedy: {_rates(best)}; {last['remedies']} is the worst: {_rates(last)}."
+        ]
     elif none["rank_score"] >= (1 - _ALIKE) * best["rank_score"]:
         said = [f"No remedy improves goodput: {_rates(none)} without a remedy, as much with the best ({_named(rows)})."]
     else:

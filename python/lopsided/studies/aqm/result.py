@@ -37,7 +37,7 @@ CAPTION = (
     "trips per minute under load; probe: a request on a connection of its own, per round trip"
 )
 _MEANING = (
-    "Every discipline met the same scenario with the same seeds; numbers are medians over them, each of a whole run. "
+    "Every discipline ran the same scenario with the same seeds; numbers are medians over them, each of a whole run. "
     "**Wait** is the time in the queue, of single packets. **RTT** is that of the flows' packets, each counted at "
     "the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two responsivenesses, each a "
     "minute over a delay under load: that of requests on new connections (**probe**, per round trip) and that of the "
@@ -104,7 +104,7 @@ class Aqm(Study):
             ("simulated", units.seconds(self.scenario.duration_s)),
             ("queues before", ", ".join(f"{link} {way}" for way, link in self.links.items())),
             ("workload", self.workload or "the scenario's own flows"),
-            ("ECN", "on" if self.ecn else "as in the file"),
+            ("ECN", "on" if self.ecn else "as in the scenario file"),
             ("seeds", f"{self.repeat} from {self.seed}"),
             ("digest of all", self.digest),
         ]
@@ -156,7 +156,7 @@ class Aqm(Study):
             keys -= len(table.columns) - len(columns)
             yield view(table, columns, keys=keys, most=400, where=" in the table files")
         yield Headline("Queues and scenario")
-        yield Terms([(each.label, each.queue or "as in the file") for each in self.disciplines], code=True)
+        yield Terms([(each.label, each.queue or "as in the scenario file") for each in self.disciplines], code=True)
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def of_direction(self, way: str) -> View:
@@ -251,7 +251,7 @@ def verdict(found: Aqm) -> list[str]:
     ways = _ways(found)
     users = {row["queue"]: row for row in found.users.rows() if row["world"] == world}
     if len(names) == 1:
-        return [f"{names[0]} was run alone: name others in --queues to compare it with."]
+        return [f"{names[0]} ran alone: give more disciplines in --queues to compare."]
     said = [*_delay(ways), *_felt(users), *_datagrams(ways)]
     if said and len(found.worlds) > 1:
         said[0] = f"In {world}: {said[0]}"
@@ -271,8 +271,8 @@ def suite_verdict(sections: Sequence[Aqm]) -> list[str]:
         return []
     many = f"{len(sections)} section{'' if len(sections) == 1 else 's'}"
     return [
-        f"Of {many} round trips are shortest with {_in_how_many(shortest)}.",
-        f"Most goodput comes with {_in_how_many(fullest)}.",
+        f"In {many}, round trips are shortest with {_in_how_many(shortest)}.",
+        f"The most goodput comes with {_in_how_many(fullest)}.",
     ]
 
 
@@ -312,7 +312,7 @@ def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
     best, worst = min(timed, key=lambda name: timed[name]), max(timed, key=lambda name: timed[name])
     if timed[worst] < (1 + _ALIKE) * timed[best]:
         yield (
-            f"Round trips are much alike under all of them: {units.millis(timed[best])} to "
+            f"Round trips are similar under all disciplines: {units.millis(timed[best])} to "
             f"{units.millis(timed[worst])} at the 95th percentile of the slower direction."
         )
         return
@@ -353,7 +353,7 @@ def _felt(users: Mapping[str, Row]) -> Iterator[str]:
         best = max(rpm, key=lambda name: rpm[name])
         held = first if best != first else min(rpm, key=lambda name: rpm[name])
         parts.append(
-            f"the line answers quickest with {best} ({rpm[best]:,.0f} round trips a minute, {held} {rpm[held]:,.0f})"
+            f"the line responds fastest with {best} ({rpm[best]:,.0f} round trips a minute, {held} {rpm[held]:,.0f})"
         )
     if parts:
         yield f"For its users {', and '.join(parts)}."
@@ -369,6 +369,6 @@ def _datagrams(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
         return
     least, most = min(lost, key=lambda name: lost[name]), max(lost, key=lambda name: lost[name])
     yield (
-        f"Of datagrams {least} loses fewest ({units.percent(lost[least])}) and {most} most "
+        f"{least} loses the fewest datagrams ({units.percent(lost[least])}), and {most} the most "
         f"({units.percent(lost[most])})."
     )

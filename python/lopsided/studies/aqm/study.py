@@ -129,7 +129,9 @@ def bottleneck(scenario: Scenario, way: Direction) -> str:
     if not known and len(rates) == 1:
         return next(iter(rates))
     if not known:
-        raise UsageError(f"no link of {scenario.name} has a rate {way}: there is no queue to compare disciplines at")
+        raise UsageError(
+            f"no link of {scenario.name} has a rate {way}, so there is no queue at which to compare disciplines"
+        )
     return min(known, key=lambda name: known[name])
 
 
@@ -147,7 +149,7 @@ def _ends(scenario: Scenario, link: str) -> Ends:
             down = (flow["from"], flow["to"])
             server, client = down if way == "down" else reversed(down)
             return Ends(server, client, float(scenario.resolved["duration_s"]))
-    raise UsageError(f"no flow crosses {link}: there are no ends to put a load between")
+    raise UsageError(f"no flow crosses {link}: so the load has no hosts to run between")
 
 
 def _tables(measured: Sequence[tuple[Row, Measured]]) -> tuple[Table, Table, Table, Table, Table]:

@@ -162,7 +162,7 @@ def verdict(found: Comparison) -> list[str]:
     said: list[str] = []
     for world in found.worlds[:-1]:
         said.extend(_of(found, world))
-    return [*(said or ["Nothing was measured in both."]), *varies(found.start_jitter_s)]
+    return [*(said or ["No quantity was measured in both."]), *varies(found.start_jitter_s)]
 
 
 def _of(found: Comparison, world: str) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
     beyond = [row for row in held if row.exceeds(world, reference)]
     worst = max(beyond or held, key=lambda row: abs(row.error(world, reference)) / (row.tolerance or 1.0))
     furthest = (
-        f"the furthest off is the {_WORDS.get(worst.quantity, worst.column.heading)} of {worst.what}, by "
+        f"the largest difference is in the {_WORDS.get(worst.quantity, worst.column.heading)} of {worst.what}, by "
         f"{units.change(worst.error(world, reference))} (tolerance {100 * (worst.tolerance or 0.0):g} %)"
     )
     if beyond:
@@ -217,7 +217,7 @@ def table(found: Comparison) -> View:
     names = _short(found.worlds)
     off = ["off by"] if len(others) == 1 else [f"{name} off by" for name in names[:-1]]
     numbers = map(Heading, (*names, *off, *(["spread"] if repeated else [])))
-    left_out = f"{len(quiet)} more directions at which next to nothing waited" if quiet else ""
+    left_out = f"{len(quiet)} more directions with almost no waiting packets" if quiet else ""
     return View([Heading("", numeric=False), Heading("quantity", numeric=False), *numbers], rows, 2, left_out)
 
 

@@ -123,7 +123,7 @@ def arms_against(
     named = [name for name, cc in flows.items() if cc == controller]
     taken = named or list(flows)
     if against is None and named:
-        raise UsageError(f"say what {controller} is held against: --against reno, for example")
+        raise UsageError(f"name the control to compare {controller} with, for example --against reno")
     if not taken:
         raise UsageError("the scenario has no flow over TCP")
 

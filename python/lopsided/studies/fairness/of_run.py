@@ -62,7 +62,7 @@ def of_run(
     """
     asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:
-        raise UsageError("fairness is read from samples, and this run has none: set [record] interval")
+        raise UsageError("fairness needs samples, and this run has none: set [record] interval")
     begin, stop = series.both_active(run)
     start = begin + ((stop - begin) / 3 if asked.warmup_s is None else asked.warmup_s)
     if start >= stop:

@@ -81,7 +81,7 @@ class Bottleneck:
     def of(cls, asked: FairnessOptions) -> Bottleneck:
         """Returns the line of the options. Raises UsageError if the direction is neither down nor up."""
         if asked.direction not in ("down", "up"):
-            raise UsageError(f"no direction called {asked.direction!r}: data goes down or up")
+            raise UsageError(f"no direction is called {asked.direction!r}; choose down or up")
         both_s = units.parse_time(asked.duration)
         return cls(
             down_bps=units.parse_rate(asked.link),
@@ -225,12 +225,12 @@ def _wanted(first: Contender, second: Contender, kind: Kind) -> bool:
 def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
     for what, values in (("congestion control", ccs), ("round-trip time", rtts_ms)):
         if not values:
-            raise UsageError(f"no {what} is given")
+            raise UsageError(f"give at least one {what}")
         counts = Counter(values)
         if twice := [value for value, count in counts.items() if count > 1]:
             raise UsageError(f"the {what} {twice[0]} is given twice")
     if wrong := [rtt for rtt in rtts_ms if not 0 < rtt <= 100_000]:
-        raise UsageError(f"an RTT of {wrong[0]:g} ms is not one of a line on Earth")
+        raise UsageError(f"an RTT of {wrong[0]:g} ms is impossible for a line on Earth")
 
 
 @dataclass(frozen=True)

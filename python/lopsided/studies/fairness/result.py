@@ -166,18 +166,18 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
     loser = next((row for row in cells if _key(row) == _key(worst, turned=True)), None)
     harm = ""
     if loser is not None and loser["harm_rate"] is not None:
-        harm = f", and {giver} loses {units.percent(loser['harm_rate'])} of what it has alone"
+        harm = f", and {giver} loses {units.percent(loser['harm_rate'])} of the goodput that it has alone"
     where = f" ({'both ' if worst['rtt_ms'] == worst['against_rtt_ms'] else ''}at {_rtts(worst)})" if several else ""
-    yield f"{taker} takes most: beside {giver}{where} it gets {units.percent(worst['share'])} of the goodput{harm}."
+    yield f"{taker} takes most: next to {giver}{where} it gets {units.percent(worst['share'])} of the goodput{harm}."
     if len(cells) > 2:
         best = min(cells, key=lambda row: abs(row["share"] - 0.5))
         if max(best["share"], 1 - best["share"]) <= _EVEN[1]:
             where = f" at {_rtts(best)}" if several else ""
             share = units.percent(max(best["share"], 1 - best["share"]))
             larger, other = (best["cc"], best["against_cc"])[:: 1 if best["share"] >= 0.5 else -1]
-            yield f"{larger} and {other}{where} come nearest to halves: {share} for {larger}."
+            yield f"{larger} and {other}{where} come nearest to equal shares: {share} for {larger}."
         else:
-            yield "No two controls come near to halves."
+            yield "No two controls come near to equal shares."
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _far(cells: Sequence[Row]) -> Iterator[str]:
     told = f"{units.percent(most['share'])} with {most['cc']} at {_rtts(most)}"
     if least is not most:
         told += f", {units.percent(least['share'])} with {least['cc']} at {_rtts(least)}"
-    yield f"Of two unequal round trips the shorter takes {told}."
+    yield f"With unequal round trips, the flow with the shorter one takes {told}."
 
 
 def _key(row: Row, *, turned: bool = False) -> tuple[Any, ...]:
@@ -266,7 +266,7 @@ def _pairs(matrix: Matrix) -> View:
             ]
         )
     headings = ("goodput", "other's", "share", "mean", "95 %", "Jain", "fair after", "harm", "to other")
-    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; all stand in the folder's tables"
+    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; the folder's tables have all"
     sides = [Heading(side, numeric=False) for side in ("one", "other")]
     return View([*sides, *map(Heading, headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else "")
 

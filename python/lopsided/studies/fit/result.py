@@ -187,7 +187,7 @@ class Fit(Study):
             yield Headline("Remedies on this line")
             yield _remedies(self.remedies.rows())
             yield "power: goodput divided by the 95th percentile of the round trip, relative to the line as it is."
-        yield Headline("Everything that was tried")
+        yield Headline("All trials")
         yield view(self.choices, keys=2, where=" in choices.csv")
         yield Source(SCENARIO, self.toml)
 

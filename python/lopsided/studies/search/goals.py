@@ -57,7 +57,7 @@ class Metric:
         flows, links = run_tables()["flows"], run_tables()["links"]
         if name in _OF_RUNS:
             if whose:
-                raise UsageError(f"{text}: {name} is of the whole run; leave out .{whose}")
+                raise UsageError(f"{text}: {name} is a metric of the whole run; leave out .{whose}")
             return cls(name, "run", name, unit=_OF_RUNS[name])
         if name == "goodput" or name in _OF_FLOWS or (_numeric(flows, name) and not _is_link(whose, scenario)):
             column = _OF_FLOWS.get(name, name)
@@ -139,7 +139,8 @@ class Limit:
         found = _SIGNS.fullmatch(text)
         if not found:
             raise UsageError(
-                f"{text!r} is no constraint: write a metric, <, <=, > or >=, and a bound, as 'loss.upload < 2 %'"
+                f"{text!r} is not a constraint: write a metric, <, <=, > or >=, and a bound, "
+                "such as 'loss.upload < 2 %'"
             )
         metric = Metric.of(found[1], scenario)
         return cls(metric, found[2], _bound(metric, found[3], text), " ".join(text.split()))
@@ -166,10 +167,10 @@ def goals_of(scenario: Scenario, maximise: Sequence[str], minimise: Sequence[str
         Goal(Metric.of(text, scenario), up) for texts, up in ((maximise, True), (minimise, False)) for text in texts
     ]
     if not found:
-        raise UsageError("nothing to look for: name a metric with --maximise or --minimise, as goodput.download")
+        raise UsageError("nothing to search for: name a metric with --maximise or --minimise, such as goodput.download")
     names = [goal.metric.stored.name for goal in found]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"{twice[0]} is asked for twice")
+        raise UsageError(f"{twice[0]} is given twice")
     return tuple(found)
 
 
@@ -220,7 +221,7 @@ def _bound(metric: Metric, text: str, whole: str) -> float:
         if metric.unit == "share":
             share = units.parse_share(text)
             if not 0 <= share <= 1:
-                raise UsageError(f"{text} is no part of one: write 2 % or 0.02")
+                raise UsageError(f"{text} is not a share: write 2 % or 0.02")
             return share
         if metric.unit == "bytes":
             return float(_octets(text))

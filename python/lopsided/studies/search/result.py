@@ -35,12 +35,12 @@ FIGURES = {
 }
 """Titles of the figures, by kind."""
 _BEST, _MOST, _MOST_ROWS = 10, 20, 200
-_CHECKED = Heading("other seeds", "mean over seeds that the search has not seen")
+_CHECKED = Heading("other seeds", "mean over seeds that the search did not use")
 _AS_IT_STANDS = "as it stands"
 _HOW = (
-    "All trials met the same seeds, and numbers are means over them. A trial is on the front if no other trial is "
+    "All trials use the same seeds, and numbers are means over them. A trial is on the front if no other trial is "
     "better in every goal; limits are compared with the means. The best trials were run again with **other seeds**, "
-    "which the search has not seen, because the best of many trials is always a little lucky."
+    "which the search did not use, because the best of many trials is always a little lucky."
 )
 
 Settings = tuple[tuple[str, str], ...]
@@ -89,7 +89,7 @@ class Search(Study):
     figures: ClassVar[Mapping[str, str]] = FIGURES
     footer: ClassVar[str] = (
         "`trials.csv` beside this page holds every number behind it, `runs.parquet` every run; a column's name ends in "
-        "its unit. The scenario files of the best run as they are."
+        "its unit. You can run the scenario files of the best trials without changes."
     )
 
     def __init__(
@@ -306,7 +306,7 @@ class Search(Study):
         yield from (Drawing(kind, self.figures[kind]) for kind in self.drawn())
         yield Headline("What was searched")
         yield Terms([(key.key, key.told) for key in self.space.keys])
-        yield Headline("How it was searched")
+        yield Headline("Settings of the search")
         yield _HOW
         yield Headline("Every trial")
         yield view(self.trials, keys=1 + len(self.space.keys), most=_MOST_ROWS, where=" in trials.csv")
@@ -319,25 +319,25 @@ class Search(Study):
 
 def answer(found: Search) -> list[str]:
     """The result in sentences."""
-    wanted = f"Wanted: {' and '.join(map(str, found.goals))}{_under(found)}."
+    wanted = f"Goals: {' and '.join(map(str, found.goals))}{_under(found)}."
     said: list[str] = []
     if found.best is None:
         return [*_none(found), wanted]
     if len(found.goals) > 1 and len(found.front) == 1:
         shown = [_shown(found, found.best, number) for number in range(len(found.goals))]
-        said.append(f"One of {_kept(found)} is best in all: {settings(found.best)}, with {', '.join(shown)}.")
+        said.append(f"One of {_kept(found)} is best in every goal: {settings(found.best)}, with {', '.join(shown)}.")
     elif len(found.goals) > 1:
         for number, goal in enumerate(found.goals):
             best = (max if goal.maximise else min)(found.front, key=lambda trial: found.value(trial, number))
             metric, value = found.metrics[number], found.metrics[number].shown(best.mean(number))
             said.append(f"{'Most' if goal.maximise else 'Least'} {metric.text}, {value}, comes with {settings(best)}.")
         front = f"{len(found.front)} of {_kept(found)} are on the Pareto front"
-        said.append(f"{front}: none betters another in every goal.")
+        said.append(f"{front}: none beats another in every goal.")
     else:
         said.append(f"Best of {_kept(found)}: {settings(found.best)}, with {_shown(found, found.best, 0)}.")
     stand = [_shown(found, found.baseline, number) for number in range(len(found.metrics))]
     kept = "" if found.keeps(found.baseline) or not found.limits else ", beyond the limits"
-    said.append(f"As it stands the scenario has {', '.join(stand)}{kept}.")
+    said.append(f"The unchanged scenario has {', '.join(stand)}{kept}.")
     return [*said, *_doubts(found), *varies(found.start_jitter_s), wanted]
 
 
@@ -353,7 +353,7 @@ def best(found: Search) -> View:
     if len(found.goals) == 1:
         trials, more = ranked(found)[:_BEST], ""
     if not trials and found.nearest is not None:
-        trials, more = [found.nearest], "no trial keeps the limits; this one breaks them least"
+        trials, more = [found.nearest], "no trial keeps the limits; this one exceeds them least"
     return _table(found, [found.baseline, *trials], more)
 
 
@@ -424,7 +424,7 @@ def _kept(found: Search) -> str:
 
 def _none(found: Search) -> list[str]:
     if found.nearest is None:
-        return [f"None of {_trials(len(found.tried))} has a value to compare."]
+        return [f"No trial of {_trials(len(found.tried))} has a value to compare."]
     if not found.limits:
         return [f"None of {_trials(len(found.tried))} has a value for each goal."]
     numbers = {metric.text: number for number, metric in enumerate(found.metrics)}
@@ -442,14 +442,14 @@ def _doubts(found: Search) -> list[str]:
     said: list[str] = []
     refused = sum(bool(trial.refused) for trial in found.tried)
     if refused:
-        said.append(f"{_trials(refused)} {'was' if refused == 1 else 'were'} refused by the scenario, and not run.")
+        said.append(f"{_trials(refused)} {'was' if refused == 1 else 'were'} rejected by the scenario and not run.")
     if len(found.tried) < found.asked and not found.whole:
-        said.append(f"Of {found.asked} trials that were asked for these are the first; the same command goes on.")
+        said.append(f"These are the first of {found.asked} requested trials; repeat the command to continue.")
     if found.best is not None and (edges := _edges(found, found.best)):
-        said.append(f"At an end of its range: {', '.join(edges)}; there may be better beyond.")
+        said.append(f"At an end of its range: {', '.join(edges)}; better values may lie beyond.")
     if broken := [trial for trial in found.front if trial.checks and not _keeps_checked(found, trial)]:
         which = "The best does" if len(found.front) == 1 else f"{units.count(len(broken))} of the front do"
-        said.append(f"{which} not keep the limits with other seeds: it is luck, or too near to them.")
+        said.append(f"{which} not keep the limits with other seeds: the result was lucky, or too close to the limits.")
     return said
 
 
@@ -470,7 +470,7 @@ def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column
     """The column of a searched key."""
     types = {type(value) for value in values}
     kind: Kind = "text" if str in types or not types else "float" if float in types else "integer"
-    return Column(name, "text" if kind == "text" else "label", key, "A key that was searched over.", kind)
+    return Column(name, "text" if kind == "text" else "label", key, "A searched key.", kind)
 
 
 def metrics_of(goals: Sequence[Goal], limits: Sequence[Limit]) -> list[Metric]:

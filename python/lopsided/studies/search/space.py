@@ -152,7 +152,9 @@ class Space:
     def of(cls, over: Mapping[str, str | Iterable[Any]], scenario: Scenario) -> Space:
         """Parses a search space. Raises an error with the reason if the scenario accepts a value in no combination."""
         if not over:
-            raise UsageError("nothing to search over: name a key and its values, as link.up.queue.limit=5..100 packets")
+            raise UsageError(
+                "nothing to search over: name a key and its values, such as link.up.queue.limit=5..100 packets"
+            )
         read = [_read(key, values) for key, values in over.items()]
         choices = [each for each in read if isinstance(each, Choice)]
         choices.sort(key=lambda each: not each.key.endswith("kind"))
@@ -193,7 +195,7 @@ def _applies(scenario: Scenario, settings: Mapping[str, str]) -> bool:
 
 def _read(key: str, values: str | Iterable[Any]) -> Choice | Range:
     if not key:
-        raise UsageError("a key that is searched over needs its name")
+        raise UsageError("--over needs the name of a key")
     if isinstance(values, str) and (found := _RANGE.fullmatch(values)):
         return _range(key, values, found)
     if isinstance(values, str) and len(parts := _split(values, "|")) > 1:
@@ -205,7 +207,7 @@ def _read(key: str, values: str | Iterable[Any]) -> Choice | Range:
         raise UsageError(f"the values of {key} must differ: {', '.join(labels)}")
     if len(arms) < 2:
         raise UsageError(
-            f"{key} has one value, {labels[0]}: that is no choice; write {key}=a|b|c or {key}=5..100 with its unit, "
+            f"{key} has one value, {labels[0]}: no choice is left; write {key}=a|b|c or {key}=5..100 with its unit, "
             "or change the scenario with --set"
         )
     if len(arms) > _MOST_CHOICES:
@@ -219,11 +221,11 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
         raise UsageError(f"the range `{text}` of {key} ends before it begins; write first..last and a unit")
     if step == "log":
         if first <= 0:
-            raise UsageError(f"the range `{text}` of {key} has no logarithm at its beginning: begin above 0")
+            raise UsageError(f"the range `{text}` of {key} starts at or below 0, which has no logarithm: start above 0")
         return Range(key, first, last, unit, log=True)
     grid = float(step) if step else None
     if grid is not None and not 0 < grid <= last - first:
-        raise UsageError(f"the range `{text}` of {key} has no step within it; write first..last:step and a unit")
+        raise UsageError(f"the range `{text}` of {key} contains no step; write first..last:step and a unit")
     return Range(key, first, last, unit, step=grid)
 
 

@@ -63,11 +63,14 @@ class Searcher:
 
     def __post_init__(self) -> None:
         if self.trials < 1 or self.batch < 1:
-            raise UsageError(f"a search of {self.trials} trials, {self.batch} at a time, finds nothing")
+            raise UsageError(
+                "a search needs at least one trial and a batch of at least one: "
+                f"{self.trials} trials, batches of {self.batch}"
+            )
         if self.repeat < 1:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
-            raise UsageError(f"{self.trials:,} trials are asked for; at most {MOST_TRIALS:,} are made")
+            raise UsageError(f"{self.trials:,} trials were requested; at most {MOST_TRIALS:,} are made")
         # The seeds of the search, then the seeds of the check.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]

@@ -115,7 +115,7 @@ def _settings(
         return down, up
     if name not in _SETTLED:
         known = ("unmanaged", "fifo", *_SETTLED)
-        raise UsageError(f"no settings are known for a queue {name!r}; {choices(name, known)}")
+        raise UsageError(f"`size` has no settings for the queue {name!r}; {choices(name, known)}")
     down, up = (managed(name, rate, rtt_s) for rate in rates_bps)
     return down, up
 

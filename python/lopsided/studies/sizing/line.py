@@ -83,14 +83,14 @@ def line_of(
     if asked.preset is not None:
         usual = _preset_rates(asked.preset)
         if usual[0] is None or usual[1] is None:
-            raise UsageError(f"the rate of {asked.preset} changes all the time: no single buffer size fits it")
+            raise UsageError(f"the rate of {asked.preset} changes all the time, so no single buffer size fits it")
         down, up = down or usual[0], up or usual[1]
         rtt = usual[2] if rtt is None else rtt
     if down is None or up is None or rtt is None:
-        raise UsageError("a line has rates down and up and a round trip, or the name of a preset")
+        raise UsageError("give the rates down and up and the round trip of the line, or the name of a preset")
     down_bps, up_bps, rtt_s = units.parse_rate(down), units.parse_rate(up), units.parse_time(rtt)
     if not 0 <= rtt_s <= 100:
-        raise UsageError(f"an RTT of {rtt_s:g} s is not one of a line on Earth")
+        raise UsageError(f"an RTT of {rtt_s:g} s is impossible for a line on Earth")
     one_bdp = math.ceil(metrics.one_bdp_buffer_packets(down_bps, rtt_s))
     limit = units.parse_limit(asked.queue_down) if asked.queue_down else units.QueueLimit(max(50, one_bdp), "packets")
     return Line(down_bps, up_bps, rtt_s, limit, asked.cc, asked.stack, asked.preset, asked.framing)

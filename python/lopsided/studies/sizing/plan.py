@@ -55,7 +55,7 @@ class Plan:
             return f"every buffer with {seeds}, {self.both_s:g} s with both flows active"
         seeds = f"up to {self.repeat} seeds" if self.repeat > 1 else "one seed"
         return (
-            f"an estimate: {self.coarse} buffers and {self.fine} about the knee, {seeds}, {self.both_s:.3g} s with "
+            f"an estimate: {self.coarse} buffers and {self.fine} around the knee, {seeds}, {self.both_s:.3g} s with "
             "both flows active"
         )
 

@@ -170,7 +170,7 @@ class Sizing(Study):
         for config in self.configs:
             yield Source(f"{config.device}: {config.note}", config.lines)
             yield Source(f"{config.device}: undo", config.undo)
-        yield Headline("Everything measured")
+        yield Headline("All measurements")
         yield view(self.curve)
 
     def results(self) -> dict[str, Any]:
@@ -228,36 +228,41 @@ def _why(sizing: Sizing) -> str:
     if measured.falls:
         found = (
             f"Up to {measured.knee_packets} packets ({units.millis(sizing.drain_s(measured.knee_packets) * 1e3)} when "
-            f"full) the slower of the two flows keeps {units.percent(measured.knee_performance)} of its link. Beyond, "
-            "the wait outgrows what the download's window can bridge, its downlink runs empty, and with "
-            f"{largest} packets ({units.millis(sizing.drain_s(largest) * 1e3)}) "
-            f"{units.percent(measured.worst_performance)} is left."
+            f"full) the slower of the two flows keeps {units.percent(measured.knee_performance)} of its link. "
+            "With a larger buffer, ACKs wait so long that the download's window is used up and its link runs empty. "
+            f"With {largest} packets ({units.millis(sizing.drain_s(largest) * 1e3)}), the slower flow keeps "
+            f"{units.percent(measured.worst_performance)}."
         )
     else:
         found = (
-            f"With all the sizes tried, up to {largest} packets, performance stays within "
+            f"With every tested size, up to {largest} packets, performance stays within "
             f"{units.percent(TOLERANCE)} of its best, {units.percent(measured.best_performance)}: a larger buffer "
             "only adds waiting."
         )
-    estimated = "" if sizing.plan is None or sizing.plan.whole else f" All this is {sizing.plan.said}."
-    return f"{carries} {found} {_model_says(sizing)}{estimated}"
+    estimated = "" if sizing.plan is None or sizing.plan.whole else f" These numbers are {sizing.plan.said}."
+    return f"{carries} {found} {_model_sentences(sizing)}{estimated}"
 
 
-def _model_says(sizing: Sizing) -> str:
+def _model_sentences(sizing: Sizing) -> str:
     model, both = sizing.model, sizing.model_both
-    verdicts = {"above": "allows every size tried", "below": "allows none of the sizes tried"}
-    says = f"puts the limit at {model.packets} packets" if model.packets else verdicts.get(model.side, "gives no limit")
     text = (
-        f"Merritt's model {says}, from largest windows of {units.size(model.window_down_bytes)} down and "
-        f"{units.size(model.window_up_bytes)} up and an RTT of {units.millis(model.rtt_ms)} with the uplink idle"
+        f"Merritt's model {_limit(model)}. Its inputs are the largest windows, "
+        f"{units.size(model.window_down_bytes)} down and {units.size(model.window_up_bytes)} up, and an RTT of "
+        f"{units.millis(model.rtt_ms)} with the uplink idle."
     )
     if both.packets == model.packets:
-        return f"{text}."
-    instead = f"{both.packets} packets" if both.packets else verdicts.get(both.side, "gives no limit")
+        return text
     return (
-        f"{text}; the download's window was largest in its first slow start, and with its largest while both flows are "
-        f"active ({units.size(both.window_down_bytes)}) the model {'says' if both.packets else ''} {instead}."
+        f"{text} The download's window was largest in its first slow start. With its largest window while both flows "
+        f"are active ({units.size(both.window_down_bytes)}), the model {_limit(both)}."
     )
+
+
+def _limit(model: Model) -> str:
+    if model.packets:
+        return f"puts the limit at {model.packets} packets"
+    verdicts = {"above": "allows every tested size", "below": "allows none of the tested sizes"}
+    return verdicts.get(model.side, "gives no limit")
 
 
 def _felt(advice: Advice) -> str:
@@ -271,8 +276,8 @@ def _felt(advice: Advice) -> str:
     for what, column, to_ms in (("a call's packets wait", "call_p95_ms", 1.0), ("a page takes", "page_s", 1e3)):
         if now[column] is not None and then[column] is not None:
             before, after = (f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in (now, then))
-            said.append(f"{what} {before}, {after}")
-    return f"While the line is busy {'; '.join(said)}." if said else ""
+            said.append(f"{what} {before} and {after}")
+    return f"While the line is busy, {'; '.join(said)}." if said else ""
 
 
 def _answer(found: Sizing) -> str:
@@ -286,19 +291,19 @@ def _answer(found: Sizing) -> str:
         alone = units.millis(found.drain_s(1) * 1e3)
         return f"{said} No buffer stays below {target}: one full packet alone takes {alone} at this rate."
     if found.target_packets >= found.measured.knee_packets:
-        return f"{said} That is within {target}, and more would not perform better."
+        return f"{said} That is within {target}, and a larger buffer would not perform better."
     best, here = found.measured.best_performance, found.performance_at(found.packets)
     cost = "" if here is None else f" Performance is then {units.percent(here)}; at best it is {units.percent(best)}."
-    return f"{said} More would take longer than {target}.{cost}"
+    return f"{said} A larger buffer would take longer than {target}.{cost}"
 
 
-_CHOSEN = "chosen: the soonest page of those that use at least four fifths of what the best uses of the line"
+_CHOSEN = "chosen: the fastest page, among disciplines with at least 80 % of the best one's use of the line"
 
 
 def _advised(queue: str) -> str:
     if queue in ("fifo", "unmanaged"):
-        return "No queue discipline serves a household better here than that buffer."
-    return f"Better than any buffer under a household's traffic is {queue} in both directions."
+        return "No queue discipline serves a household better on this line than that buffer."
+    return f"No buffer size serves a household's traffic as well as {queue} in both directions."
 
 
 def _answers(found: Sizing) -> View:
@@ -314,7 +319,7 @@ def _answers(found: Sizing) -> View:
         wait = units.millis(found.drain_s(packets) * 1e3)
         rows.append([name, shown, units.size(packets * PACKET_BYTES), wait, units.percent(performance)])
 
-    falls = "largest before performance falls" if measured.falls else "largest tried; performance never falls"
+    falls = "largest before performance falls" if measured.falls else "largest tested; performance never falls"
     row(f"measured: {falls}", measured.knee_packets, measured.knee_performance)
     row("measured: best performance", measured.best_packets, measured.best_performance)
     row(

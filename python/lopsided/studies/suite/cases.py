@@ -178,7 +178,10 @@ def _check(table: dict[str, Any], where: str) -> Check:
             raise UsageError(f"{where}, {found.measure}: `{key}` is a list of names, not {table[key]!r}")
     judged = found.at_least is not None or found.at_most is not None
     if judged != bool(found.origin):
-        raise UsageError(f'{where}, {found.measure}: a threshold needs an `origin`, "source" or "ours", and only it')
+        raise UsageError(
+            f'{where}, {found.measure}: a check with a threshold needs an `origin` ("source" or "ours"), and a check '
+            "without a threshold must not have one"
+        )
     return found
 
 

@@ -32,7 +32,7 @@ class SuiteResult(Study):
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
-        "A threshold of the source is the source's own; one that is ours says so. `checks.csv` and `checks.parquet` "
+        "The column of the origin marks whether a threshold is the source's or ours. `checks.csv` and `checks.parquet` "
         "next to this page hold every number."
     )
 
@@ -83,7 +83,7 @@ class SuiteResult(Study):
 
     @property
     def title(self) -> str:
-        return f"{self.spec.title}: {self.tested or 'the controls of the files'}"
+        return f"{self.spec.title}: {self.tested or 'the controls of the scenario files'}"
 
     @property
     def details(self) -> str:
@@ -116,7 +116,7 @@ class SuiteResult(Study):
     def conditions(self) -> list[tuple[str, str]]:
         return [
             ("source", self.spec.source),
-            ("tested", self.tested or "the controls of the files"),
+            ("tested", self.tested or "the controls of the scenario files"),
             ("world", self.world),
             ("seeds", f"{self.repeat} from {self.seed}"),
             ("digest of all", self.digest),

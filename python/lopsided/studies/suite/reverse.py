@@ -74,7 +74,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
     # The highest rate counts if the rate changes.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
-        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no reverse path is narrower")
+        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: so no reverse path can be narrower")
     narrow = rate / line.ratio
     queue: Mapping[str, Any] = {"kind": "fifo", "limit": f"{max(_LEAST_BYTES, round(narrow * _WAIT_S / 8))} B"}
     key = dotted_key("topology", "link", link, back)

@@ -18,7 +18,7 @@ OF_RUN = ("jain", "performance")
 """Metrics of a whole run, not of a flow."""
 
 _MADE = {
-    "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments, over all that were sent."),
+    "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments as a share of all sent segments."),
     "jain": Column("jain", "index", "Jain", "Jain's index of the flows' goodput."),
 }
 
@@ -60,7 +60,7 @@ def goodput_column(table: Table) -> str:
     Raises UsageError for a sweep that measured neither.
     """
     if "goodput_bps" not in table.columns or "name" not in table.columns:
-        raise UsageError("this sweep measured something of its own; draw from its table")
+        raise UsageError("this sweep has its own measure; draw from its table")
     together = table.values("goodput_overlap_bps")
     return "goodput_overlap_bps" if any(value is not None for value in together) else "goodput_bps"
 

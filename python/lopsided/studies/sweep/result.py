@@ -50,9 +50,9 @@ class Sweep(Table, Study):
         super().__init__(Rows(rows), SWEEP)
         self.scenario = scenario
         self.starts = starts or Starts([scenario])
-        """The variation of when flows start."""
+        """The variation of the flows' start times."""
         self.metric = metric
-        """The metric of sentences, printed table and report."""
+        """The metric in the sentences, the printed table and the report."""
         self.world = world
 
     def _repr_html_(self) -> str:
@@ -148,7 +148,7 @@ class Sweep(Table, Study):
         seeds = len(set(table.values("repetition")))
         same = sum(all_alike(row["digest"] for row in arm) for arm in arms.values())
         all_or_some = "all runs" if same == len(arms) else f"of {same} rows all runs"
-        remark = f" ({all_or_some} were one and the same: {ALIKE})" if seeds > 1 and same else ""
+        remark = f" ({all_or_some} were identical: {ALIKE})" if seeds > 1 and same else ""
         of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
         when = "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
         more = f"; and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""

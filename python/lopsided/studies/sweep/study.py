@@ -119,4 +119,4 @@ def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]
             if len(alike) > 1:
                 break
         else:
-            raise UsageError(f"no value of {name} changes anything: every one gives the same scenario")
+            raise UsageError(f"the axis {name} has no effect: every value gives the same scenario")

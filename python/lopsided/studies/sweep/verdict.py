@@ -80,13 +80,13 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
         if not name:
             what = what[0].upper() + what[1:]
             told = (
-                f"the same with all of them, {top}"
+                f"the same with all values, {top}"
                 if alike
                 else f"lowest, {bottom}, with {low}, and highest, {top}, with {high}"
             )
             said.append(f"{what} is {told}.")
         elif alike:
-            said.append(f"{name} has the same {what}, {top}, with all of them.")
+            said.append(f"{name} has the same {what}, {top}, with all values.")
         else:
             said.append(f"{name} has its lowest {what}, {bottom}, with {low}, and its highest, {top}, with {high}.")
     return said
@@ -101,7 +101,7 @@ def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
     if len(arms) > 1:
         best, worst = _extremes(arms, "performance")
         if worst["performance"] > (1 - _ALIKE) * best["performance"]:
-            said.append(f"Performance is the same with all of them, {units.percent(best['performance'])}.")
+            said.append(f"Performance is the same with all values, {units.percent(best['performance'])}.")
         else:
             said.append(
                 f"Performance is best, {units.percent(best['performance'])}, with {_place(best, axes, named=True)}, "
@@ -119,11 +119,11 @@ def _of_flow(arms: list[Row], name: str, goodput: str, axes: list[str], *, named
         return []
     most, least = _extremes(arms, goodput)
     if least[goodput] > (1 - _ALIKE) * most[goodput]:
-        told = f"{name} gets the same with all of them, {units.rate(most[goodput])}"
+        told = f"{name} gets the same with all values, {units.rate(most[goodput])}"
     else:
         told = (
-            f"{name} gets most, {units.rate(most[goodput])}, with {_place(most, axes, named=named)}, and least, "
-            f"{units.rate(least[goodput])}, with {_place(least, axes)}"
+            f"{name} gets the most, {units.rate(most[goodput])}, with {_place(most, axes, named=named)}, "
+            f"and the least, {units.rate(least[goodput])}, with {_place(least, axes)}"
         )
     timed = [row for row in arms if row["rtt_mean_ms"] is not None]
     if len(timed) > 1:

@@ -58,7 +58,7 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
     panel.set_ylabel("share of the link's rate")
     advised = sizing.packets
     wait = units.millis(sizing.drain_s(advised) * 1e3)
-    _mark(panel, advised, _MEASURED, f"advised: {advised} packets, {wait} when full", 0.05)
+    _mark(panel, advised, _MEASURED, f"recommended: {advised} packets, {wait} when full", 0.05)
     if sizing.model.packets is not None:
         _mark(panel, sizing.model.packets, _MODEL, f"Merritt's model: {sizing.model.packets}", 0.13)
     labels = [

@@ -37,7 +37,7 @@ def figure(found: Comparison) -> LabFigure:
     seeds = sorted({run.seed for run in runs.values()})
     subtitle = f"{scenario.name}: {' against '.join(runs)}, seed {', '.join(map(str, seeds))}"
     heights = (1.5,) * (len(names) * len(kinds))
-    sheet = style.sheet("The same flows side by side", subtitle, heights, "time since the run began (s)")
+    sheet = style.sheet("The same flows in each world", subtitle, heights, "time since the run began (s)")
     panels = iter(sheet.panels)
     for index, name in enumerate(names):
         for label, scale, curve_of in kinds:

@@ -93,7 +93,7 @@ def _ellipses(found: Aqm) -> Figure:
         _delay_axis(panel, better_right=True)
         panel.set_xlabel("mean time in the queue (ms, logarithmic; shorter is to the right)", fontsize=8.5)
     ellipses = ", the ellipse one standard deviation" if found.repeat >= _LEAST_POINTS else ""
-    style.small_print(figure, f"{_seeds(found)}: each a point{ellipses}; better is up right")
+    style.small_print(figure, f"{_seeds(found)}: each a point{ellipses}; the best place is at the top right")
     return figure
 
 

@@ -89,7 +89,7 @@ MAPS: dict[str, Map] = {
     "jain": Map("of all flows of both sides, in percent", _GOOD, 0.5, 1.0, _percent),
     "utilisation": Map("goodput of both sides, percent of the rate", _GOOD, 0.5, 1.0, _percent),
     "converged_s": Map(
-        "seconds from the row's start beside the column until both shares stay near one half",
+        "seconds from the row's start next to the column until both shares stay near one half",
         _TIME,
         0.0,
         None,
@@ -114,7 +114,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     shown, values = MAPS[metric], matrix.values(metric)
     known = [value for value in values.values() if value is not None]
     if not known and not shown.empty:
-        raise UsageError(f"there is nothing of {metric!r} to draw: no side was run alone")
+        raise UsageError(f"{metric!r} has no values to draw: no side ran alone")
     highest = shown.highest if shown.highest is not None else max(known, default=1.0)
     norm = Normalize(shown.lowest, max(highest, shown.lowest + 1e-9), clip=True)
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}

@@ -258,7 +258,7 @@ def _window(run: Run, asked_s: float | None) -> float:
         return _default_window(run)
     if not 0 < asked_s <= run.scenario.duration_s / 2:
         raise UsageError(
-            f"a window of {units.seconds(asked_s)} leaves nothing to draw of a run of "
+            f"a window of {units.seconds(asked_s)} is too long for a run of "
             f"{units.seconds(run.scenario.duration_s)}: at least two must fit"
         )
     return asked_s

@@ -43,7 +43,7 @@ def figure(found: Packets) -> LabFigure | None:
     style.end_labels(panel, labels)
     style.small_print(
         sheet.figure,
-        "bars: data segments; steps: acknowledgements; both as the host sees them",
+        "bars: data segments; steps: acknowledgements; both at this host",
         f"dashed: {', '.join(place.fields)} differ; times within {units.millis(found.tolerance_s * 1e3)} are the same",
     )
     return sheet.figure

@@ -50,7 +50,7 @@ def _front(found: Search) -> Figure:
         figure, panels = style.small_panels("Pareto front", _subtitle(found), names, 2, height)
     for (y, x), panel in zip(pairs, panels, strict=True):
         _cloud(found, panel, x, y)
-    stands = "cross: the scenario as it stands; number: of the trial"
+    stands = "cross: the unchanged scenario; number: the trial"
     beyond = "; grey: beyond the limits" if found.limits else ""
     style.small_print(figure, f"{_seeds(found)}; {stands}{beyond}", f"digest of all runs {found.digest}")
     return figure
@@ -89,7 +89,7 @@ def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
 
 def _progress(found: Search) -> Figure:
     scale, label = _scale(found, 0)
-    sheet = style.sheet("What was found when", _subtitle(found), (2.9,), "trial")
+    sheet = style.sheet("Progress of the search", _subtitle(found), (2.9,), "trial")
     (panel,) = sheet.panels
     for trials, ink, fill in (
         ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, "none"),

@@ -189,7 +189,7 @@ def _dropped_here(story: Story, link: str, direction: str) -> Floats:
     """Times (s) at which this queue dropped a packet of any flow; empty if events were not recorded."""
     import polars as pl
 
-    assert story.run is not None, "a probe knows no queues"
+    assert story.run is not None, "a probe does not measure queues"
     events = story.run.events.to_polars()
     here = (pl.col("event") == "dropped") & (pl.col("node") == link) & (pl.col("direction") == direction)
     times = events.filter(here)["time_s"].to_numpy() if events.height else np.empty(0)

@@ -71,7 +71,7 @@ def draw(
         return _heat_map(table, scenario, axes[0], axes[1], metric)
     if len(axes) == 2:
         return _lines(table, scenario, axes[0], axes[1], metric)
-    raise UsageError(f"a sweep of {len(axes)} axes has no one figure; draw from its table, or its --cdf")
+    raise UsageError(f"a sweep of {len(axes)} axes has no single figure; draw from its table, or use --cdf")
 
 
 def _named(metric: str) -> tuple[str, str, float]:

@@ -409,7 +409,7 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bins" in limit:
         # A size table (stab) belongs to the root of an interface, so it rounds packet sizes up for both the queue and
         # the shaper.
-        raise Unsupported(f"{where}: Linux has no such queue: what counts bins there pays for them on the line too")
+        raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
 
