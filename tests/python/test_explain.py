@@ -73,6 +73,8 @@ def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
     assert all(part.begin_s <= event["time_s"] <= part.end_s for event in part.events)
     assert sum(part.limited_s.values()) <= part.end_s - part.begin_s + 1e-9
     assert any(at == last.begin_s for at, _, _ in words.moments(part))
+    before = explain.of_run(recorded, "file", to_s=real[0].begin_s - 0.01)
+    assert "saw no loss and no ECN mark" in words.summary(before)
 
 
 def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:

@@ -30,7 +30,8 @@ def summary(story: Story) -> str:
     span = f"Between {units.seconds(story.begin_s)} and {units.seconds(story.end_s)}"
     many = len(story.connections)
     whose = f"{story.flow} " + (f"(over {many} connections) " if many > 1 else "")
-    text = [f"{span} {whose}left the open state {_times(len(real))} for a loss or a mark" + _aside(harmless)]
+    left = f"left the open state {_times(len(real))} for a loss or a mark" if real else "saw no loss and no ECN mark"
+    text = [f"{span} {whose}{left}" + (_aside(harmless) if real else _only(harmless))]
     if lost:
         text.append(f"Marked lost: {_listed(lost, 'segment')}")
     if retransmitted:
@@ -50,6 +51,11 @@ def summary(story: Story) -> str:
     elif not story.events:
         text.append("Reasons are unknown: this run has only samples of TCP_INFO; run it with --pcap hosts")
     return ". ".join(text) + "."
+
+
+def _only(harmless: int) -> str:
+    """The clause about episodes without a loss if there were no others."""
+    return f"; it left the open state {_times(harmless)} because of reordering or duplicates" if harmless else ""
 
 
 def _aside(harmless: int) -> str:

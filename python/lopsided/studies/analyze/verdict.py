@@ -129,7 +129,8 @@ def _line(row: Row) -> str:
 def _control(row: Row) -> str:
     if row["cc"] == "unknown":
         return ""
-    return f"The sender probably runs {row['cc']} (probability {units.percent(row['cc_probability'])})."
+    probability = units.percent(row["cc_probability"])
+    return f"Among the known congestion controls, {row['cc']} fits best (probability {probability})."
 
 
 def _remedy(row: Row) -> str:
