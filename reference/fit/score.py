@@ -85,16 +85,15 @@ def _line(scores: Scores, case: Case, found: Fit) -> None:
 
 
 def _value(scores: Scores, quantity: str, row: Row, right: float) -> None:
-    known = row["status"] == "fitted"
+    known = row["status"] != "unknown"
     scores.errors.setdefault(quantity, []).append(row["value"] / right - 1 if known else float("nan"))
-    if known:
+    if row["status"] == "fitted":
         scores.inside.setdefault(quantity, []).append(row["low"] <= right <= row["high"])
 
 
 def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place: str) -> str:
-    true = _measured(
-        captures.at_host(asked / "pcap", place), [each.flow.row["to_port"] for each in fitter.draft.traffic]
-    )
+    ends = [(each.flow.row["to"], each.flow.row["to_port"]) for each in fitter.draft.traffic]
+    true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
     start = fitter.runner.values(best.structure, [0.0] * len(best.positions))
@@ -108,8 +107,9 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
         with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
             changed = scenario.with_(**{"flow.*.cc": ASKED})
             changed.run(pcap=folder, pcap_at=["hosts"])
-            ports = [each.port for each in captures.read_index(Path(folder))]
-            predicted = _measured(captures.at_host(Path(folder), place), ports)
+            listed = {each.flow: each.place for each in captures.read_index(Path(folder))}
+            receivers = [listed[each.name] for each in fitter.draft.traffic]
+            predicted = _measured(captures.at_host(Path(folder), place), receivers)
         errors = scores.predictions.setdefault(name, {})
         for quantity in ("goodput_bps", "rtt_p95_ms"):
             apart = [abs(np.log(one[quantity] / other[quantity])) for one, other in zip(predicted, true, strict=True)]
@@ -118,12 +118,15 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     return "; ".join(said)
 
 
-def _measured(path: Path, ports: list[int]) -> list[Row]:
-    """Goodput and 95 % of the round trips of the whole path, for the flows to these ports."""
+def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
+    """Goodput and 95 % of the round trips of the whole path, for the flows to these addresses and ports.
+
+    A download and an upload can have the same port, so the address counts too.
+    """
     capture = lop.analyze(path)
     found: list[Row] = []
-    for port in ports:
-        row = next(row for row in capture.largest if row["to_port"] == port)
+    for receiver in receivers:
+        row = next(row for row in capture.largest if (row["to"], row["to_port"]) == receiver)
         mine = capture.timeline.numbers("direction") == row["direction"]
         rtt = capture.timeline.numbers("rtt_mean_ms")[mine]
         found.append({"goodput_bps": row["goodput_bps"], "rtt_p95_ms": float(np.nanquantile(rtt, 0.95))})
