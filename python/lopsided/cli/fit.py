@@ -19,6 +19,7 @@ def fit(
     other: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
+    log: Annotated[Path | None, Parameter(name="--with", show_default=False)] = None,
     flow: Annotated[int | None, Parameter(show_default=False)] = None,
     trials: int = FIT_TRIALS,
     remedies: bool = True,
@@ -40,6 +41,7 @@ def fit(
         lopsided fit capture.pcapng
         lopsided fit capture.pcap.gz --flow 3 --out line --trials 600
         lopsided fit server.pcapng client.pcapng --no-remedies
+        lopsided fit capture.pcapng --with rrul.flent.gz
 
     Parameters
     ----------
@@ -47,6 +49,9 @@ def fit(
         The capture, as for `lopsided analyze`; `-` is standard input.
     other
         A second capture of the same flows at another point of the path.
+    log
+        A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. It gives the rate of a direction
+        that the capture does not load.
     flow
         Fit only the direction with this number in the table of `lopsided analyze`.
     trials
@@ -61,7 +66,7 @@ def fit(
 
     folder = answer.folder(f"fit-{capture.name.partition('.')[0] or 'capture'}")
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers)
+        fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
         stopped = False
         try:
             with progress(f"fitting {capture.name}", quiet=quiet or as_json) as report:

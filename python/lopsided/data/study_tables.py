@@ -290,7 +290,12 @@ FIT_PARAMETERS = TableSpec(
         Column("low", "number", "low", "Lower bound of the 95 % interval; null if the packets show none."),
         Column("high", "number", "high", "Upper bound of the 95 % interval; null if the packets show none."),
         _text("unit", "unit", "Of value and bounds."),
-        _text("status", "status", "`fitted`, or `unknown` if the packets do not determine the value."),
+        _text(
+            "status",
+            "status",
+            "`fitted`; `uncertain` without an interval if the simulated packets are not close to the captured ones; "
+            "`unknown` if the packets do not determine the value; `log` if a log of another measurement gives it.",
+        ),
         _share("explained", "explained", "Share of the variance of the number that the statistics of packets explain."),
     ),
 )

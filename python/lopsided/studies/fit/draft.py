@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.data import units
 from lopsided.errors import UsageError
 from lopsided.studies.analyze import Capture
 from lopsided.studies.fit.line import (
@@ -25,6 +26,7 @@ from lopsided.studies.fit.line import (
     Traffic,
     Way,
 )
+from lopsided.studies.fit.logs import Log
 from lopsided.studies.fit.statistics import Flow, flows
 
 MOST_FLOWS = 12
@@ -130,6 +132,32 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
     )
 
 
+def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
+    """Returns the draft with the rates and the shortest round trip of a log, where the capture shows none.
+
+    A rate that the capture shows stays. Round trips count only if the log has the address of an end of the flows.
+    """
+    ways, notes = dict(draft.ways), list(draft.notes)
+    for way, rate in log.rate_bps.items():
+        seen = draft.ways[way]
+        if not seen.rate_known:
+            ways[way] = replace(seen, rate_bps=rate, logged=True)
+        elif not 1 / CONTRADICTED <= rate / seen.rate_bps <= CONTRADICTED:
+            notes.append(
+                f"The {log.kind} log shows {units.rate(rate)} {way}, the capture {units.rate(seen.rate_bps)}: "
+                "the fit uses the capture."
+            )
+    floor = draft.floor_ms
+    if log.floor_ms is not None:
+        if log.host in {end for flow in of_flows for end in (flow.row["from"], flow.row["to"])}:
+            floor = min(floor, log.floor_ms)
+        else:
+            notes.append(
+                f"The round trips of the {log.kind} log are not used: its host is not an address of the capture."
+            )
+    return replace(draft, ways=ways, floor_ms=floor, notes=notes)
+
+
 def _outages(flow: Flow) -> list[tuple[float, float]]:
     """Periods in seconds in which no data of a flow arrived although its timer retransmitted data.
 
@@ -210,6 +238,7 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
         peak_bps=most,
         buffer_bytes=float(max(buffers)) if buffers else None,
         mixed=mixed < 0.97 * PACKET,
+        mean_bytes=min(mixed, PACKET),
         longest_wait_ms=float(longest),
         discipline=kinds.pop() if len(kinds) == 1 else "unknown",
         losses=again / max(packets, 1),

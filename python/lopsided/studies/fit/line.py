@@ -26,6 +26,8 @@ BUSY_MS = 2.5
 """If packets never waited this long in a queue, its buffer is unknown; the same bound as in `crates/capture`."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
 """Usual error and 95 % bound of what `analyze` measures; see the accuracy in `docs/analyze.md`."""
+LOGGED = 0.1
+"""Spread of the logarithm of a rate from a log of another measurement."""
 GUESSED = 0.4
 """Spread of the logarithm of a value that is not measured."""
 QUEUES = ("fifo", "codel", "fq_codel", "pie", "cake")
@@ -112,6 +114,8 @@ class Direction:
     """Buffer of a drop-tail queue in bytes of full packets, if losses show it."""
     mixed: bool
     """ACKs share the queue with data."""
+    mean_bytes: float
+    """Mean size of the packets in the queue, ACKs of the other direction's flows included."""
     longest_wait_ms: float
     discipline: str
     losses: float
@@ -119,6 +123,20 @@ class Direction:
     marks: int
     loaded: bool
     """Data made the queue grow."""
+    logged: bool = False
+    """The rate comes from a log of another measurement."""
+
+    @property
+    def first_buffer_bytes(self) -> float:
+        """The buffer with which the search begins, in bytes of full packets.
+
+        The longest wait bounds the bytes in the queue. A full queue holds more data than the direction has on average,
+        and some ACKs: the geometric mean lies between a queue of full packets and one of the average mix.
+        """
+        if self.buffer_bytes:
+            return self.buffer_bytes
+        waiting = self.longest_wait_ms * self.rate_bps / 8e3
+        return max(waiting * float(np.sqrt(PACKET / self.mean_bytes)), 4 * PACKET)
 
 
 @dataclass(frozen=True)
@@ -144,14 +162,17 @@ class Draft:
             seen = self.ways[way]
             # Losses on the line can keep a flow below the line's rate.
             rate = max(seen.rate_bps, seen.peak_bps) if structure.lossy[way] and not seen.rate_known else seen.rate_bps
-            found.append(_parameter(f"rate.{way}", rate, "bit/s", RATE_MEASURED if seen.rate_known else None))
+            if seen.logged:
+                found.append(Parameter(f"rate.{way}", rate, LOGGED, "bit/s"))
+            else:
+                found.append(_parameter(f"rate.{way}", rate, "bit/s", RATE_MEASURED if seen.rate_known else None))
         found.append(_parameter("rtt_floor", self.floor_ms, "ms", FLOOR_MEASURED))
         for way in WAYS:
             seen = self.ways[way]
             if structure.queues[way] == "fifo" and seen.loaded:
-                buffer = seen.buffer_bytes or max(seen.longest_wait_ms * seen.rate_bps / 8e3, 4 * PACKET)
                 known = seen.buffer_bytes is not None and not seen.mixed
-                found.append(_parameter(f"buffer.{way}", buffer, "B", BUFFER_MEASURED if known else None))
+                error = BUFFER_MEASURED if known else None
+                found.append(_parameter(f"buffer.{way}", seen.first_buffer_bytes, "B", error))
             if structure.lossy[way]:
                 found.append(_parameter(f"loss.{way}", max(seen.losses, 0.001), "share", None))
         return found

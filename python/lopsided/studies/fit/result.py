@@ -103,8 +103,8 @@ class Fit(Study):
             said.append("The simulated packets are close to the measured ones.")
         else:
             said.append(
-                f"The simulated packets differ from the measured ones by {self.distance:.1f} tolerances on average. Do "
-                "not rely on the values: the true ones may lie outside the intervals."
+                f"The simulated packets differ from the measured ones by {self.distance:.1f} tolerances on average: "
+                "the values are uncertain and have no intervals."
             )
         unknown = [_NAMES[row["parameter"]] for row in self.parameters.rows() if row["status"] == "unknown"]
         unknown += [_NAMES[choice] for choice in ("queue.down", "queue.up") if not self.possible(choice)]
@@ -196,7 +196,8 @@ class Fit(Study):
         rows: list[list[str]] = []
         for choice in ("queue.down", "queue.up", *(name for name in names if name.startswith("cc."))):
             possible = self.possible(choice)
-            rows.append([_NAMES[choice], " or ".join(possible) if possible else "unknown"])
+            doubt = "" if self.distance <= CLEAR else ", uncertain"
+            rows.append([_NAMES[choice], " or ".join(possible) + doubt if possible else "unknown"])
         return View([Heading("choice", numeric=False), Heading("fitted", numeric=False)], rows)
 
 
@@ -219,7 +220,9 @@ def _parameters(rows: Iterable[Row]) -> View:
                 value if known else "unknown",
                 amount(row["low"], unit),
                 amount(row["high"], unit),
-                "" if known else f"{value} in the scenario",
+                {"uncertain": "uncertain", "log": "from the log", "fitted": ""}.get(
+                    row["status"], f"{value} in the scenario"
+                ),
             ]
         )
     headings = [Heading("parameter", numeric=False), Heading("value"), Heading("low"), Heading("high")]

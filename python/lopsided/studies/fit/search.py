@@ -3,8 +3,9 @@ best trial.
 
 The search has three stages:
 
-1. Queue disciplines, congestion controls and random loss are tried, one direction after the other.
-2. CMA-ES (Hansen 2016) refines the numbers of the best structures.
+1. Queue disciplines, congestion controls and random loss are tried, one direction after the other. If flows share
+   their queues with the ACKs of others, the buffers are scanned before.
+2. CMA-ES (Hansen 2016) refines the numbers of the best structures. All of them are then compared with the best numbers.
 3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
    2002, approximate Bayesian computation).
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 USUAL = ("cubic", "bbr")
 """Congestion controls that are tried with every queue."""
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 KEPT = 6
 """Number of structures that are compared again with slightly different numbers."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
@@ -47,6 +45,8 @@ CLOSE = 1.5
 numbers are refined."""
 SCAN = 13
 """Number of points at which an unknown rate is scanned."""
+BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
+"""Positions at which the buffers of a line with flows in both directions are scanned."""
 CALM = 0.3
 """A trial with a lower score is not close by chance."""
 ROUND = 3
@@ -102,6 +102,8 @@ class Search:
     structure: Structure
     trials: int
     seed: int
+    _begins: dict[str, float] = field(default_factory=dict[str, float])
+    """Positions from which the numbers of every structure start, by parameter; 0 for the others."""
 
     def distances(self, choice: str) -> dict[str, float]:
         """Returns the smallest distance of each name that was tried for a choice such as `queue.down`."""
@@ -133,6 +135,7 @@ class Search:
         self._refine(
             [_Arm(each, self._optimiser(each, start)) for each, start in zip(found, self._scanned(found), strict=True)]
         )
+        self._compare(found)
         best = self.best()
         if best is not None:
             self._around(best, max(self.trials - len(self.runner.made), POPULATION))
@@ -148,12 +151,35 @@ class Search:
         loaded: list[Way] = sorted((way for way in WAYS if data[way]), key=lambda way: -data[way])
         chosen, ranked = self.structure, [self.structure]
         if len(loaded) > 1:
+            self._scan_buffers(loaded)
             chosen = self._of_ways(chosen, loaded)[0]
         for way in loaded:
             ranked = self._of_ways(chosen, [way])
             chosen = ranked[0]
         best = self._mean(chosen)
         return [each for each in ranked[:FINALISTS] if self._mean(each) <= FURTHER * best + 0.05]
+
+    def _scan_buffers(self, ways: Sequence[Way]) -> None:
+        """Sets the positions from which the buffers start, one direction after the other.
+
+        A buffer that data and ACKs share can be far from its guess, and a wrong buffer hides the right structure.
+        """
+        guesses = list(dict.fromkeys([*(self.structure.controls[way] for way in ways), *USUAL]))
+        base = self.structure
+        for way in ways:
+            base = base.with_queue(way, "fifo")
+        structures = [base.with_control("down", name).with_control("up", name) for name in guesses]
+        # From the last direction to the first: the thin uplink, with the ACKs of the download, matters most.
+        for way in reversed(ways):
+            name = f"buffer.{way}"
+            if self.runner.draft.ways[way].mixed and self.runner.draft.ways[way].loaded:
+                wanted: list[tuple[Structure, list[float]]] = []
+                for place in BUFFERS:
+                    self._begins[name] = place
+                    wanted += [(each, self._start(each)) for each in structures]
+                made = self.runner.run(wanted)
+                best = min(range(len(made)), key=lambda number: made[number].distance)
+                self._begins[name] = BUFFERS[best // len(structures)]
 
     def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
         """Tries queues and controls, with the same choice in all these directions, and returns the best structures."""
@@ -189,7 +215,7 @@ class Search:
         return NUDGES if two_way else NUDGES[:2]
 
     def _start(self, structure: Structure) -> list[float]:
-        return [0.0] * len(self.runner.draft.parameters(structure))
+        return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
     def _mean(self, structure: Structure) -> float:
         """The mean distance with the starting values and with slightly different ones.
@@ -198,7 +224,7 @@ class Search:
         """
         places = self._start(structure)
         signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
-        nearby = [places, *(list(signs * share) for share in self._nudges)]
+        nearby = [places, *(list(np.array(places) + signs * share) for share in self._nudges)]
         return float(np.mean([trial.distance for trial in self.runner.run([(structure, each) for each in nearby])]))
 
     # --- numbers ------------------------------------------------------------------------------------------------------
@@ -222,10 +248,29 @@ class Search:
             grid = [[*start[:number], float(place), *start[number + 1 :]] for place in np.linspace(-BOUND, BOUND, SCAN)]
             made = self.runner.run([(best, each) for each in grid])
             scanned[name] = min(made, key=lambda trial: trial.score).positions[number]
-        return [
-            [scanned.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
-            for structure in structures
-        ]
+        return [[scanned.get(each.name, start) for each, start in self._started(structure)] for structure in structures]
+
+    def _started(self, structure: Structure) -> list[tuple[Parameter, float]]:
+        return list(zip(self.runner.draft.parameters(structure), self._start(structure), strict=True))
+
+    def _compare(self, structures: Sequence[Structure]) -> None:
+        """Runs each structure with the best numbers, so that none loses only because its numbers were refined less."""
+        best = self.best()
+        if best is None or not np.isfinite(best.distance):
+            return
+        places = {
+            each.name: (each, place)
+            for each, place in zip(self.runner.draft.parameters(best.structure), best.positions, strict=True)
+        }
+        wanted: list[tuple[Structure, list[float]]] = []
+        for structure in structures:
+            positions: list[float] = []
+            for each, start in self._started(structure):
+                other, place = places.get(each.name, (each, start))
+                # Structures can have other starting values and spreads: the value is the same, not the position.
+                positions.append(float(np.clip(np.log(other.value(place) / each.start) / each.spread, -BOUND, BOUND)))
+            wanted.append((structure, positions))
+        self.runner.run(wanted)
 
     def _optimiser(self, structure: Structure, start: Sequence[float]) -> CMA:
         bounds = np.tile([-BOUND, BOUND], (len(start), 1))

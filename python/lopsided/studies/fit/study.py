@@ -24,11 +24,12 @@ from lopsided.errors import UsageError
 from lopsided.run_options import MOST_THREADS
 from lopsided.scenario import checked_seed
 from lopsided.studies.analyze import STANDARD_INPUT, analyze
-from lopsided.studies.fit.draft import chosen_flows, client_of, draft_of, first_structure, place_of, ways_of
+from lopsided.studies.fit.draft import chosen_flows, client_of, draft_of, first_structure, place_of, ways_of, with_log
 from lopsided.studies.fit.line import WAYS, Way
+from lopsided.studies.fit.logs import read_log
 from lopsided.studies.fit.remedies import remedies as try_remedies
-from lopsided.studies.fit.result import Fit
-from lopsided.studies.fit.search import Search
+from lopsided.studies.fit.result import CLEAR, Fit
+from lopsided.studies.fit.search import CLOSE, Search
 from lopsided.studies.fit.statistics import Flow, Measure, flows
 from lopsided.studies.fit.trials import Runner, View
 from lopsided.studies.jobs import Progress, part_of
@@ -54,6 +55,7 @@ class Fitter:
         trials: int = TRIALS,
         seed: int = 1,
         workers: int | None = None,
+        log: str | Path | None = None,
     ) -> None:
         if trials < FIT_LEAST_TRIALS:
             raise UsageError(f"a fit needs at least {FIT_LEAST_TRIALS} trials, not {trials}")
@@ -68,6 +70,8 @@ class Fitter:
         ways = ways_of(of_flows, client_of(of_flows))
         measures = [Measure.of(each) for each in of_flows]
         self.draft = draft_of(of_flows, ways)
+        if log is not None:
+            self.draft = with_log(self.draft, of_flows, read_log(Path(log)))
         views = [View.of(place_of(of_flows, ways), of_flows, measures)]
         if other is not None:
             if STANDARD_INPUT in (self.source, os.fspath(other)):
@@ -123,15 +127,19 @@ class Fitter:
 
     def _parameters(self, best: Trial) -> list[Row]:
         found: list[Row] = []
+        # The intervals hold for a scenario that can produce the capture's packets. A distant one cannot.
+        close = best.distance <= CLEAR
+        logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):
+            source = "log" if each.parameter.name in logged else "unknown"
             found.append(
                 {
                     "parameter": each.parameter.name,
                     "value": each.value,
-                    "low": each.low,
-                    "high": each.high,
+                    "low": each.low if close else None,
+                    "high": each.high if close else None,
                     "unit": each.parameter.unit,
-                    "status": "fitted" if each.known else "unknown",
+                    "status": source if not each.known else "fitted" if close else "uncertain",
                     "explained": max(each.explained, 0.0),
                 }
             )
@@ -186,6 +194,7 @@ def fit(
     remedies: bool = True,
     seed: int = 1,
     workers: int | None = None,
+    log: str | Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fit:
     """Finds the line on which a capture was made, as a scenario whose simulated packets come closest.
@@ -207,6 +216,9 @@ def fit(
         Seed of the search and of the simulations. The same seed gives the same result on any number of workers.
     workers
         Number of threads; default: the number of cores.
+    log
+        A log of another measurement on the same line, taken at the subscriber's side: a data file of Flent, the JSON of
+        irtt, or a log of cake-autorate. It gives the rate of a direction that the capture does not load.
     progress
         Called with the share of the work done, 0 to 1.
 
@@ -219,9 +231,10 @@ def fit(
     Raises
     ------
     UsageError
-        If a file is not a capture, has no connection with acknowledged data, or for an impossible number of trials.
+        If a file is not a capture or not a known log, if no connection has acknowledged data, or for an impossible
+        number of trials.
     """
-    fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers)
+    fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
     return fitter.run(progress, remedies=remedies)
 
 
@@ -243,7 +256,8 @@ def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []
     for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
-        near = distance <= best.distance * 1.1 + 0.02
+        # A distant fit decides less: all names that would stay in the search remain possible.
+        near = distance <= best.distance * (1.1 if best.distance <= CLEAR else CLOSE) + 0.02
         status = "best" if name == chosen else "possible" if near else "rejected"
         found.append({"choice": choice, "name": name, "distance": distance, "status": status})
     return found

@@ -1,0 +1,172 @@
+"""Reads logs of other measurements on the line of a capture: Flent, irtt and cake-autorate.
+
+A log gives the rate of a direction that the capture does not load, and the shortest round trip. Sources of the formats:
+Flent's documentation, "The Data File Format"; the manual page irtt-client(1), "Output"; the headers that cake-autorate
+writes into its log (`DATA_HEADER`, `LOAD_HEADER`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lopsided.errors import UsageError
+from lopsided.studies.fit.line import ACK, PACKET, Way
+
+MOST_BYTES = 64 << 20
+"""Largest log after decompression."""
+PAYLOAD = 1448
+"""Payload bytes of a full packet with timestamps, which test tools report as throughput."""
+BUSY = 0.8
+"""Load of a shaper, relative to its rate, from which the throughput counts as the rate of the line."""
+LEAST_SAMPLES = 5
+"""Fewest samples for a rate."""
+_FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
+
+
+@dataclass(frozen=True)
+class Log:
+    """The findings of a log about the line."""
+
+    kind: str
+    """`Flent`, `irtt` or `cake-autorate`."""
+    rate_bps: Mapping[Way, float]
+    """Rates of loaded directions in bit/s of IP packets."""
+    floor_ms: float | None
+    """Shortest round trip to the host."""
+    host: str
+    """Address or name of the other end of the round trips; empty if unknown."""
+
+
+def read_log(path: Path) -> Log:
+    """Returns the findings of a log, which may be compressed with gzip.
+
+    Raises UsageError if the file cannot be read, is too large, or is no log of a known kind.
+    """
+    text = _text(path)
+    if text.lstrip()[:1] == "{":
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path.name} is no complete JSON: {error}") from None
+        if isinstance(found, dict) and "x_values" in found and isinstance(found.get("results"), dict):
+            return _flent(path, found)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(found, dict) and isinstance(found.get("round_trips"), list):  # pyright: ignore[reportUnknownMemberType]
+            return _irtt(path, found)  # pyright: ignore[reportUnknownArgumentType]
+    elif "DATA_HEADER;" in text or "LOAD_HEADER;" in text:
+        return _cake_autorate(path, text)
+    raise UsageError(f"{path.name} is no log of Flent, irtt or cake-autorate")
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            found = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(found) > MOST_BYTES:
+        raise UsageError(f"{path.name} is larger than {MOST_BYTES >> 20} MB")
+    return found.decode("utf-8", errors="replace")
+
+
+def _flent(path: Path, found: Mapping[str, Any]) -> Log:
+    goodput: dict[Way, float] = {}
+    for way, name in (("down", "download"), ("up", "upload")):
+        series = {
+            match["rest"].strip(): _numbers(values)
+            for key, values in found["results"].items()
+            if (match := _FLOW.fullmatch(str(key))) and match["way"] == name
+        }
+        # Flent stores the sum next to the flows, and counters of each flow behind `::`.
+        single = {key: each for key, each in series.items() if re.fullmatch(r"(::\d+)?|(?!avg|sum)[^:]*", key)}
+        total = [_typical(each) for each in ([series["sum"]] if "sum" in series else single.values())]
+        known = [each for each in total if each is not None]
+        if known and sum(known) > 0:
+            goodput[way] = 1e6 * sum(known)
+    rates = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
+    if len(goodput) == 2:
+        # The ACKs of one direction use the other: one ACK for two packets (RFC 9293, section 3.8.6.3).
+        down, up = goodput["down"], goodput["up"]
+        rates = {"down": rates["down"] + _acks(up), "up": rates["up"] + _acks(down)}
+    pings = [_numbers(values) for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
+    metadata = found.get("metadata")
+    host = str(metadata.get("HOST") or "") if isinstance(metadata, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return _checked(path, Log("Flent", rates, _least(pings), host))
+
+
+def _irtt(path: Path, found: Mapping[str, Any]) -> Log:
+    trips = [each["delay"].get("rtt") for each in found["round_trips"] if isinstance(_of(each, "delay"), dict)]
+    config = _of(found, "config")
+    host = str(_of(config, "remote_address") or "").rpartition(":")[0].strip("[]")
+    floor = _least([_numbers(trips)])
+    return _checked(path, Log("irtt", {}, None if floor is None else floor / 1e6, host))
+
+
+def _cake_autorate(path: Path, text: str) -> Log:
+    columns: dict[str, list[str]] = {}
+    achieved: dict[Way, list[float]] = {"down": [], "up": []}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split(";")]
+        kind = cells[0]
+        if kind in ("DATA_HEADER", "LOAD_HEADER"):
+            columns[kind.removesuffix("_HEADER")] = cells
+        elif kind in columns and len(cells) == len(columns[kind]):
+            row = dict(zip(columns[kind], cells, strict=True))
+            for way, short in (("down", "DL"), ("up", "UL")):
+                rate, shaper = (
+                    _number(row.get(name)) for name in (f"{short}_ACHIEVED_RATE_KBPS", f"CAKE_{short}_RATE_KBPS")
+                )
+                if rate > 0 and shaper > 0 and rate >= BUSY * shaper:
+                    achieved[way].append(rate)
+    rates = {way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES}
+    # The round trips are those to reflectors on other paths.
+    return _checked(path, Log("cake-autorate", rates, None, ""))
+
+
+def _checked(path: Path, log: Log) -> Log:
+    if not log.rate_bps and log.floor_ms is None:
+        raise UsageError(f"{path.name} is a log of {log.kind} without a loaded direction and without round trips")
+    return log
+
+
+def _acks(goodput_bps: float) -> float:
+    return goodput_bps / (2 * PAYLOAD) * ACK
+
+
+def _of(found: Any, key: str) -> Any:
+    return found.get(key) if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _number(value: Any) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def _numbers(values: Any) -> list[float]:
+    known = [_number(value) for value in values] if isinstance(values, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return [value for value in known if not math.isnan(value)]
+
+
+def _typical(values: list[float]) -> float | None:
+    """Returns the median while a flow ran: slow start and the silence around the test are left out."""
+    most = float(np.quantile(values, 0.95)) if len(values) >= LEAST_SAMPLES else 0.0
+    busy = [value for value in values if value >= most / 2]
+    return float(np.median(busy)) if most > 0 else None
+
+
+def _least(series: Iterable[list[float]]) -> float | None:
+    return min((value for values in series for value in values if value > 0), default=None)
