@@ -116,6 +116,12 @@ def test_a_compressed_capture_from_a_pipe_says_the_same(captures: Path) -> None:
     assert piped["directions"][0]["limited_by"] == lop.analyze(path).largest[0]["limited_by"]
 
 
+def test_an_unknown_option_before_the_capture_is_named(captures: Path) -> None:
+    done = command("--nothing", captures / "host-server.pcapng")
+    assert done.returncode == 2
+    assert b"unknown option --nothing" in done.stderr
+
+
 def test_a_cut_capture_is_read_with_a_note(captures: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes((captures / "host-server.pcapng").read_bytes()[:200_001])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Overwrite, Quiet
+from lopsided.cli.options import CaptureFile, Json, Overwrite, Quiet, check_capture
 from lopsided.cli.study import show as show_study
 from lopsided.cli.terminal import PROSE_WIDTH, errors, print_json, print_note, print_path
 from lopsided.data import run_folder as folders
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def analyze(
-    capture: Annotated[Path, Parameter(allow_leading_hyphen=True)],
+    capture: CaptureFile,
     other: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
@@ -63,6 +63,7 @@ def analyze(
     """
     from lopsided.studies import analyze as study
 
+    check_capture(capture)
     if folder is not None:
         folders.check(folder, overwrite)
     with _reading(quiet=quiet or as_json) as reading, warnings.catch_warnings():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, Answer, Json, Quiet, Workers
+from lopsided.cli.options import ANSWER, Answer, CaptureFile, Json, Quiet, Workers, check_capture
 from lopsided.cli.study import show
 from lopsided.cli.terminal import PROSE_WIDTH, answering, print_json, print_note, print_path, progress
 from lopsided.data import run_folder as folders
@@ -15,7 +15,7 @@ from lopsided.studies.options import FIT_TRIALS
 
 
 def fit(
-    capture: Annotated[Path, Parameter(allow_leading_hyphen=True)],
+    capture: CaptureFile,
     other: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
@@ -64,6 +64,7 @@ def fit(
     from lopsided.studies.fit import Fitter
     from lopsided.views import study as views
 
+    check_capture(capture)
     folder = answer.folder(f"fit-{capture.name.partition('.')[0] or 'capture'}")
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
         fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)

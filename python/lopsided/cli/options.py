@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lopsided.controllers import ControllerFactory
     from lopsided.scenario import Scenario
 
+CaptureFile = Annotated[Path, Parameter(allow_leading_hyphen=True)]
+"""A capture; `-` is standard input. Commands pass it to `check_capture`."""
+
 Settings = Annotated[
     tuple[str, ...],
     Parameter(
@@ -231,3 +234,13 @@ def split(setting: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")
     return key.strip(), value.strip()
+
+
+def check_capture(capture: Path) -> None:
+    """Raises UsageError if a capture is an option that the command lacks.
+
+    `-` is a capture, so the parser accepts every word with a leading hyphen.
+    """
+    name = str(capture)
+    if name.startswith("-") and name != "-":
+        raise UsageError(f"unknown option {name}; a file of this name is ./{name}")

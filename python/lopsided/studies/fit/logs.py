@@ -30,6 +30,8 @@ BUSY = 0.8
 """Load of a shaper, relative to its rate, from which the throughput counts as the rate of the line."""
 LEAST_SAMPLES = 5
 """Fewest samples for a rate."""
+_FLENT: Mapping[Way, str] = {"down": "download", "up": "upload"}
+_AUTORATE: Mapping[Way, str] = {"down": "DL", "up": "UL"}
 _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
 
 
@@ -55,13 +57,13 @@ def read_log(path: Path) -> Log:
     text = _text(path)
     if text.lstrip()[:1] == "{":
         try:
-            found = json.loads(text)
+            found: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise UsageError(f"{path.name} is no complete JSON: {error}") from None
-        if isinstance(found, dict) and "x_values" in found and isinstance(found.get("results"), dict):
-            return _flent(path, found)  # pyright: ignore[reportUnknownArgumentType]
-        if isinstance(found, dict) and isinstance(found.get("round_trips"), list):  # pyright: ignore[reportUnknownMemberType]
-            return _irtt(path, found)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(_of(found, "x_values"), list) and isinstance(_of(found, "results"), dict):
+            return _flent(path, found)
+        if isinstance(_of(found, "round_trips"), list):
+            return _irtt(path, found)
     elif "DATA_HEADER;" in text or "LOAD_HEADER;" in text:
         return _cake_autorate(path, text)
     raise UsageError(f"{path.name} is no log of Flent, irtt or cake-autorate")
@@ -82,7 +84,7 @@ def _text(path: Path) -> str:
 
 def _flent(path: Path, found: Mapping[str, Any]) -> Log:
     goodput: dict[Way, float] = {}
-    for way, name in (("down", "download"), ("up", "upload")):
+    for way, name in _FLENT.items():
         series = {
             match["rest"].strip(): _numbers(values)
             for key, values in found["results"].items()
@@ -94,19 +96,18 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
         known = [each for each in total if each is not None]
         if known and sum(known) > 0:
             goodput[way] = 1e6 * sum(known)
-    rates = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
+    rates: dict[Way, float] = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
     if len(goodput) == 2:
         # The ACKs of one direction use the other: one ACK for two packets (RFC 9293, section 3.8.6.3).
         down, up = goodput["down"], goodput["up"]
         rates = {"down": rates["down"] + _acks(up), "up": rates["up"] + _acks(down)}
     pings = [_numbers(values) for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
-    metadata = found.get("metadata")
-    host = str(metadata.get("HOST") or "") if isinstance(metadata, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    host = str(_of(found.get("metadata"), "HOST") or "")
     return _checked(path, Log("Flent", rates, _least(pings), host))
 
 
 def _irtt(path: Path, found: Mapping[str, Any]) -> Log:
-    trips = [each["delay"].get("rtt") for each in found["round_trips"] if isinstance(_of(each, "delay"), dict)]
+    trips = [_of(_of(each, "delay"), "rtt") for each in found["round_trips"]]
     config = _of(found, "config")
     host = str(_of(config, "remote_address") or "").rpartition(":")[0].strip("[]")
     floor = _least([_numbers(trips)])
@@ -123,13 +124,15 @@ def _cake_autorate(path: Path, text: str) -> Log:
             columns[kind.removesuffix("_HEADER")] = cells
         elif kind in columns and len(cells) == len(columns[kind]):
             row = dict(zip(columns[kind], cells, strict=True))
-            for way, short in (("down", "DL"), ("up", "UL")):
+            for way, short in _AUTORATE.items():
                 rate, shaper = (
                     _number(row.get(name)) for name in (f"{short}_ACHIEVED_RATE_KBPS", f"CAKE_{short}_RATE_KBPS")
                 )
                 if rate > 0 and shaper > 0 and rate >= BUSY * shaper:
                     achieved[way].append(rate)
-    rates = {way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES}
+    rates: dict[Way, float] = {
+        way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES
+    }
     # The round trips are those to reflectors on other paths.
     return _checked(path, Log("cake-autorate", rates, None, ""))
 

@@ -254,16 +254,25 @@ class Search:
         return list(zip(self.runner.draft.parameters(structure), self._start(structure), strict=True))
 
     def _compare(self, structures: Sequence[Structure]) -> None:
-        """Runs each structure with the best numbers, so that none loses only because its numbers were refined less."""
+        """Runs each structure with the best numbers, so that none loses only because its numbers were refined less.
+
+        The best queue disciplines are tried with every congestion control, in all directions that have data.
+        """
         best = self.best()
         if best is None or not np.isfinite(best.distance):
             return
+        others: list[Structure] = []
+        for name in CONTROLS:
+            other = best.structure
+            for traffic in self.runner.draft.traffic:
+                other = other.with_control(traffic.way, name)
+            others.append(other)
         places = {
             each.name: (each, place)
             for each, place in zip(self.runner.draft.parameters(best.structure), best.positions, strict=True)
         }
         wanted: list[tuple[Structure, list[float]]] = []
-        for structure in structures:
+        for structure in [*structures, *others]:
             positions: list[float] = []
             for each, start in self._started(structure):
                 other, place = places.get(each.name, (each, start))
