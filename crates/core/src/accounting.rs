@@ -141,12 +141,6 @@ impl NodeCounters {
     }
 }
 
-/// A packet on its way between two accountings of a network, without its box. The box stays with the accounting that
-/// creates packets, in the processor's cache, and a row of unboxed packets lies in consecutive memory.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Unboxed(Fields);
-
 /// The accounting of all nodes of a network, and the observers.
 ///
 /// # Examples
@@ -199,26 +193,14 @@ impl Accounting {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Moves a packet out of its box, and keeps the box for the next packet.
+    /// Shares the boxes of ended packets equally with another accounting of the network. A thread whose packets end on
+    /// another thread then allocates no memory.
     #[doc(hidden)]
-    pub fn unbox(&mut self, packet: Packet) -> Unboxed {
-        let mut place = packet.0;
-        // Only the fields move to the other part, so that each part allocates from its own memory.
-        let fields = std::mem::replace(&mut *place, Fields::blank());
-        self.free.push(place);
-        Unboxed(fields)
-    }
-
-    /// Puts a packet of another accounting into a box of this one.
-    #[doc(hidden)]
-    pub fn rebox(&mut self, Unboxed(fields): Unboxed) -> Packet {
-        match self.free.pop() {
-            Some(mut place) => {
-                *place = fields;
-                Packet(place)
-            }
-            None => Packet(Box::new(fields)),
-        }
+    pub fn share_boxes(&mut self, other: &mut Accounting) {
+        let half = (self.free.len() + other.free.len()) / 2;
+        let (more, less) =
+            if self.free.len() > half { (&mut self.free, &mut other.free) } else { (&mut other.free, &mut self.free) };
+        less.extend(more.drain(half.min(more.len())..));
     }
 
     /// Adds an observer of packet events.

@@ -18,7 +18,7 @@ mod time;
 mod units;
 pub mod wire;
 
-pub use accounting::{Accounting, Conservation, Count, Digest, NodeCounters, Unboxed};
+pub use accounting::{Accounting, Conservation, Count, Digest, NodeCounters};
 pub use event::{DropReason, Event, EventMask, MarkReason, Observer, TcpEndpoint};
 pub use node::{Cx, Node, Port};
 pub use node_id::NodeId;

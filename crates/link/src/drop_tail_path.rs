@@ -3,7 +3,7 @@
 //! A packet in a drop-tail FIFO is never dropped or overtaken after it has entered. Its fate can therefore be computed
 //! when it enters: when it leaves the queue, when it arrives, or why it does not arrive (no room, or loss on the line).
 //! The packet may even enter at a future time, as it does when the previous link on its path has computed its arrival
-//! ([`crate::ForetoldLink::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of
+//! ([`crate::Link::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of
 //! its own.
 //!
 //! # Fate and statistics
@@ -546,18 +546,6 @@ impl DropTailPath {
         let first = self.packets.pop_front()?;
         self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
         Some(first.packet)
-    }
-
-    /// Removes all packets that would arrive by an event of this link, with their arrivals.
-    pub(crate) fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
-        self.next_arrival = Time::MAX;
-        std::mem::take(&mut self.packets).into_iter().map(|arriving| (arriving.at, arriving.packet))
-    }
-
-    /// Appends packets that arrive by an event of this link, in order of time.
-    pub(crate) fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
-        self.packets.extend(arriving.map(|(at, packet)| Arriving { at, packet }));
-        self.next_arrival = self.packets.front().map_or(Time::MAX, |first| first.at);
     }
 
     /// Returns the packets that this link holds.

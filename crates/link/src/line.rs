@@ -42,6 +42,16 @@ impl Line {
         line.pass(at, size, self.delay, until)
     }
 
+    /// A time at which the line still sends packets that entered already; [`Time::ZERO`] if none is known. Packets that
+    /// enter later are sent after it.
+    pub(crate) fn busy_until(&self) -> Time {
+        match &self.shaper {
+            // Less 1 ns, because a packet may take no time at a very high rate.
+            AnyShaper::Serializer(line) => Time::from_nanos(line.free_at().as_nanos().saturating_sub(1)),
+            _ => Time::ZERO,
+        }
+    }
+
     /// Returns the arrival of a packet whose last bit is sent at `sent`.
     #[inline(always)]
     pub(crate) fn arrival(&self, sent: Time) -> Time {

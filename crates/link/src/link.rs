@@ -106,22 +106,24 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// True if the fate of a packet is known when it enters, and if crossing takes time. [`Link::foretold`] and
-    /// [`Link::handle_packet_at`] then accept packets that enter at a future time.
+    /// True if the fate of a packet is known when it enters, and if crossing takes time. [`Link::pass_through`]
+    /// and [`Link::handle_packet_at`] then accept packets that enter at a future time.
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// Returns the interface for packets that enter at a future time, or `None` if the queue is not a drop-tail FIFO.
-    /// The caller must have checked [`Link::foretells`].
+    /// Accepts a packet of this size that enters at `at`, not before any earlier one. Returns it at once with its
+    /// arrival, for the caller to forward. `None` if the queue has no room at `at`, or if the line loses the packet.
+    /// Not allowed while an observer watches queues or drops. The link must [foretell](Link::foretells).
     #[inline(always)]
-    pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
-        match &mut self.path {
-            TransmitPath::DropTail(path) => {
-                debug_assert!(self.line.takes_time, "it foretells");
-                Some(ForetoldLink { path, line: &mut self.line, measured: &mut self.measured })
+    pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
+        match path.take_in(size, at, &mut self.line, &mut self.measured, cx) {
+            Ok(out) => Some((out, packet)),
+            Err(ending) => {
+                path.end(packet, at, ending, &mut self.measured, cx);
+                None
             }
-            TransmitPath::Queued(_) => None,
         }
     }
 
@@ -161,6 +163,11 @@ impl Link {
         self.line.delay
     }
 
+    /// A packet that enters a drop-tail link after `at` arrives after the returned time.
+    pub fn no_arrival_until(&self, at: Time) -> Time {
+        self.line.arrival(at.max(self.line.busy_until()))
+    }
+
     /// Returns where the discipline's sensing packets turn around; `None` if it sends none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
@@ -191,41 +198,6 @@ impl Link {
             TransmitPath::DropTail(path) => path.catch_up(&mut self.measured, cx),
             TransmitPath::Queued(path) => path.catch_up(&mut self.line, &mut self.measured, cx),
         }
-    }
-}
-
-/// A link that computes a packet's fate when the packet enters.
-#[derive(Debug)]
-pub struct ForetoldLink<'a> {
-    path: &'a mut DropTailPath,
-    line: &'a mut Line,
-    measured: &'a mut Measured,
-}
-
-impl ForetoldLink<'_> {
-    /// Accepts a packet of this size that enters at `at`, not before any earlier one. Returns it at once with its
-    /// arrival, for the caller to forward. `None` if the queue has no room at `at`, or if the line loses the packet.
-    /// Not allowed while an observer watches queues or drops.
-    #[inline(always)]
-    pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
-        match self.path.take_in(size, at, self.line, self.measured, cx) {
-            Ok(out) => Some((out, packet)),
-            Err(ending) => {
-                self.path.end(packet, at, ending, self.measured, cx);
-                None
-            }
-        }
-    }
-
-    /// Removes the packets that would arrive by an event of this link, and returns them with their arrivals.
-    pub fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
-        self.path.take_arriving()
-    }
-
-    /// Appends packets, in order of time: those from [`ForetoldLink::take_arriving`], or those that passed through
-    /// since.
-    pub fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
-        self.path.put_arriving(arriving);
     }
 }
 

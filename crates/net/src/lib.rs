@@ -9,19 +9,17 @@
 
 #![deny(missing_docs)]
 
-mod division;
+mod crews;
 mod event_queue;
-mod inlets;
 mod merge_point;
 mod network;
 mod next_hop;
-mod parts;
+mod regions;
 mod routing;
+mod run_ahead;
 
-pub use division::{Division, LinePair};
 pub use event_queue::EventQueue;
 pub use network::{Attachment, NetNode, Network, Progress};
-pub use parts::{Parts, Together};
 pub use routing::{Router, Routes};
 
 /// The code in README.md, which the documentation tests compile and run.

@@ -62,10 +62,8 @@ impl Entering {
 /// The merge point in front of one link.
 #[derive(Debug)]
 pub(crate) struct MergePoint {
-    /// Time from the first packet's entry until the link must have the packet.
-    slack: Duration,
     /// The delay of the link.
-    delay: Duration,
+    pub delay: Duration,
     /// Entry time of the earliest packet; `Time::MAX` if there is none.
     first: Time,
     /// The packets, in the order in which they were added.
@@ -87,13 +85,9 @@ const MOST_BUCKETS: u32 = 16;
 const MANY: usize = 4;
 
 impl MergePoint {
-    /// The merge point in front of a link with this delay. `in_time` is true if the link leads into another part of a
-    /// divided network: the other part needs each packet by the end of the window, so no packet may wait for the link's
-    /// delay.
-    pub fn new(delay: Duration, in_time: bool) -> MergePoint {
-        let slack = if in_time { Duration::ZERO } else { delay };
+    /// The merge point in front of a link with this delay.
+    pub fn new(delay: Duration) -> MergePoint {
         MergePoint {
-            slack,
             delay,
             first: Time::MAX,
             coming: Vec::new(),
@@ -104,23 +98,22 @@ impl MergePoint {
         }
     }
 
-    /// An empty merge point in front of the same link, for a part of the network.
-    pub fn part(&self, in_time: bool) -> MergePoint {
-        MergePoint::new(self.delay, in_time)
+    /// Moves all packets of another merge point here. No leader may have packets in both.
+    pub fn append(&mut self, other: &mut MergePoint) {
+        self.coming.append(&mut other.coming);
+        self.first = self.first.min(std::mem::replace(&mut other.first, Time::MAX));
     }
 
-    /// Swaps the packets of two merge points.
-    pub fn exchange(&mut self, other: &mut MergePoint) {
-        std::mem::swap(&mut self.first, &mut other.first);
-        std::mem::swap(&mut self.coming, &mut other.coming);
-        std::mem::swap(&mut self.later, &mut other.later);
-        std::mem::swap(&mut self.first_later, &mut other.first_later);
+    /// Entry time of the first packet; `Time::MAX` if there is no packet.
+    #[inline]
+    pub fn first(&self) -> Time {
+        self.first
     }
 
     /// Time by which the link must have the first packet; `Time::MAX` if there is no packet.
     #[inline]
     pub fn due(&self) -> Time {
-        if self.first == Time::MAX { Time::MAX } else { self.first + self.slack }
+        if self.first == Time::MAX { Time::MAX } else { self.first + self.delay }
     }
 
     /// Adds a packet. Returns true if it is now the earliest one, so that [`MergePoint::due`] changed.
@@ -270,7 +263,7 @@ mod tests {
                 1..20,
             ),
         ) {
-            let mut merge_point = MergePoint::new(Duration::from_millis(1), false);
+            let mut merge_point = MergePoint::new(Duration::from_millis(1));
             let (mut waiting, mut now, mut number) = (Vec::new(), 0, 0);
             for (added, on) in steps {
                 for (later, from) in added {

@@ -31,16 +31,21 @@
 //! - A link with several leaders: packets from different leaders must be sorted by time first. They wait in a
 //!   [`MergePoint`], the merge point in front of the link, and enter the link in batches.
 //!
-//! Rows are an optimization. They never change a result: `tests/rows.rs` compares networks with rows and without. See
-//! [`Network::with_followers`] for the conditions.
+//! # Regions
+//!
+//! If all nodes are hosts, routers and links in rows, each host runs ahead of the others: see `regions.rs`. The order of
+//! events above then holds for each host and its links, and results are the same.
+//!
+//! Rows and regions are optimizations. They never change a result: `tests/regions.rs` compares
+//! networks with and without them. See [`Network::with_followers`] for the conditions.
 
-use crate::inlets::{Giver, Inlets};
 use crate::merge_point::{Entering, MergePoint};
 use crate::next_hop::{Follower, Hop, NextHops, Way};
+use crate::regions::{Inlet, ROOMY, Regions};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Bytes, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
-use lopsided_link::{ForetoldLink, Link};
+use lopsided_core::{Accounting, Bytes, Count, Cx, Duration, Event, EventMask, Node, NodeId, Packet, Port, Time};
+use lopsided_link::Link;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -59,19 +64,15 @@ pub enum NetNode<H> {
     /// An edge of the network, with one port. Packets from outside enter by [`Network::inject`] and leave by
     /// [`Network::poll_egress`].
     Edge,
-    /// A node that belongs to another [part](crate::Parts) of the network. If the node is a link into this part, the
-    /// list has the packets in flight with their arrival times, in order of time.
-    Elsewhere(Box<VecDeque<(Time, Packet)>>),
 }
 
 impl<H: Node> NetNode<H> {
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
+    #[inline(always)]
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match self {
             NetNode::Link(link) => link.poll_timeout(),
             NetNode::Host(host) => host.poll_timeout(),
             NetNode::Custom(node) => node.poll_timeout(),
-            NetNode::Elsewhere(arriving) => arriving.front().map(|(at, _)| *at),
             NetNode::Router(_) | NetNode::Edge => None,
         }
     }
@@ -82,7 +83,6 @@ impl<H: Node> NetNode<H> {
             NetNode::Link(link) => link.held(),
             NetNode::Host(host) => host.held(),
             NetNode::Custom(node) => node.held(),
-            NetNode::Elsewhere(arriving) => Count::of(arriving.iter().map(|(_, packet)| packet.size())),
             NetNode::Router(_) | NetNode::Edge => Count::ZERO,
         }
     }
@@ -93,18 +93,9 @@ impl<H: Node> NetNode<H> {
             NetNode::Link(link) => Node::sample(&**link, out),
             NetNode::Host(host) => host.sample(out),
             NetNode::Custom(node) => node.sample(out),
-            NetNode::Router(_) | NetNode::Edge | NetNode::Elsewhere(_) => {}
+            NetNode::Router(_) | NetNode::Edge => {}
         }
     }
-}
-
-/// A packet that passed a link into another part of the network. `at` is the time at which it arrives there.
-#[derive(Debug)]
-pub(crate) struct Crossed {
-    pub link: NodeId,
-    at: Time,
-    way: Way,
-    packet: Unboxed,
 }
 
 /// The far end of a wire: a node and one of its ports.
@@ -128,31 +119,29 @@ pub enum Progress {
 
 /// A node, with everything that forwarding a packet from it needs, next to each other in memory.
 #[derive(Debug)]
-struct Place<H> {
-    node: NetNode<H>,
+pub(crate) struct Place<H> {
+    pub node: NetNode<H>,
     /// The far end of the wire at port 0.
-    outlet: Attachment,
+    pub outlet: Attachment,
     /// Index in `Network::wires` of the node's first wire.
     first_wire: u32,
-    row: Row,
+    pub row: Row,
 }
 
 /// The relation of a link to its leaders and followers.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+pub(crate) struct Row {
     /// The only leader of this link; `None` if it has no leader or several.
-    follows: Option<NodeId>,
+    pub follows: Option<NodeId>,
     /// Index of the merge point in front of this link; `None` unless it has several leaders.
-    merge_point: Option<u32>,
+    pub merge_point: Option<u32>,
     /// Index in `Network::next_hops` of the router behind this link, if this link is a leader; `u32::MAX` if it is not.
-    leads_by: u32,
-    /// True if the link leads from this part of a divided network into another part.
-    leads_out: bool,
+    pub leads_by: u32,
 }
 
 impl Row {
     /// The value for a node that is no leader and no follower.
-    const APART: Row = Row { follows: None, merge_point: None, leads_by: u32::MAX, leads_out: false };
+    const APART: Row = Row { follows: None, merge_point: None, leads_by: u32::MAX };
 }
 
 /// The far end of port 0 of a node that has no ports.
@@ -194,26 +183,57 @@ const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) }
 pub struct Network<H> {
     /// The first field, because Rust drops fields in order: packets that are still in nodes may only be dropped after
     /// the accounting, which in debug builds checks that no packet is lost.
-    accounting: Accounting,
+    pub(crate) accounting: Accounting,
     /// The current time. It never goes back.
-    now: Time,
-    places: Vec<Place<H>>,
+    pub(crate) now: Time,
+    pub(crate) places: Vec<Place<H>>,
     /// The wires of all nodes, by node and then by port.
     wires: Vec<Attachment>,
-    queue: EventQueue,
+    pub(crate) queue: EventQueue,
     /// The merge points, each with the link behind it.
-    merge_points: Vec<(NodeId, MergePoint)>,
+    pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
     /// Memory for the packets that leave a merge point together.
     batch: Vec<Option<Entering>>,
-    /// The next-hop tables of the routers between leaders and followers. Shared with the parts of a divided network.
+    /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,
     /// Stack of the nodes to poll; the last is polled first.
     dirty: Vec<NodeId>,
-    events: u64,
+    /// The regions, if all nodes are parts of regions or links between them.
+    pub(crate) regions: Option<Box<Regions>>,
+    /// The packets on their way into the link of each region.
+    pub(crate) inbound: Vec<Inlet>,
+    /// The region of each link that leads to a host; `u32::MAX` for other nodes. Empty without regions.
+    pub(crate) region_of: Vec<u32>,
+    /// Number of packets in `inbound`.
+    pub(crate) inbound_packets: usize,
+    pub(crate) events: u64,
+    /// The instant of the latest event, and the number of events at which that instant was first noticed.
+    pub(crate) instant: (Time, u64),
     /// Packets that left at edges.
     egress: VecDeque<(NodeId, Delivered)>,
-    /// In a part of a divided network: packets that passed into other parts.
-    left: Vec<Crossed>,
+    /// The threads of a run, and what they own while they run.
+    pub(crate) crews: Crews<H>,
+}
+
+/// The threads of a run.
+#[derive(Debug)]
+pub(crate) struct Crews<H> {
+    /// Maximum number of threads.
+    pub threads: usize,
+    /// Minimum number of events in a window to use several threads.
+    pub from_events: f64,
+    /// A network without nodes for each thread but the calling one. Empty until they are needed.
+    pub networks: Vec<Network<H>>,
+    /// The links that a region's host sends over before any shared link, by the number of the region.
+    pub outlets: Vec<Vec<NodeId>>,
+    /// Largest number of threads of a window, and the number of events in windows of several threads.
+    pub used: (usize, u64),
+}
+
+impl<H> Default for Crews<H> {
+    fn default() -> Crews<H> {
+        Crews { threads: 1, from_events: 0.0, networks: Vec::new(), outlets: Vec::new(), used: (1, 0) }
+    }
 }
 
 impl<H: Node> Network<H> {
@@ -233,19 +253,42 @@ impl<H: Node> Network<H> {
             places.push(Place { node, outlet, first_wire: flat.len() as u32, row: Row::APART });
             flat.extend_from_slice(of_node);
         }
+        Network::of(places, flat, queue, accounting)
+    }
+
+    fn of(places: Vec<Place<H>>, wires: Vec<Attachment>, queue: EventQueue, accounting: Accounting) -> Network<H> {
         Network {
             accounting,
             now: Time::ZERO,
             places,
-            wires: flat,
+            wires,
             queue,
             merge_points: Vec::new(),
             batch: Vec::new(),
             next_hops: Arc::default(),
             dirty: Vec::new(),
+            regions: None,
+            inbound: Vec::new(),
+            region_of: Vec::new(),
+            inbound_packets: 0,
             events: 0,
+            instant: (Time::ZERO, 0),
             egress: VecDeque::new(),
-            left: Vec::new(),
+            crews: Crews::default(),
+        }
+    }
+
+    /// A network with the wires and rows of this one, and with none of its nodes and packets.
+    pub(crate) fn without_nodes(&self) -> Network<H> {
+        let place = |place: &Place<H>| Place { node: NetNode::Edge, ..*place };
+        let places = self.places.iter().map(place).collect();
+        let queue = EventQueue::new(self.places.len());
+        Network {
+            merge_points: self.merge_points.iter().map(|(link, of)| (*link, MergePoint::new(of.delay))).collect(),
+            next_hops: self.next_hops.clone(),
+            inbound: self.inbound.iter().map(|_| Inlet::default()).collect(),
+            region_of: self.region_of.clone(),
+            ..Network::of(places, self.wires.clone(), queue, self.accounting.part())
         }
     }
 
@@ -268,29 +311,24 @@ impl<H: Node> Network<H> {
             return self;
         }
         let mut leading = Vec::new();
-        let inlets = self.inlets();
-        for (leaders, follower) in pairs {
-            let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
-            let Some(router) = inlets.router_before(follower) else { continue };
-            if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
+        let mut merging = Vec::new();
+        let mut all_in_rows = true;
+        let senders = self.senders();
+        // A node without leaders gets no packets over links.
+        for (leaders, follower) in pairs.into_iter().filter(|(leaders, _)| !leaders.is_empty()) {
+            let Some(delay) = self.delay_in_row(&leaders, follower, &senders) else {
+                all_in_rows = false;
                 continue;
-            }
-            // The caller names links by their role; a stage or medium may stand in their place.
-            let NetNode::Link(link) = self.node(follower) else { continue };
-            // Without a delay the link needs each packet at once, so a merge point could not collect several.
-            if !link.foretells() || leaders.len() > 1 && link.delay().is_zero() {
-                continue;
-            }
-            let delay = link.delay();
+            };
             let row = &mut self.places[follower.index()].row;
             match leaders[..] {
-                [] => {}
                 // Drop-tail links preserve the order, so packets need no sorting.
                 [leader] => row.follows = Some(leader),
                 _ => {
                     // Packets from several leaders must be sorted by time.
                     row.merge_point = Some(self.merge_points.len() as u32);
-                    self.merge_points.push((follower, MergePoint::new(delay, false)));
+                    self.merge_points.push((follower, MergePoint::new(delay)));
+                    merging.push(leaders.clone());
                 }
             }
             leading.extend(leaders);
@@ -313,30 +351,61 @@ impl<H: Node> Network<H> {
             next_hops[number].set_ways(ways);
         }
         self.next_hops = Arc::new(next_hops);
+        if all_in_rows {
+            self.divide_into_regions(&merging, &senders);
+        }
         self
     }
 
-    fn inlets(&self) -> Inlets {
-        let giver = |node: &NetNode<H>| match node {
-            NetNode::Router(_) => Giver::Router,
-            NetNode::Link(_) | NetNode::Host(_) => Giver::Plain,
-            NetNode::Custom(_) | NetNode::Edge | NetNode::Elsewhere(_) => Giver::Custom,
-        };
-        let nodes = (0..self.places.len()).map(|index| NodeId(index as u32));
-        let wires = nodes.flat_map(|from| self.wires_of(from).iter().map(move |wire| (from, wire.node)));
-        Inlets::new(self.nodes().map(giver).collect(), wires)
+    /// The delay of a link that can follow these leaders; `None` if it cannot.
+    fn delay_in_row(&self, leaders: &[NodeId], follower: NodeId, senders: &[Vec<NodeId>]) -> Option<Duration> {
+        let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
+        // A link with several sources cannot be part of a row.
+        let [router] = senders[follower.index()][..] else { return None };
+        // A stage, a medium or an edge may create packets, so their origin is unknown.
+        let is_plain = |node: &NodeId| matches!(self.node(*node), NetNode::Link(_) | NetNode::Host(_));
+        if !matches!(self.node(router), NetNode::Router(_)) || !senders[router.index()].iter().all(is_plain) {
+            return None;
+        }
+        if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
+            return None;
+        }
+        // The caller names links by their role; a stage or medium may stand in their place.
+        let NetNode::Link(link) = self.node(follower) else { return None };
+        // Without a delay the link needs each packet at once, so a merge point could not collect several.
+        let too_soon = leaders.len() > 1 && link.delay().is_zero();
+        (link.foretells() && !too_soon).then(|| link.delay())
+    }
+
+    /// Handles all events in one order of time: for nodes that interrupt a run ([`Cx::interrupt`]), and for hosts that
+    /// share state. The setting changes no other result.
+    #[must_use]
+    pub fn in_one_order(mut self) -> Network<H> {
+        self.regions = None;
+        (self.inbound, self.region_of) = (Vec::new(), Vec::new());
+        self
+    }
+
+    /// The nodes that send into each node.
+    pub(crate) fn senders(&self) -> Vec<Vec<NodeId>> {
+        let mut senders = vec![Vec::new(); self.places.len()];
+        for from in (0..self.places.len()).map(|index| NodeId(index as u32)) {
+            for wire in self.wires_of(from) {
+                // A port that is not wired leads to no node.
+                senders.get_mut(wire.node.index()).into_iter().for_each(|senders| senders.push(from));
+            }
+        }
+        senders
     }
 
     /// The next-hop table of a router. The leaders of all links must be set before.
     fn next_hops_of(&self, router: NodeId) -> NextHops {
         let NetNode::Router(node) = self.node(router) else { unreachable!("what leads does so by a router") };
-        NextHops::new(node.routes(), |port| self.hop_to(self.wire(router, port).node))
-    }
-
-    /// A next hop over this node, which need not be a link.
-    fn hop_to(&self, node: NodeId) -> Hop {
-        let row = &self.places[node.index()].row;
-        Hop::new(node, row.follows, row.merge_point)
+        NextHops::new(node.routes(), |port| {
+            let next = self.wire(router, port).node;
+            let row = &self.places[next.index()].row;
+            Hop::new(next, row.follows, row.merge_point)
+        })
     }
 
     /// States that the caller does not read a link's measurements before `until`, so that a link may count future
@@ -362,6 +431,17 @@ impl<H: Node> Network<H> {
         self.events
     }
 
+    /// The instant of the latest event when [`Network::run`] paused, and the number of events since a call of it first
+    /// ended at that instant: to detect endless loops.
+    pub fn instant(&self) -> (Time, u64) {
+        (self.instant.0, self.events - self.instant.1)
+    }
+
+    /// The minimum time by which hosts run ahead of each other; `None` if all events have one order.
+    pub fn lookahead(&self) -> Option<Duration> {
+        self.regions.as_ref().map(|regions| regions.lookahead())
+    }
+
     /// The counters of all nodes, the digest, and the observers.
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
@@ -372,9 +452,11 @@ impl<H: Node> Network<H> {
         self.queue.horizon()
     }
 
-    /// Time of the next event; `None` if nothing happens without another call of [`Network::inject`].
+    /// Time of the next event, or at which a packet enters the last link before a host; `None` if nothing happens
+    /// without another call of [`Network::inject`].
     pub fn next_time(&self) -> Option<Time> {
-        self.queue.first().map(|(time, _)| time)
+        let entering = self.inbound.iter().filter_map(|inlet| inlet.front()).map(|(at, _)| *at);
+        self.queue.first().map(|(time, _)| time).into_iter().chain(entering).min()
     }
 
     /// The node with this number.
@@ -393,6 +475,11 @@ impl<H: Node> Network<H> {
         // Wires are stored by node, so the next node's first wire ends the slice.
         let after = self.places.get(node.index() + 1).map_or(self.wires.len(), first);
         &self.wires[first(&self.places[node.index()])..after]
+    }
+
+    /// The node at the far end of a link.
+    pub(crate) fn behind(&self, link: NodeId) -> NodeId {
+        self.wire(link, Port(0)).node
     }
 
     /// The host with this number.
@@ -432,7 +519,8 @@ impl<H: Node> Network<H> {
     /// Number and size of all packets in nodes and in merge points.
     pub fn held(&self) -> Count {
         let on_their_way = self.merge_points.iter().map(|(_, merge_point)| merge_point.held());
-        self.places.iter().map(|place| place.node.held()).chain(on_their_way).sum()
+        let inbound = self.inbound.iter().map(|inlet| Count::of(inlet.iter().map(|(_, packet)| packet.size())));
+        self.places.iter().map(|place| place.node.held()).chain(on_their_way).chain(inbound).sum()
     }
 
     /// Lets a packet from outside enter at an edge at the time `now`, and returns the number that identifies the packet
@@ -474,12 +562,16 @@ impl<H: Node> Network<H> {
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
         // Saturates, because callers pass `u64::MAX` for no limit.
         let last = self.events.saturating_add(budget);
+        let began = self.now;
+        if self.run_ahead(until, last) == Progress::Paused {
+            return Progress::Paused;
+        }
         while let Some((time, index)) = self.queue.first() {
             if time > until {
                 break;
             }
-            if self.events == last {
-                return Progress::Paused;
+            if self.events >= last {
+                return self.pause(began);
             }
             self.events += 1;
             // A node can become due in the past while another node is handled. Such a node acts now: time never goes
@@ -487,25 +579,36 @@ impl<H: Node> Network<H> {
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {
-                return Progress::Paused;
+                return self.pause(began);
             }
         }
         self.now = self.now.max(until);
         // Packets that entered a link by now must be in its statistics before the caller reads them.
         for number in 0..self.merge_points.len() {
-            self.admit(number);
+            self.admit(number, self.now);
             self.rearm(self.merge_points[number].0);
         }
+        self.instant = (self.now, self.events);
         Progress::Reached
     }
 
+    /// Ends a call of [`Network::run`] that began at `began`. The instant is compared only here, because there are too
+    /// many events to look at each of them.
+    fn pause(&mut self, began: Time) -> Progress {
+        if self.now != began {
+            self.instant = (self.now, self.events);
+        }
+        Progress::Paused
+    }
+
+    /// Handles the event of a node.
     #[inline]
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
-        // The link must have every packet that entered it by now before it computes departures.
         let merge_point = self.places[index].row.merge_point;
+        // The link must have every packet that entered it by now before it computes departures.
         if let Some(merge_point) = merge_point {
-            self.admit(merge_point as usize);
+            self.admit(merge_point as usize, self.now);
         }
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
         let place = &mut self.places[index];
@@ -533,13 +636,6 @@ impl<H: Node> Network<H> {
                 custom.handle_timeout(&mut cx);
                 self.dirty.push(node);
             }
-            NetNode::Elsewhere(arriving) => {
-                let arrived = arriving.pop_front();
-                self.queue.set(index, arriving.front().map(|(at, _)| *at));
-                if let Some((_, packet)) = arrived {
-                    self.forward(self.wire(node, Port(0)), packet);
-                }
-            }
             NetNode::Router(_) | NetNode::Edge => {}
         }
         self.drain_transmits();
@@ -563,7 +659,7 @@ impl<H: Node> Network<H> {
                     out
                 }
                 NetNode::Custom(custom) => custom.poll_transmit(&mut cx),
-                NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge | NetNode::Elsewhere(_) => None,
+                NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge => None,
             };
             match out {
                 Some((port, packet)) => {
@@ -617,7 +713,6 @@ impl<H: Node> Network<H> {
                     let delivered = cx.deliver(packet);
                     return self.egress.push_back((wire.node, delivered));
                 }
-                NetNode::Elsewhere(_) => unreachable!("parts meet at links"),
             }
             return self.dirty.push(wire.node);
         }
@@ -627,81 +722,102 @@ impl<H: Node> Network<H> {
     /// follow. `size` is the packet's size in bytes, so that a packet outside of the processor's cache need not be
     /// read.
     #[inline(always)]
-    fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
+    pub(crate) fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
             let place = &mut self.places[node.index()];
-            let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
-            let mut cx = Cx::new(self.now, node, &mut self.accounting);
             let next_hops = self.next_hops.get(place.row.leads_by as usize);
-            // The last link of the row: the packet's arrival is an event, or it leaves this part of the network.
-            let Some(next) = next_hops.and_then(|next_hops| next_hops.follower(node, &mut packet)) else {
-                if place.row.leads_out {
-                    self.leave(node, packet, size, at, Way::UNKNOWN);
-                } else if link.handle_packet_at(packet, size, at, &mut cx) {
+            let next = next_hops.and_then(|next_hops| next_hops.follower(node, &mut packet));
+            // The last link of the row: the packet's arrival is an event, or belongs to a region.
+            let Some(next) = next else {
+                if let Some(region) = self.region_behind(node) {
+                    return self.put_inbound(region, at, packet);
+                }
+                let NetNode::Link(link) = &mut self.places[node.index()].node else {
+                    unreachable!("rows are of links")
+                };
+                let mut cx = Cx::new(self.now, node, &mut self.accounting);
+                if link.handle_packet_at(packet, size, at, &mut cx) {
                     self.rearm(node);
                 }
                 return;
             };
+            let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
+            let mut cx = Cx::new(self.now, node, &mut self.accounting);
             // `None` if the packet is lost; the accounting has it then.
-            let Some(passed) = foretelling(link).pass_through(packet, size, at, &mut cx) else { return };
+            let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
             match next {
                 Follower::Of(next) => node = next,
                 Follower::OfSeveral(merge_point, way) => {
-                    return self.merge(merge_point, Entering::new(at, node, packet, size, way));
+                    let (link, merge_point) = &mut self.merge_points[merge_point];
+                    // Only a new earliest packet changes the time of the link.
+                    if merge_point.add(Entering::new(at, node, packet, size, way)) {
+                        let link = *link;
+                        self.rearm(link);
+                    }
+                    return;
                 }
             }
         }
     }
 
-    /// Adds a packet to the merge point in front of a link.
-    #[inline(always)]
-    fn merge(&mut self, merge_point: usize, entering: Entering) {
-        let (link, merge_point) = &mut self.merge_points[merge_point];
-        // Only a new earliest packet changes the time of the link.
-        if merge_point.add(entering) {
-            let link = *link;
-            self.rearm(link);
-        }
-    }
-
-    /// Lets all packets that entered the link by now out of the merge point into the link. The caller must set the
-    /// link's time afterwards.
-    fn admit(&mut self, merge_point: usize) {
+    /// Lets all packets that enter the link by `until` out of the merge point into the link. All of them must be in the
+    /// merge point. The caller must set the link's time afterwards.
+    pub(crate) fn admit(&mut self, merge_point: usize, until: Time) {
         let mut batch = std::mem::take(&mut self.batch);
         let (link, merge_point) = &mut self.merge_points[merge_point];
         let link = *link;
-        merge_point.take(self.now, &mut batch);
+        merge_point.take(until, &mut batch);
         for entering in batch.drain(..).flatten() {
             let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
             let mut node = link;
             // The next hop behind the link is known already, so no routing table is read again.
             if way != Way::UNKNOWN {
                 let place = &mut self.places[link.index()];
-                let Some(next_hops) = self.next_hops.get(place.row.leads_by as usize) else {
-                    self.leave(link, packet, size, at, way);
-                    continue;
-                };
+                let next_hops = &self.next_hops[place.row.leads_by as usize];
                 let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
                 let mut cx = Cx::new(self.now, node, &mut self.accounting);
                 node = next_hops.follower_by(way);
-                let Some(passed) = foretelling(link).pass_through(packet, size, at, &mut cx) else { continue };
+                let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { continue };
                 (at, packet) = passed;
             }
-            self.cross(node, packet, size, at);
+            // The link of a region may be outside of the processor's cache, so it is left alone until its region runs.
+            if let Some(region) = self.region_behind(node) {
+                self.put_inbound(region, at, packet);
+            } else {
+                self.cross(node, packet, size, at);
+            }
         }
         self.batch = batch;
     }
 
+    /// The region of a link that leads to a host.
+    #[inline(always)]
+    pub(crate) fn region_behind(&self, link: NodeId) -> Option<usize> {
+        self.region_of.get(link.index()).filter(|region| **region != u32::MAX).map(|region| *region as usize)
+    }
+
+    /// Adds a packet that enters the link of a region at `at`, after all others.
+    #[inline(always)]
+    pub(crate) fn put_inbound(&mut self, region: usize, at: Time, packet: Packet) {
+        self.inbound_packets += 1;
+        let inlet = &mut self.inbound[region];
+        // Grows by 25 % instead of doubling, because a large topology has thousands of inlets.
+        if inlet.len() == inlet.capacity() {
+            inlet.reserve_exact((inlet.len() / 4).max(ROOMY));
+        }
+        inlet.push_back((at, packet));
+    }
+
     /// The far end of the wire at a port of a node.
     #[inline(always)]
-    fn wire(&self, node: NodeId, port: Port) -> Attachment {
+    pub(crate) fn wire(&self, node: NodeId, port: Port) -> Attachment {
         let place = &self.places[node.index()];
         if port.0 == 0 { place.outlet } else { self.wires[place.first_wire as usize + usize::from(port.0)] }
     }
 
     /// Reads the node's time again and stores it in the event queue.
-    fn rearm(&mut self, node: NodeId) {
+    pub(crate) fn rearm(&mut self, node: NodeId) {
         let place = &self.places[node.index()];
         let due = self.due(place.row.merge_point, place.node.poll_timeout());
         self.queue.set(node.index(), due);
@@ -716,134 +832,4 @@ impl<H: Node> Network<H> {
         let entering = self.merge_points[merge_point as usize].1.due();
         Some(own.map_or(entering, |own| own.min(entering)))
     }
-}
-
-/// Operations of [`crate::Parts`] on a network and its parts.
-impl<H: Node> Network<H> {
-    /// Creates an empty part of this network. `exits` are the links that lead from this part into others. All nodes are
-    /// [`NetNode::Elsewhere`] until [`Network::exchange`] moves them here.
-    pub(crate) fn part(&self, exits: impl Iterator<Item = NodeId>) -> Network<H> {
-        let elsewhere = |place: &Place<H>| Place {
-            node: NetNode::Elsewhere(Box::default()),
-            outlet: place.outlet,
-            first_wire: place.first_wire,
-            row: place.row,
-        };
-        let mut places: Vec<Place<H>> = self.places.iter().map(elsewhere).collect();
-        exits.for_each(|exit| {
-            let row = &mut places[exit.index()].row;
-            (row.leads_by, row.leads_out) = (Row::APART.leads_by, true);
-        });
-        // A merge point in front of an exit must pass packets on at once: the other part needs them at the end of
-        // the window.
-        let merge_points = self.merge_points.iter().map(|(link, merge_point)| {
-            let exits = places[link.index()].row.leads_out;
-            (*link, merge_point.part(exits))
-        });
-        Network {
-            merge_points: merge_points.collect(),
-            batch: Vec::new(),
-            next_hops: self.next_hops.clone(),
-            accounting: self.accounting.part(),
-            now: self.now,
-            places,
-            wires: self.wires.clone(),
-            queue: EventQueue::new(self.places.len()),
-            dirty: Vec::new(),
-            events: 0,
-            egress: VecDeque::new(),
-            left: Vec::new(),
-        }
-    }
-
-    /// The node at the far end of a link.
-    pub(crate) fn behind(&self, link: NodeId) -> NodeId {
-        self.wire(link, Port(0)).node
-    }
-
-    /// Swaps a node between two networks, with its counters and the packets in its merge point.
-    pub(crate) fn exchange(&mut self, node: NodeId, other: &mut Network<H>) {
-        std::mem::swap(&mut self.places[node.index()].node, &mut other.places[node.index()].node);
-        self.accounting.swap_node(node, &mut other.accounting);
-        // The packets in front of a link move with the link.
-        if let Some(merge_point) = self.places[node.index()].row.merge_point {
-            let merge_point = merge_point as usize;
-            self.merge_points[merge_point].1.exchange(&mut other.merge_points[merge_point].1);
-        }
-    }
-
-    /// Replaces a node and returns the old one.
-    pub(crate) fn put(&mut self, node: NodeId, new: NetNode<H>) -> NetNode<H> {
-        std::mem::replace(&mut self.places[node.index()].node, new)
-    }
-
-    /// Continues at `now` with the nodes that were moved here. `events` is the number of events that other parts
-    /// handled meanwhile.
-    pub(crate) fn resume(&mut self, now: Time, events: u64) {
-        self.now = now;
-        self.events += events;
-        for index in 0..self.places.len() {
-            self.rearm(NodeId(index as u32));
-        }
-    }
-
-    /// Returns the number of events since the last call, and resets it.
-    pub(crate) fn take_events(&mut self) -> u64 {
-        std::mem::take(&mut self.events)
-    }
-
-    /// Passes a packet through a link into another part. The packet leaves its box, because each part has a box pool of
-    /// its own.
-    fn leave(&mut self, link: NodeId, packet: Packet, size: Bytes, at: Time, way: Way) {
-        let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
-        let mut cx = Cx::new(self.now, link, &mut self.accounting);
-        if let Some((at, packet)) = foretelling(node).pass_through(packet, size, at, &mut cx) {
-            self.left.push(Crossed { link, at, way, packet: self.accounting.unbox(packet) });
-        }
-    }
-
-    /// Returns the packets that left for other parts since the last call.
-    pub(crate) fn take_crossed(&mut self) -> Vec<Crossed> {
-        std::mem::take(&mut self.left)
-    }
-
-    /// Takes back the emptied list, to reuse its memory.
-    pub(crate) fn reuse_crossed(&mut self, room: Vec<Crossed>) {
-        debug_assert!(room.is_empty() && self.left.is_empty());
-        self.left = room;
-    }
-
-    /// Accepts a packet from another part: it enters the follower of the link, or waits in [`NetNode::Elsewhere`] for
-    /// its arrival event.
-    pub(crate) fn arrive(&mut self, Crossed { link, at, way, packet }: Crossed) {
-        let mut packet = self.accounting.rebox(packet);
-        let size = packet.size();
-        let next_hops = self.next_hops.get(self.places[link.index()].row.leads_by as usize);
-        // The other part may have looked up the next hop already; then the TTL is lowered already, too.
-        let follower = next_hops.and_then(|next_hops| match way {
-            Way::UNKNOWN => next_hops.follower(link, &mut packet),
-            way => Some(Follower::Of(next_hops.follower_by(way))),
-        });
-        match follower {
-            Some(Follower::Of(follower)) => return self.cross(follower, packet, size, at),
-            Some(Follower::OfSeveral(merge_point, way)) => {
-                return self.merge(merge_point, Entering::new(at, link, packet, size, way));
-            }
-            None => {}
-        }
-        let NetNode::Elsewhere(arriving) = &mut self.places[link.index()].node else {
-            unreachable!("it is in another part")
-        };
-        // Packets of one link arrive in order, so the list stays sorted.
-        arriving.push_back((at, packet));
-        if arriving.len() == 1 {
-            self.queue.set(link.index(), Some(at));
-        }
-    }
-}
-
-/// The foretelling interface of a link that is a leader or an exit. Both kinds were checked when the network was built.
-#[inline(always)]
-pub(crate) fn foretelling(link: &mut Link) -> ForetoldLink<'_> {
-    link.foretold().expect("such a link foretells")
 }

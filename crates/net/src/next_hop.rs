@@ -11,7 +11,7 @@
 //!   router by an event, and the router handles it as usual.
 //! - A link with several leaders may itself lead a single follower behind a second router. Then the first table holds
 //!   the next hop behind the second router as well (a [`Way`]), and lowers the TTL by 2 at once.
-//! - Tables are built once and never change, so the parts of a divided network share them.
+//! - Tables are built once and never change, so all threads share them.
 
 use crate::routing::Routes;
 use lopsided_core::{NodeId, Packet, Port};

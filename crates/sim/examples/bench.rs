@@ -1,6 +1,6 @@
 //! Measures the cost of a delivered data packet: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with
-//! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`. `bench controls`
-//! prints the names for `cc`.
+//! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`, `cores=N`.
+//! `bench controls` prints the names for `cc`.
 //!
 //! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators:
 //!
@@ -39,6 +39,7 @@ struct Workload {
     discipline: String,
     stage: bool,
     watch: bool,
+    cores: usize,
     /// Share of the bottleneck per flow in Mbit/s, if its rate depends on the number of flows.
     share_mbps: Option<u64>,
 }
@@ -104,9 +105,10 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
             "queue" => return Err(format!("no queue {value:?} here: fifo, codel or fq_codel")),
             "stage" => workload.stage = value == "1",
             "watch" => workload.watch = value == "1",
+            "cores" => workload.cores = value.parse().map_err(|_| bad(()))?,
             "share" => workload.share_mbps = Some(value.parse().map_err(|_| bad(()))?),
             _ => {
-                let known = "flows, seconds, loss, cc, profile, queue, stage, watch or share";
+                let known = "flows, seconds, loss, cc, profile, queue, stage, watch, cores or share";
                 return Err(format!("no setting {key:?}: {known}"));
             }
         }
@@ -136,6 +138,7 @@ impl Workload {
             discipline: "fifo".to_owned(),
             stage: false,
             watch: false,
+            cores: 1,
             share_mbps: None,
         }
     }
@@ -228,7 +231,7 @@ impl Workload {
 
 fn measure(workload: &Workload) -> ExitCode {
     let scenario = workload.scenario();
-    let mut options = RunOptions::default();
+    let mut options = RunOptions { cores: workload.cores, ..RunOptions::default() };
     if workload.watch {
         options.observers.push(Box::new(Counter(0)));
     }

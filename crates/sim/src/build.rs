@@ -83,8 +83,14 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     // Nodes of the user and edges may send any packets on any wire, so nothing is known about the sources of a link's
     // packets.
     let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
-    let network = Network::new(nodes, &wires, accounting);
+    let (cores, from_events) = (options.cores, options.cores_from_events);
+    let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
+    // Hosts interrupt the run when a window changes. Controllers and applications of the user may share state between
+    // hosts.
+    let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
+    let in_one_order = scenario.record.on_change || shares;
+    let network = if in_one_order { network.in_one_order() } else { network };
     // The event queue packs node and time into 64 bits, so large networks have shorter horizons.
     if Time::ZERO + scenario.duration > network.horizon() {
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });

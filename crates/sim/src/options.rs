@@ -38,8 +38,7 @@ pub struct RunOptions {
     pub passages: Vec<usize>,
     /// Maximum number of threads for this run. Fewer are used if more would not be faster. The result is the same.
     pub cores: usize,
-    /// Number of events within the delay of a cut line from which several threads are used. Default 4,000: two cores
-    /// took as long as one at 3,000 events (0.35 µs each), and were 1.4 times as fast at 35,000.
+    /// Minimum number of events in a window of lookahead to use several threads. Default 4,000, about 1 ms of work.
     pub cores_from_events: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Runs scenarios: one, or several on several threads.
 
 use crate::build::build;
-use crate::cores::Cores;
+use crate::cores::CoresUsed;
 use crate::error::{BuildError, MOST_EVENTS, RunError};
 use crate::event_log::EventLog;
 use crate::host::Host;
@@ -92,9 +92,8 @@ pub struct Run<S> {
     seed: u64,
     simulation: Simulation,
     observer: Recorder,
-    cores: Option<Cores>,
-    /// Number of events since time last advanced. Counted only in slices at whose end the time is unchanged.
-    stuck: u64,
+    /// Maximum number of threads.
+    cores: usize,
     ended: bool,
     /// See [`RunOptions::watched`].
     watched: Option<(Time, Time)>,
@@ -125,11 +124,10 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         if scenario.record.tcp_events {
             options.observers.push(Box::new(tcp_log.clone()));
         }
-        let (cores, pays_from, watched) = (options.cores, options.cores_from_events, options.watched);
+        let (cores, watched) = (options.cores, options.watched);
         let simulation = build(&scenario, seed, options)?;
         let observer = Recorder::new(&scenario, log, tcp_log);
-        let cores = Cores::of(&scenario, &simulation, cores, pays_from);
-        let mut run = Run { scenario, seed, simulation, observer, cores, stuck: 0, ended: false, watched };
+        let mut run = Run { scenario, seed, simulation, observer, cores, ended: false, watched };
         run.hear();
         Ok(run)
     }
@@ -160,7 +158,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     }
 
     /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The result of a run
-    /// does not depend on how it was advanced. On several cores the budget is checked only after each 2 % of the run.
+    /// does not depend on how it was advanced. On several cores the budget is checked only after each window.
     ///
     /// # Errors
     /// If the run was cancelled, or if time no longer advances. The run cannot be continued then.
@@ -173,11 +171,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             let stop = next.min(until);
             // No sample is taken before `next`, so links may count departures up to then in advance.
             self.simulation.network.promise_unseen(next);
-            let progress = match self.cores {
-                None => self.run_until(stop, last, monitor)?,
-                Some(_) => self.run_on_cores(stop, last, monitor)?,
-            };
-            if progress == Progress::Paused {
+            if self.run_until(stop, last, monitor)? == Progress::Paused {
                 return Ok(Advanced::Paused);
             }
             if stop == next {
@@ -237,8 +231,9 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     }
 
     fn result(self, end: Time) -> Result<RunResult, RunError> {
+        let used = (self.cores > 1).then(|| CoresUsed::of(&self.scenario, &self.simulation.network));
         let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
-        result.cores = self.cores.map(Cores::used);
+        result.cores = used;
         let conservation = result.conservation;
         // A result with unaccounted packets would be wrong without a sign of it.
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
@@ -261,11 +256,12 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     fn run_until(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
         loop {
             let network = &mut self.simulation.network;
-            let (before, handled) = (network.now(), network.events());
-            let left = last.saturating_sub(handled);
+            let before = network.now();
+            let left = last.saturating_sub(network.events());
             // In slices, to check for cancellation and for endless loops.
             let progress = network.run(until, left.min(SLICE));
             let (now, events) = (network.now(), network.events());
+            let (instant, at_instant) = network.instant();
             self.observer.gather(&mut self.simulation);
             monitor.advance(now - before);
             if self.observer.events() > MOST_EVENTS {
@@ -274,47 +270,16 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             if monitor.is_cancelled() {
                 return Err(RunError::Cancelled);
             }
-            // Only slices within one instant count.
-            self.stuck = if now == before { self.stuck + events - handled } else { 0 };
             if progress == Progress::Reached {
                 return Ok(progress);
             }
-            if self.stuck >= STUCK {
-                return Err(RunError::Stuck { at: now });
+            if at_instant >= STUCK {
+                return Err(RunError::Stuck { at: instant });
             }
             if events >= last {
                 return Ok(progress);
             }
         }
-    }
-
-    /// Like [`Run::run_until`], on several cores while that is faster, in stretches.
-    fn run_on_cores(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
-        while self.now() < until {
-            let (before, handled) = (self.now(), self.events());
-            if handled >= last {
-                return Ok(Progress::Paused);
-            }
-            let cores = self.cores.as_mut().expect("the caller has several cores");
-            let next = cores.stretch_from(before).min(until);
-            match cores.run(&mut self.simulation, next, STUCK, monitor) {
-                Some(ended) => {
-                    ended?;
-                    self.observer.gather(&mut self.simulation);
-                    monitor.advance(next - before);
-                    if self.observer.events() > MOST_EVENTS {
-                        return Err(RunError::TooManyEvents { at: next });
-                    }
-                }
-                // One core is faster in this stretch.
-                None => {
-                    self.run_until(next, u64::MAX, monitor)?;
-                }
-            }
-            let events = self.events() - handled;
-            self.cores.as_mut().expect("the caller has several cores").took(next - before, events);
-        }
-        Ok(Progress::Reached)
     }
 }
 

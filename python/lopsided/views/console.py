@@ -32,7 +32,7 @@ def cores(used: Row) -> str:
     """Says in a sentence whether the run used several cores."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
-    return f"On {used['used']} cores for {units.percent(used['share'])} of the time: {used['why']}."
+    return f"On {used['used']} cores for {units.percent(used['share'])} of the events: {used['why']}."
 
 
 def flows(run: Run) -> View:

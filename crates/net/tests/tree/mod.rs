@@ -2,14 +2,17 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+mod model;
+
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
-    Accounting, BitRate, Bytes, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Time,
-    Transport,
+    Accounting, BitRate, Bytes, Count, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port,
+    Time, Transport,
 };
 use lopsided_link::{Link, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
 use lopsided_queue::{CodelQueueConfig, FifoConfig, Limit, QueueConfig};
+use model::Model;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -139,7 +142,20 @@ impl Tree {
             .collect()
     }
 
-    pub fn network(&self, in_rows: bool) -> Network<Host> {
+    /// The network, with rows and regions or without, whose hosts run ahead on this number of threads.
+    pub fn network(&self, in_rows: bool, threads: usize) -> Network<Host> {
+        let (nodes, wires) = self.nodes();
+        let network = Network::new(nodes, &wires, Accounting::new(wires.len())).with_threads(threads, 0.0);
+        if in_rows { network.with_followers(self.followers()) } else { network }
+    }
+
+    /// The same network in one order of all events.
+    pub fn model(&self) -> Model {
+        let (nodes, wires) = self.nodes();
+        Model::new(nodes, wires)
+    }
+
+    fn nodes(&self) -> (Vec<NetNode<Host>>, Vec<Vec<Attachment>>) {
         let joins = self.joins();
         let mut wires: Vec<Vec<Attachment>> = vec![Vec::new(); HOSTS + self.routers];
         let mut behind = Vec::new();
@@ -172,21 +188,34 @@ impl Tree {
             nodes.push(NetNode::Link(Box::new(line.build(1, &number.to_string()).expect("a link"))));
         }
         wires.extend(behind);
-        let network = Network::new(nodes, &wires, Accounting::new(wires.len()));
-        if in_rows { network.with_followers(self.followers()) } else { network }
+        (nodes, wires)
     }
 }
 
 fn line() -> impl Strategy<Value = LinkConfig> {
-    let queue = prop_oneof![
+    let queue = prop_oneof![6 => drop_tail(), 1 => Just(QueueConfig::new(CodelQueueConfig::default()))];
+    line_with(queue, prop_oneof![1 => Just(0), 6 => 1u64..8000])
+}
+
+/// A line whose packets can run ahead.
+fn plain_line() -> impl Strategy<Value = LinkConfig> {
+    line_with(drop_tail(), 10u64..8000)
+}
+
+fn drop_tail() -> impl Strategy<Value = QueueConfig> {
+    prop_oneof![
         4 => (1u32..8).prop_map(QueueConfig::packets),
         1 => (2000u64..6000).prop_map(|octets| fifo(Limit::Bytes(Bytes::new(octets)))),
         1 => Just(fifo(Limit::Bins { count: 6, size: Bytes::new(512) })),
-        1 => Just(QueueConfig::new(CodelQueueConfig::default())),
-    ];
+    ]
+}
+
+fn line_with(
+    queue: impl Strategy<Value = QueueConfig>,
+    delay_us: impl Strategy<Value = u64>,
+) -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![1 => Just(None), 9 => (1u64..30).prop_map(|mbps| Some(BitRate::from_bps(mbps * 1_000_000)))];
-    let delay = prop_oneof![1 => Just(0), 6 => 1u64..8000].prop_map(Duration::from_micros);
-    (rate, delay, queue, 0u32..10).prop_map(|(rate, delay, queue, beside)| {
+    (rate, delay_us.prop_map(Duration::from_micros), queue, 0u32..10).prop_map(|(rate, delay, queue, beside)| {
         let config = LinkConfig::new(rate, delay, queue);
         match (beside, rate) {
             (0, _) => LinkConfig { loss: LossConfig { random: 0.05, ..LossConfig::default() }, ..config },
@@ -203,13 +232,18 @@ fn fifo(limit: Limit) -> QueueConfig {
     QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
 }
 
+/// A random tree of any lines, or of lines whose packets can run ahead.
 pub fn tree() -> impl Strategy<Value = Tree> {
+    prop_oneof![tree_of(line), tree_of(plain_line)]
+}
+
+fn tree_of<L: Strategy<Value = LinkConfig> + 'static>(line: fn() -> L) -> impl Strategy<Value = Tree> {
     let send = (0u64..200_000, 0..HOSTS, 1..HOSTS, 29u32..1500)
         .prop_map(|(at, from, further, size)| (at, from, (from + further) % HOSTS, size));
     // Several packets at one instant, too.
     let sends = prop::collection::vec((send, 1usize..6), 1..80)
         .prop_map(|bursts| bursts.into_iter().flat_map(|(send, count)| vec![send; count]).collect::<Vec<_>>());
-    (1usize..5, 0usize..4, sends).prop_flat_map(|(routers, beside, sends)| {
+    (1usize..5, 0usize..4, sends).prop_flat_map(move |(routers, beside, sends)| {
         prop::collection::vec([line(), line()], routers + 2).prop_map(move |lines| Tree {
             routers,
             beside,
@@ -219,8 +253,24 @@ pub fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
+/// A network, or a model of it.
+pub trait View {
+    fn with_link(&mut self, node: NodeId, look: fn(&mut Link, &mut Cx<'_>) -> String) -> String;
+    fn rest(&self) -> (&Accounting, Count, [&Host; HOSTS]);
+}
+
+impl View for Network<Host> {
+    fn with_link(&mut self, node: NodeId, look: fn(&mut Link, &mut Cx<'_>) -> String) -> String {
+        self.with_link(node, look)
+    }
+
+    fn rest(&self) -> (&Accounting, Count, [&Host; HOSTS]) {
+        (self.accounting(), self.held(), [0, 1, 2].map(|host| self.host(NodeId(host))))
+    }
+}
+
 /// Everything that can be observed of a network at one instant, as text.
-pub fn look(network: &mut Network<Host>, tree: &Tree) -> String {
+pub fn look(network: &mut impl View, tree: &Tree) -> String {
     let mut seen = String::new();
     for link in HOSTS + tree.routers..HOSTS + tree.routers + 2 * tree.lines.len() {
         let node = NodeId(link as u32);
@@ -230,10 +280,11 @@ pub fn look(network: &mut Network<Host>, tree: &Tree) -> String {
             format!("{sample:?} {:?} {wire:?} {:?}", view.counters(), view.queue_stats())
         };
         seen += &format!("{link}: {}\n", network.with_link(node, look));
-        seen += &format!("{:?}\n", network.accounting().node(node));
+        seen += &format!("{:?}\n", network.rest().0.node(node));
     }
-    let sum = network.accounting().conservation(network.held());
+    let (accounting, held, hosts) = network.rest();
+    let sum = accounting.conservation(held);
     assert!(sum.holds(), "{sum}");
-    let arrived: Vec<_> = (0..HOSTS).map(|host| &network.host(NodeId(host as u32)).arrived).collect();
-    format!("{seen}{sum:?} {arrived:?} {:016x}", network.accounting().digest())
+    let arrived = hosts.map(|host| &host.arrived);
+    format!("{seen}{sum:?} {arrived:?} {:016x}", accounting.digest())
 }

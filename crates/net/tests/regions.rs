@@ -1,0 +1,157 @@
+//! Packets that pass through rows of links in one event, and hosts that run ahead on any number of threads, have the same
+//! fates, statistics and digest as in a model with one heap of all events. Counting departures in advance, while no
+//! statistic is read, changes no result either.
+
+mod tree;
+
+use lopsided_core::{Accounting, BitRate, Cx, Duration, Node, NodeId, Packet, Port, Time};
+use lopsided_link::LinkConfig;
+use lopsided_net::{Attachment, NetNode, Network, Progress};
+use lopsided_queue::QueueConfig;
+use proptest::prelude::*;
+use tree::{END, Tree, look, tree};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(160))]
+    #[test]
+    fn in_rows_and_regions_and_on_threads_all_is_as_in_the_model(
+        tree in tree(),
+        step_us in 500u64..50_000,
+        budget in prop_oneof![1u64..20, Just(u64::MAX)],
+        in_rows in prop::bool::weighted(0.9),
+        in_one_order in prop::bool::weighted(0.3),
+        threads in 1usize..4,
+        unseen: bool,
+    ) {
+        let (network, mut model) = (tree.network(in_rows, threads), tree.model());
+        let mut network = if in_one_order { network.in_one_order() } else { network };
+        let mut now = Time::ZERO;
+        while now < END {
+            now = (now + Duration::from_micros(step_us)).min(END);
+            if unseen {
+                network.promise_unseen(now);
+            }
+            let (mut before, mut reached) = (network.events(), network.now());
+            // A call that uses up its budget stops in the middle of a window. Threads stop only at the end of a window.
+            while network.run(now, budget) == Progress::Paused {
+                let handled = network.events() - before;
+                prop_assert!(handled == budget || (threads > 1 && handled > budget));
+                prop_assert!(reached <= network.now() && network.now() <= now);
+                (before, reached) = (network.events(), network.now());
+            }
+            model.advance(now);
+            prop_assert_eq!(network.now(), now);
+            prop_assert_eq!(look(&mut network, &tree), look(&mut model, &tree));
+        }
+    }
+}
+
+/// A host whose timer expires again after each `period`. Only a period that is not zero interrupts the run.
+#[derive(Debug)]
+struct Restless {
+    timer: Option<Time>,
+    period: Duration,
+}
+
+impl Node for Restless {
+    fn handle_packet(&mut self, _port: Port, _packet: Packet, _cx: &mut Cx<'_>) {}
+
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.timer = self.timer.map(|timer| timer + self.period);
+        if !self.period.is_zero() {
+            cx.interrupt();
+        }
+    }
+
+    fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timer
+    }
+}
+
+const FIRST: Time = Time::from_nanos(1_000_000);
+
+/// Two hosts that can run ahead. The timer of host 1 expires first at `FIRST`.
+fn network(period: Duration) -> Network<Restless> {
+    let host = |timer| NetNode::Host(Box::new(Restless { timer, period }));
+    let line = || {
+        let config = LinkConfig::new(None, Duration::from_millis(5), QueueConfig::packets(5));
+        NetNode::Link(Box::new(config.build(1, "line").expect("a link")))
+    };
+    let nodes = vec![host(None), host(Some(FIRST)), line(), line()];
+    let wires = [2, 3, 1, 0].map(|node| vec![Attachment { node: NodeId(node), port: Port(0) }]);
+    // Several threads need no shared link.
+    Network::new(nodes, &wires, Accounting::new(4)).with_threads(2, f64::INFINITY).with_followers(Vec::new())
+}
+
+#[test]
+fn events_at_one_instant_are_counted_over_pauses() {
+    let mut network = network(Duration::ZERO);
+    for pause in 1..=5 {
+        assert_eq!(network.run(END, 100), Progress::Paused);
+        assert_eq!(network.instant(), (FIRST, 100 * pause));
+    }
+}
+
+#[test]
+fn an_interrupted_run_counts_no_events_of_earlier_instants() {
+    let period = Duration::from_micros(1);
+    let mut network = network(period).in_one_order();
+    for pause in 0..5 {
+        assert_eq!(network.run(END, 100), Progress::Paused);
+        assert_eq!(network.instant(), (FIRST + period * pause, 0));
+    }
+}
+
+fn plain(ms: u64) -> LinkConfig {
+    LinkConfig::new(Some(BitRate::from_bps(10_000_000)), Duration::from_millis(ms), QueueConfig::packets(10))
+}
+
+/// Hosts 0 and 2 send to host 1 over a shared line.
+#[test]
+fn regions_of_a_window_run_on_several_threads() {
+    let lines = [1, 20, 1, 1].into_iter().map(|ms| [plain(ms), plain(ms)]).collect();
+    let sends = (0..300).flat_map(|at| [(1000 * at, 0, 1, 1000), (1000 * at, 2, 1, 1000)]).collect();
+    let tree = Tree { routers: 2, beside: 0, lines, sends };
+    let mut model = tree.model();
+    model.advance(END);
+    let seen = look(&mut model, &tree);
+    for threads in 1..4 {
+        let mut network = tree.network(true, threads);
+        network.advance(END);
+        assert!(look(&mut network, &tree) == seen, "{threads} threads");
+        let (most, events) = network.threads_used();
+        assert_eq!((most, events > 0), (threads.min(2), threads > 1));
+    }
+}
+
+#[test]
+fn a_row_is_one_event() {
+    let lines = (0..5).map(|_| [plain(1), plain(1)]).collect();
+    let tree = Tree { routers: 3, beside: 0, lines, sends: (0..10).map(|at| (10_000 * at, 0, 1, 1000)).collect() };
+    let mut network = tree.network(true, 1);
+    network.advance(END);
+    // 10 sends, 10 arrivals, 5 answers.
+    assert_eq!(network.events(), 10 + 10 + 5);
+    let mut network = tree.network(false, 1);
+    network.advance(END);
+    assert_eq!(network.events(), 10 + 4 * 10 + 4 * 5);
+}
+
+#[test]
+fn what_several_links_bring_goes_on_many_at_a_time() {
+    let lines = (0..5).map(|_| [plain(1), plain(1)]).collect();
+    let sends = (0..10).flat_map(|at| [(10_000 * at, 0, 1, 1000), (10_000 * at, 2, 1, 1000)]).collect();
+    let tree = Tree { routers: 3, beside: 0, lines, sends };
+    let mut network = tree.network(true, 1);
+    network.advance(END);
+    // 20 sends, 20 arrivals and 10 answers.
+    assert_eq!(network.events(), 20 + 20 + 10);
+    // In one order, the packets also go from the first router to the second in 10 batches of 2.
+    let mut network = tree.network(true, 1).in_one_order();
+    network.advance(END);
+    assert_eq!(network.events(), 20 + 20 + 10 + 10);
+}
