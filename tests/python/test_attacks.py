@@ -30,7 +30,7 @@ from lopsided.studies import cluster, probe
 from lopsided.studies import sweep as sweeps
 from lopsided.views import inks
 from lopsided.views.plot import style
-from lopsided.worlds.kernel import backend, build
+from lopsided.worlds.kernel import backend, build, cleanup
 from lopsided.worlds.kernel.errors import KernelUnavailable
 
 SHORT = """\
@@ -388,6 +388,22 @@ def test_a_damaged_kernel_is_an_error_and_not_another_kernel(tmp_path, monkeypat
     for kind in ("auto", "timetravel"):
         with pytest.raises(KernelUnavailable, match="is damaged"):
             backend.choose(kind)
+
+
+def test_a_pipe_in_the_shared_temporary_folder_holds_nothing_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(cleanup.tempfile, "gettempdir", lambda: str(tmp_path))
+    guest, lock = tmp_path / f"{cleanup.PREFIX}guest", tmp_path / f"{cleanup.PREFIX}lock"
+    for folder in (guest, lock):
+        folder.mkdir()
+    os.mkfifo(guest / cleanup.GUEST)
+    (guest / cleanup.LOCK).touch()
+    (lock / cleanup.GUEST).write_text("1")
+    os.mkfifo(lock / cleanup.LOCK)
+    ended = threading.Thread(target=cleanup.remove_abandoned, daemon=True)
+    ended.start()
+    ended.join(10)
+    assert not ended.is_alive()
+    assert (guest.exists(), lock.exists()) == (False, True)
 
 
 def test_a_run_from_a_removed_folder_is_written_and_printed(tmp_path):

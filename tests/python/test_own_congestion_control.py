@@ -356,6 +356,12 @@ def test_the_command_line_shows_where_the_users_code_failed(adsl_file, tmp_path,
     assert not list((tmp_path / "runs").glob("*")), "a run that came to nothing leaves no folder"
 
 
+def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
+    adsl_with(adsl, Reno).run().save(tmp_path / "run")
+    assert cli.invoke(["explain", str(tmp_path / "run")]) == 2
+    assert "add --controller mine=own_controllers.py:Reno" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from lopsided.cli.commands import COMMANDS
 from lopsided.cli.options import NOTHING, Column, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
 from lopsided.cli.terminal import answering, heading, link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
-from lopsided.errors import UsageError
+from lopsided.errors import RunError, UsageError
 from lopsided.scenario import Run
 
 if TYPE_CHECKING:
@@ -140,8 +141,15 @@ def _of_run(
     controllers = own.load()
     run = Run.load(folder)
     run.scenario = run.scenario.with_controllers(controllers) if controllers else run.scenario
-    with progress("running it again", quiet=quiet) as report:
-        return stories.of_run(run, flow, from_s=begin, to_s=end, progress=report)
+    try:
+        with progress("running it again", quiet=quiet) as report:
+            return stories.of_run(run, flow, from_s=begin, to_s=end, progress=report)
+    except RunError as error:
+        used: dict[str, str] = run.facts.get("controllers") or {}
+        missing = [f"--controller {shlex.quote(f'{name}={used[name]}')}" for name in used if name not in controllers]
+        if missing:
+            raise UsageError(f"{error}; add {' '.join(missing)}") from error
+        raise
 
 
 def _of_probe(log: Path, flow: str | None, capture: Path | None, begin: float | None, end: float | None) -> Story:
