@@ -66,7 +66,7 @@ def test_choices_keep_what_stands_in_brackets(short):
         ({}, "nothing to search over"),
         ({"link.up.queue.limit": "9 packets"}, "no choice"),
         ({"link.up.queue.limit": "9..5 packets"}, "ends before it begins"),
-        ({"link.up.queue.limit": "5..9:20 packets"}, "no step within it"),
+        ({"link.up.queue.limit": "5..9:20 packets"}, "contains no step"),
         ({"link.up.rate": "0..9:log Mbit/s"}, "no logarithm"),
         ({"link.up.queue.kind": "fifo|fifo"}, "must differ"),
         ({"link.up.queue.kind": "fifo|fofi"}, "unknown queue `fofi`"),
