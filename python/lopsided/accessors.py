@@ -22,6 +22,6 @@ def fill_in(homes: Mapping[str, str]) -> None:
 
 
 def filled_in(method: str) -> Callable[..., Any]:
-    """Returns the function behind this method."""
+    """Returns the function that implements the method of this name."""
     module, _, name = _HOMES[method].partition(":")
     return getattr(importlib.import_module(module), name)

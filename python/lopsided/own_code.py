@@ -28,7 +28,7 @@ def stop(batch: Batch) -> None:
         if batch.stop(_LOOK_S):
             return
         if not idents:
-            return  # A thread in the native module checks by itself whether it was stopped.
+            return  # A thread in the native module checks for interrupts itself.
         for ident in set(idents) & set(batch.within_python()):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
     _stuck.append(batch)

@@ -200,7 +200,7 @@ def ask(questions: Iterable[str]) -> None:
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:
-    """Returns the path of a figure after checking its format and that it does not exist, unless `overwrite`."""
+    """Returns the path of a figure. Checks its format and, unless `overwrite` is set, that it does not exist."""
     from lopsided.data.output import check_free
 
     if path.suffix not in (".png", ".svg", ".pdf"):
@@ -218,7 +218,8 @@ def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
 
 
 def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
-    """Returns the path of a figure's data after checking that it is CSV and does not exist, unless `overwrite`."""
+    """Returns the path of a figure's data. Checks that it ends in .csv and, unless `overwrite` is set, that it does not
+    exist."""
     from lopsided.data.output import check_free
 
     if path is not None:

@@ -42,7 +42,8 @@ PATIENCE_S = 15.0
 """Time in seconds that either side waits for the other's next message; for the sink, for a complete request."""
 
 _SILENCE_S = 30.0
-"""Time in seconds for which an upload may deliver nothing: longer than for a request, because a line may stall."""
+"""Time in seconds without data after which an upload is ended. It is longer than for a request, because a line may
+stall."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
 """Largest number of samples per flow that the sink sends; longer flows are sampled less often."""

@@ -446,7 +446,7 @@ def _vary(
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
-        # A variant changes only the experiments that it is about: others may lack its keys.
+        # A variant applies only to its own experiments, because the scenarios of other experiments may lack its keys.
         variants: dict[str, list[Variant]] = {}
         for assumption, variant in varied:
             for key in assumption.experiments or paper.varied:

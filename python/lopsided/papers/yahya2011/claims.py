@@ -178,7 +178,8 @@ def linux_does_the_same(m: Measurements) -> Verdict:
     needs=("baselines", "combos"),
 )
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
-    """The ratio of measured to printed RTT, in tests whose windows are certain (baselines 5 to 8, Combos 7 to 12)."""
+    """Judges the ratio of measured to printed RTT, in the tests whose windows are known (baselines 5 to 8, Combos 7 to
+    12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])
