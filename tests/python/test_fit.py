@@ -131,3 +131,11 @@ def test_a_file_that_is_no_capture_is_refused_without_a_folder(tmp_path: Path) -
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_timeout_is_no_outage_if_acks_pass_the_same_direction(tmp_path: Path) -> None:
+    scenario = lop.Scenario.load(Path(__file__).parents[2] / "scenarios" / "adsl.toml")
+    scenario.run(pcap=tmp_path, pcap_at=["hosts"])
+    draft = Fitter(tmp_path / "host-server.pcapng").draft
+    assert any(traffic.flow.row["timeouts"] for traffic in draft.traffic)
+    assert not draft.outages

@@ -114,7 +114,11 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
     floor_ms = min(floors) if floors else 1.0
     outages: dict[Way, list[tuple[float, float]]] = {}
     for flow, way in zip(of_flows, ways, strict=True):
+        opposite = [other for other, of in zip(of_flows, ways, strict=True) if of != way]
         for begin, end in _outages(flow):
+            # ACKs of the opposite flows pass the same direction. If they pass, it is a timeout but no outage.
+            if any(_acked_between(other, begin, end) for other in opposite):
+                continue
             if not any(begin < until and since < end for since, until in outages.get(way, [])):
                 outages.setdefault(way, []).append((begin - begin_s, end - begin_s))
     for found in outages.values():
@@ -156,6 +160,13 @@ def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
                 f"The round trips of the {log.kind} log are not used: its host is not an address of the capture."
             )
     return replace(draft, ways=ways, floor_ms=floor, notes=notes)
+
+
+def _acked_between(flow: Flow, begin_s: float, end_s: float) -> bool:
+    """True if data of a flow was acknowledged in this period."""
+    times, width = flow.bins["time_s"], flow.bins["width_s"]
+    inside = (times >= begin_s) & (times + width <= end_s)
+    return bool(flow.bins["acked_bytes"][inside].any())
 
 
 def _outages(flow: Flow) -> list[tuple[float, float]]:
