@@ -139,6 +139,14 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
     assert found.to_dict()["recommended"] == found.advice.recommended
 
 
+@pytest.mark.parametrize("queues", [["unmanaged", "fq_codel"], ["fq_codel"]])
+def test_the_first_sentence_is_about_calls(queues):
+    found = sizing.size("8M", "512k", "40ms", sizes=[10], repeat=1, queues=queues)
+    first = found.conclusions()[0]
+    assert first.startswith("While the line is busy, a call's packets wait ")
+    assert all(f"with {queue}" in first for queue in queues)
+
+
 @pytest.mark.parametrize("queue", ["codel", "fq_codel", "pie", "fq_pie", "cake"])
 def test_every_discipline_has_lines_for_devices(queue: str):
     settings = {"kind": queue, "target": "7.5 ms", "interval": "105 ms", "rtt": "100 ms"}

@@ -270,13 +270,12 @@ def _felt(advice: Advice) -> str:
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
-    if now is None or now is then:
-        return ""
+    shown = [then] if now is None or now is then else [now, then]
     said: list[str] = []
     for what, column, to_ms in (("a call's packets wait", "call_p95_ms", 1.0), ("a page takes", "page_s", 1e3)):
-        if now[column] is not None and then[column] is not None:
-            before, after = (f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in (now, then))
-            said.append(f"{what} {before} and {after}")
+        if all(row[column] is not None for row in shown):
+            waits = [f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in shown]
+            said.append(f"{what} {' and '.join(waits)}")
     return f"While the line is busy, {'; '.join(said)}." if said else ""
 
 
