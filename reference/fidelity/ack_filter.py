@@ -306,12 +306,12 @@ Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in vir
 (conservative) and `cake ack-filter-aggressive`; here `ack_filter` with these rules around `cake`.
 
 {promised}
-## The same ACKs go
+## The same ACKs are removed
 
-A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Captured before and behind
-Linux' `cake`, every packet with its options is played to ours, which is asked for one whenever one left on Linux.
-Packets that wait at the end are left out. The recording is
-`docs/fidelity/ack-filter.xz`; tests hold ours to it.
+A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Packets are
+captured before and behind Linux' `cake`. The simulator's `cake` then receives the same packets with their options at
+the same times, and dequeues a packet whenever one left on Linux. Packets that wait at the end are left out. The
+recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 
 | rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |
 |---|---|---|---|---|---|---|
