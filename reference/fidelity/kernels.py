@@ -2,22 +2,31 @@
 
 Each cell runs with the same seeds and the same measurement in four ways: on either kernel in virtual time, and in the
 simulator with `linux-6.1` and `linux-6.12`. The page `docs/fidelity/kernels.md` shows the changes between the kernels,
-and those between the profiles.
+and those between the profiles. The table of access lines in `docs/stacks.md` has the changes on the lines of the
+presets.
+
+Left out of the access lines: when the line may send (`access`), which no queue discipline of Linux models. Linux 6.12
+has neither `docsis-pie` nor `dualpi2`: `pie` with their target replaces them.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import math
+import re
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
+from lopsided import _native
 from lopsided.cli.terminal import print_line
+from lopsided.data import units
 from lopsided.papers.framework import claims
 from lopsided.settings import Tables, scenario_text
 from lopsided.studies.jobs import run_jobs
@@ -25,6 +34,7 @@ from lopsided.worlds.base import Job
 from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import promises, stamps
 from reference.fidelity.draw.measure import values_of
+from reference.fidelity.kept import Effort
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Records, Values
 from reference.fidelity.stamps import Probe
@@ -35,10 +45,15 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 PAGE, RECORDS = DOCS / "kernels.md", DOCS / "kernels.csv"
+STACKS = DOCS.parent / "stacks.md"
+MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end -->)", re.DOTALL)
 SERIES = ("6.1", "6.12")
 SEEDS = (1, 2)
+SIM_SEEDS = tuple(range(1, 7))
+"""The seeds of the simulator, whose spread says how much of a change is chance."""
 BOUND = 0.05
 """The largest difference between the change on Linux and the change in the simulator, as a share."""
+STANDARD_ERRORS = 3.0
 
 
 def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int = 50) -> Tables:
@@ -68,6 +83,7 @@ class Cell:
     flows: Sequence[Tables]
     stack: Mapping[str, object]
     series: str
+    seconds: int = 20
 
     @property
     def name(self) -> str:
@@ -78,7 +94,12 @@ class Cell:
     def tables(self) -> Tables:
         """The scenario as tables of TOML."""
         stack = {"profile": f"linux-{self.series}", **self.stack}
-        return {"scenario": {"duration": "20 s"}, "link": self.link, "stack": stack, "flow": list(self.flows)}
+        return {
+            "scenario": {"duration": f"{self.seconds} s"},
+            "link": self.link,
+            "stack": stack,
+            "flow": list(self.flows),
+        }
 
     def scenario(self) -> Scenario:
         """The scenario, which runs on the kernel of its profile."""
@@ -120,11 +141,64 @@ _SCENARIOS: Mapping[str, tuple[Tables, Sequence[Tables], Mapping[str, object]]] 
     ),
     "long path": (_link("50 Mbit/s", "5 Mbit/s", "600 ms", limit=2000), _flows("down"), {}),
 }
-CELLS = tuple(Cell(what, *parts, series) for what, parts in _SCENARIOS.items() for series in SERIES)
+
+# --- Access lines
+
+LINES = tuple(name for name, *_ in _native.presets())
+"""The lines of the presets."""
+MOST_BITS, LEAST_RTTS = 400_000_000, 25
+"""Bounds of a run on an access line: the data that the loaded direction can carry, and the number of round trips."""
+_REPLACED: Mapping[str, Tables] = {
+    "docsis-pie": {"kind": "pie", "target": "10 ms"},
+    "dualpi2": {"kind": "pie", "target": "15 ms"},
+}
+_MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
+"""The means of the rates that `reallocation` draws."""
+TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
+"""The loaded direction, and the flows."""
+
+
+def access_line(name: str) -> Tables:
+    """The link of a preset as Linux can shape it: without `access`, and with queue disciplines that Linux has."""
+    text = next(link for known, _, _, link in _native.presets() if known == name)
+    said: Tables = tomllib.loads(text)
+    shared = {key: said.pop(key) for key in ("rate", "queue", "access") if key in said}
+    for direction in ("down", "up"):
+        own = said.get(direction, {})
+        assert isinstance(own, dict)
+        line = {**shared, **own}
+        line.pop("access", None)
+        if name in _MEAN_RATES:
+            line["rate"] = _MEAN_RATES[name][direction]
+        if isinstance(queue := line["queue"], dict):
+            line["queue"] = _REPLACED[str(queue["kind"])]
+        said[direction] = line
+    return said
+
+
+def seconds(line: Tables, loaded: str) -> int:
+    """The duration of a run: 1 to 10 s by the rate of the loaded direction, longer on a long path."""
+    direction = line[loaded]
+    assert isinstance(direction, dict)
+    rate_bps, rtt_s = units.parse_rate(str(direction["rate"])), units.parse_time(str(line["rtt"]))
+    return max(1, round(min(10, MOST_BITS / rate_bps)), round(LEAST_RTTS * rtt_s))
+
+
+def _access_cells() -> Iterator[Cell]:
+    for traffic, (loaded, kinds) in TRAFFIC.items():
+        flows = [{**flow, "start_jitter": "100 ms"} for flow in _flows(*kinds)]
+        for name in LINES:
+            line = access_line(name)
+            for series in SERIES:
+                yield Cell(f"{name}, {traffic}", line, flows, {}, series, seconds(line, loaded))
+
+
+ACCESS = tuple(_access_cells())
+CELLS = (*ACCESS, *(Cell(what, *parts, series) for what, parts in _SCENARIOS.items() for series in SERIES))
 
 _QUANTITIES = {"goodput_bps": "goodput", "rtt_p95_ms": "p95 RTT", "completion_s": "completion"}
-_SCALES = {"goodput_bps": 1e3, "rtt_p95_ms": 1.0, "completion_s": 1e-3}
-"""Goodput is shown in kbit/s, times in ms."""
+_SCALES = {"goodput_bps": 1e6, "rtt_p95_ms": 1.0, "completion_s": 1e-3}
+"""Goodput is shown in Mbit/s, times in ms."""
 
 
 def records() -> Records:
@@ -143,52 +217,82 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.kernels", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    parser.add_argument("--workers", type=int, default=1, help="runs on Linux in parallel")
     arguments = parser.parse_args()
-    known, until = records(), time.monotonic() + 60 * arguments.minutes
-    try:
-        for seed in () if arguments.recorded else SEEDS:
-            for cell in CELLS:
-                if time.monotonic() < until and known.needs(cell, seed, cell.scenario()):
-                    run = cell.scenario().run(seed=seed, world="kernel")
-                    known.add(Measurement.of(cell, seed, run, values_of(run)))
-                    print_line(f"{cell.name}, seed {seed}")
-    except KernelUnavailable as error:
-        print(f"drawing from the records alone: {error}", file=sys.stderr)
-    PAGE.write_text("\n".join(page(known)))
+    known = records()
+    if not arguments.recorded:
+        _measure(known, Effort.of(arguments.minutes, arguments.workers))
+    found = list(changes(known, _simulated(known)))
+    PAGE.write_text("\n".join(page(known, found)))
+    write_stacks(found)
     stamps.write(DOCS, PAGE.name, probes())
     print_line(str(PAGE))
     return 0
 
 
-def _simulated() -> dict[tuple[str, int], Values]:
-    jobs = [(cell, seed) for cell in CELLS for seed in SEEDS]
+def _measure(known: Records, effort: Effort) -> None:
+    """Makes the missing and old runs, the first seed of all cells first."""
+    wanted = [(cell, seed) for seed in SEEDS for cell in CELLS if known.needs(cell, seed, cell.scenario())]
+    with ThreadPoolExecutor(effort.workers) as pool:
+
+        def run(cell: Cell, seed: int) -> Measurement | None:
+            if effort.is_spent:
+                return None
+            found = cell.scenario().run(seed=seed, world="kernel")
+            return Measurement.of(cell, seed, found, values_of(found))
+
+        try:
+            for future in as_completed([pool.submit(run, cell, seed) for cell, seed in wanted]):
+                if (one := future.result()) is not None:
+                    known.add(one)
+                    print_line(f"{one.cell}, seed {one.seed}")
+        except KernelUnavailable as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _simulated(known: Records) -> dict[tuple[str, int], Values]:
+    """The simulator's values of the cells that Linux has run."""
+    jobs = [(cell, seed) for cell in CELLS for seed in SIM_SEEDS if known.of(cell.name)]
     found = run_jobs([Job(cell.scenario(), seed) for cell, seed in jobs], lambda _, run: values_of(run))
     return {(cell.name, seed): values for (cell, seed), values in zip(jobs, found, strict=True)}
 
 
 @dataclass(frozen=True)
 class Change:
-    """A quantity of a flow with both kernels: means over the seeds, the older kernel first."""
+    """A quantity of a flow with both kernels: means over the seeds that Linux has run, the older kernel first."""
 
     what: str
     flow: str
     quantity: str
     linux: tuple[float, float]
     sim: tuple[float, float]
+    chance: float
+    """The standard error of `apart`, by the spread of the simulator's seeds."""
 
     @property
     def apart(self) -> float:
         """The change in the simulator without the change on Linux, as a share of the older value on Linux."""
         return _share(self.sim) - _share(self.linux)
 
-    def row(self) -> list[str]:
-        """The row of the table."""
+    @property
+    def is_off(self) -> bool:
+        """True if the profiles change the value in another way than the kernels, beyond the bound and beyond chance."""
+        return abs(self.apart) > max(BOUND, STANDARD_ERRORS * self.chance)
+
+    def cells(self) -> list[str]:
+        """Both kernels' values and the change, then those of the profiles."""
         scale = _SCALES[self.quantity]
         numbers = [f"{value / scale:,.4g}" for value in (*self.linux, *self.sim)]
         changes = [
             percent(_share(pair), signed=True, bold=abs(_share(pair)) > BOUND) for pair in (self.linux, self.sim)
         ]
-        return [self.what, self.flow, _QUANTITIES[self.quantity], *numbers[:2], changes[0], *numbers[2:], changes[1]]
+        return [*numbers[:2], changes[0], *numbers[2:], changes[1]]
+
+    def row(self) -> list[str]:
+        """The row of the table."""
+        off = f"{100 * self.apart:+.1f} ± {100 * self.chance:.1f}"
+        return [self.what, self.flow, _QUANTITIES[self.quantity], *self.cells(), f"**{off}**" if self.is_off else off]
 
 
 def _share(pair: tuple[float, float]) -> float:
@@ -197,7 +301,7 @@ def _share(pair: tuple[float, float]) -> float:
 
 def changes(known: Records, simulated: Mapping[tuple[str, int], Values]) -> Iterator[Change]:
     """Every quantity that both kernels have for the same seeds."""
-    for what in _SCENARIOS:
+    for what in dict.fromkeys(cell.what for cell in CELLS):
         older, newer = (cell for cell in CELLS if cell.what == what)
         pairs = [
             (one.values, other.values, seed)
@@ -210,34 +314,85 @@ def changes(known: Records, simulated: Mapping[tuple[str, int], Values]) -> Iter
                 continue
             seeds = [seed for _, _, seed in pairs]
             linux = (fmean(one[key] for one, _, _ in pairs), fmean(other[key] for _, other, _ in pairs))
-            sim = [fmean(simulated[cell.name, seed][key] for seed in seeds) for cell in (older, newer)]
-            if linux[0] and sim[0]:
-                yield Change(what, flow, quantity, linux, (sim[0], sim[1]))
+            of_seeds = [
+                {seed: simulated[cell.name, seed].get(key, math.nan) for seed in SIM_SEEDS} for cell in (older, newer)
+            ]
+            sim = [fmean(values[seed] for seed in seeds) for values in of_seeds]
+            if linux[0] and sim[0] and not math.isnan(sum(sim)):
+                spread = math.hypot(*(_spread(values.values()) for values in of_seeds)) * math.sqrt(2 / len(seeds))
+                yield Change(what, flow, quantity, linux, (sim[0], sim[1]), spread / sim[0])
 
 
-def page(known: Records) -> list[str]:
+def _spread(values: Iterable[float]) -> float:
+    return stdev(value for value in values if not math.isnan(value))
+
+
+_HEADS = "Linux 6.1 | 6.12 | change | profile 6.1 | 6.12 | change"
+
+
+def page(known: Records, found: Sequence[Change]) -> list[str]:
     """The lines of the page."""
-    found = list(changes(known, _simulated()))
     runs = [one for cell in CELLS for seed in SEEDS if (one := known.get(cell, seed)) is not None]
     sources = sorted({one.source for one in runs})
-    apart = sum(abs(one.apart) > BOUND for one in found)
+    off = sum(one.is_off for one in found)
+    bounds = f"{percent(BOUND)} or {STANDARD_ERRORS:g} standard errors"
     promise = Promise(
-        f"The profiles change a value as the kernels do, within {percent(BOUND)}.",
-        claims.at_most(0, [claims.number("values that change otherwise", apart)]),
+        f"The profiles change a value as the kernels do, within {bounds}.",
+        claims.at_most(0, [claims.number("values that change otherwise", off)]),
     )
-    heads = "scenario | flow | quantity | Linux 6.1 | 6.12 | change | profile 6.1 | 6.12 | change"
+    heads = f"scenario | flow | quantity | {_HEADS} | profiles without kernels"
+    names = {cell.what for cell in ACCESS}
     return [
         "# Fidelity: Linux 6.1 and 6.12",
         "",
-        "Made by `python -m reference.fidelity.kernels`; do not edit. The same scenarios of 20 s with the same seeds",
-        f"run on both kernels in virtual time ({', '.join(sources) or 'not measured'}) and in the simulator",
-        f"with both profiles: {len(runs)} of {len(CELLS) * len(SEEDS)} runs on Linux. Values are means over the seeds,",
-        f"goodput in kbit/s, times in ms. A change beyond {percent(BOUND)} is **bold**. The line has 20/2 Mbit/s,",
-        "40 ms and 50 packets unless the name says otherwise. [Stacks](../stacks.md#linux-61-and-612) has all changes.",
+        "Made by `python -m reference.fidelity.kernels`; do not edit. The same scenarios with the same seeds run on",
+        f"both kernels in virtual time ({', '.join(sources) or 'not measured'}), and in the simulator with both",
+        f"profiles: {len(runs)} runs on Linux of {len(CELLS)} cells. Values are means over Linux's seeds, goodput in",
+        f"Mbit/s, times in ms. A change beyond {percent(BOUND)} is **bold**. The last column is the profiles' change",
+        "without the kernels', in per cent with its standard error, by the spread of the simulator's",
+        f"{len(SIM_SEEDS)} seeds. [Stacks](../stacks.md#linux-61-and-612) has all changes of the kernel.",
         "",
         *promises.rows([promise]),
-        *section("Values", table(heads, (one.row() for one in found))),
+        *section(
+            "Access lines",
+            "The lines of the [presets](../access-networks.md#presets), without `access`, which Linux cannot shape: a"
+            " constant rate, and `pie` for `docsis-pie` and `dualpi2`. Runs last 1 to 14 s.",
+            table(heads, (one.row() for one in found if one.what in names)),
+        ),
+        *section(
+            "Other scenarios",
+            "20 s each. The line has 20/2 Mbit/s, 40 ms and 50 packets unless the name says otherwise.",
+            table(heads, (one.row() for one in found if one.what not in names)),
+        ),
     ]
+
+
+_SHOWN = {
+    "download": (("down", "goodput_bps"), ("down", "rtt_p95_ms")),
+    "objects beside an upload": (("objects", "completion_s"), ("up", "goodput_bps")),
+}
+"""The flows and quantities of each kind of traffic that the table of access lines shows."""
+
+
+def lines_table(found: Sequence[Change]) -> list[str]:
+    """The access lines on both kernels: a download alone, then objects beside an upload."""
+    by_key = {(one.what, one.flow, one.quantity): one for one in found}
+    keys = [(traffic, flow, quantity) for traffic, shown in _SHOWN.items() for flow, quantity in shown]
+    rows: list[list[str]] = []
+    for name in LINES:
+        here = [by_key.get((f"{name}, {traffic}", flow, quantity)) for traffic, flow, quantity in keys]
+        rows.append([name, *(" | ".join(one.cells()[:3]) if one else "– | – | –" for one in here)])
+    heads = "line | download, Mbit/s: 6.1 | 6.12 | change | p95 RTT, ms: 6.1 | 6.12 | change"
+    heads += " | object of 300 kB, ms: 6.1 | 6.12 | change | upload, Mbit/s: 6.1 | 6.12 | change"
+    return table(heads, rows)
+
+
+def write_stacks(found: Sequence[Change], path: Path = STACKS) -> None:
+    """Replaces the table of access lines in `docs/stacks.md`."""
+    made = "\n".join(lines_table(found)).rstrip()
+    text, replaced = MADE.subn(lambda match: f"{match[1]}{made}{match[2]}", path.read_text())
+    assert replaced == 1, f"{path} has one place for the table"
+    path.write_text(text)
 
 
 if __name__ == "__main__":

@@ -129,9 +129,9 @@ class Records:
         """Returns the name and seed of all measurements, including those of scenarios that have changed since."""
         return list(self._found)
 
-    def add(self, measurement: Measurement) -> None:
-        """Adds or replaces a measurement, and writes the file."""
-        self._found[measurement.cell, measurement.seed] = measurement
+    def add(self, *measurements: Measurement) -> None:
+        """Adds or replaces measurements, and writes the file."""
+        self._found |= {(one.cell, one.seed): one for one in measurements}
         self.write()
 
     def absorb(self, others: Records) -> None:

@@ -2,12 +2,16 @@
 and the recorded runs of an older kernel world.
 
 It always exits with 0: writing a page again takes minutes or hours, some with Linux, and a change of TCP need not wait
-for that. It prints the command that writes the page.
+for that. It prints the command that writes the page. With `--renew` it runs a sample of the old runs again, and renews
+those that the sample shows to be the same (`reference.fidelity.renew`).
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.cli.terminal import print_line
+from lopsided.studies import compare
 from reference import fidelity
 from reference.fidelity import (
     ack_filter,
@@ -26,14 +31,18 @@ from reference.fidelity import (
     mechanisms,
     packets,
     promises,
+    renew,
     stamps,
     variants,
 )
-from reference.fidelity.records import Named, Records, is_old
+from reference.fidelity.draw.measure import values_of as of_whole_run
+from reference.fidelity.kept import Wanted
+from reference.fidelity.records import Measurement, Named, Records, Values, is_old
+from reference.fidelity.renew import Old
 from reference.fidelity.stamps import Probe
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 DATA = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 
@@ -64,6 +73,7 @@ PAGES: Mapping[str, Page] = {
     "authors.md": Page("reference.fidelity.authors --recorded", authors.probes),
     "disciplines.md": Page("reference.fidelity.disciplines --recorded", disciplines.probes),
     "freebsd.md": Page("reference.fidelity.freebsd", freebsd.probes),
+    "kernels.md": Page("reference.fidelity.kernels --recorded", kernels.probes),
     "mechanisms.md": Page("reference.fidelity.mechanisms", mechanisms.probes),
     **{
         f"draw-{seed}.md": Page(
@@ -103,16 +113,58 @@ Runs = Callable[[int], "Scenario"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of runs on Linux: the command that measures it, its records, and its cells with their scenarios."""
+    """A file of runs on Linux: the command that measures it, its records, its cells with their scenarios, and the
+    measurement of one run.
+    """
 
     command: str
     records: Callable[[Path], Records]
     cells: Callable[[], Iterable[tuple[Named, Runs]]]
+    again: Callable[[Old], Measurement]
 
 
 def _same(scenario: Callable[[], Scenario]) -> Runs:
     """A cell whose scenario is the same for every seed."""
     return lambda _: scenario()
+
+
+def _measured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement]:
+    """Runs a scenario on Linux and reads its values."""
+
+    def again(old: Old) -> Measurement:
+        run = old.scenario.run(seed=old.seed, world="kernel")
+        return Measurement.of(old.cell, old.seed, run, values_of(run))
+
+    return again
+
+
+def _captured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement]:
+    """Runs a scenario on Linux with captures, which cost time in the guest, and reads its values."""
+
+    def again(old: Old) -> Measurement:
+        with tempfile.TemporaryDirectory() as folder:
+            wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
+            run = wanted.run(Path(folder))
+            return Measurement.of(old.cell, old.seed, run, values_of(run))
+
+    return again
+
+
+def _of_window(old: Old) -> Measurement:
+    assert isinstance(old.cell, fidelity.Cell)
+    return _measured(partial(compare.measure, window=old.cell.window))(old)
+
+
+def _aligned(old: Old) -> Measurement:
+    """Aligns a run on Linux with the simulator's again."""
+    assert isinstance(old.cell, packets.Cell)
+    with tempfile.TemporaryDirectory() as folder:
+        return packets.aligned(old.cell, old.cell.wanted.run(Path(folder)))
+
+
+def _discipline(old: Old) -> Measurement:
+    assert isinstance(old.cell, disciplines.Cell)
+    return disciplines.measured("kernel", old.cell, old.seed)
 
 
 def _in_packets(path: Path) -> Records:
@@ -124,31 +176,45 @@ def _plain(path: Path) -> Records:
 
 
 RECORDED: Mapping[str, Recorded] = {
-    "linux.csv": Recorded("reference.fidelity", _plain, lambda: [(cell, cell.scenario) for cell in fidelity.CELLS]),
+    "linux.csv": Recorded(
+        "reference.fidelity", _plain, lambda: [(cell, cell.scenario) for cell in fidelity.CELLS], _of_window
+    ),
     "variants.csv": Recorded(
-        "reference.fidelity --variants ''", _plain, lambda: [(cell, _same(cell.scenario)) for cell in variants.CELLS]
+        "reference.fidelity --variants ''",
+        _plain,
+        lambda: [(cell, _same(cell.scenario)) for cell in variants.CELLS],
+        _captured(variants.values_of),
     ),
     "packets.csv": Recorded(
         "reference.fidelity --packets ''",
         _in_packets,
         lambda: [(cell, _same(cell.scenario)) for cell in packets.cells()],
+        _aligned,
     ),
     "ack-filter.csv": Recorded(
         "reference.fidelity.ack_filter",
         _plain,
         lambda: [(cell, _same(partial(getattr, cell, "scenario"))) for cell in ack_filter.CELLS],
+        _measured(ack_filter.values_of),
     ),
     "disciplines.csv": Recorded(
-        "reference.fidelity.disciplines", _plain, lambda: [(cell, _same(cell.on_linux)) for cell in disciplines.CELLS]
+        "reference.fidelity.disciplines",
+        _plain,
+        lambda: [(cell, _same(cell.on_linux)) for cell in disciplines.CELLS],
+        _discipline,
     ),
     "kernels.csv": Recorded(
-        "reference.fidelity.kernels", _plain, lambda: [(cell, _same(cell.scenario)) for cell in kernels.CELLS]
+        "reference.fidelity.kernels",
+        _plain,
+        lambda: [(cell, _same(cell.scenario)) for cell in kernels.CELLS],
+        _measured(of_whole_run),
     ),
     **{
         f"draw-{seed}.csv": Recorded(
             f"reference.fidelity.draw --draw {seed} {options}",
             _plain,
             partial(lambda seed: [(one, _same(one.scenario)) for one in draw.draw(seed)], seed),
+            _captured(of_whole_run),
         )
         for seed, options in _DRAWS.items()
     },
@@ -156,21 +222,40 @@ RECORDED: Mapping[str, Recorded] = {
 """The files of runs on Linux, relative to the folder of the pages."""
 
 
-def old(data: Path = DATA) -> Iterator[tuple[str, int, int]]:
-    """Yields each file with runs of an older kernel world, the number of these runs, and the number of all its runs.
+def known(name: str, data: Path = DATA) -> Iterator[Old]:
+    """Yields the runs of a file, without those of a scenario that has changed since: no page shows them."""
+    recorded = RECORDED[name]
+    found = recorded.records(data / name)
+    cells = {cell.name: (cell, scenario) for cell, scenario in recorded.cells()}
+    for what, seed in found.measured():
+        if what in cells and (one := found.get(cells[what][0], seed)) is not None:
+            yield Old(name, cells[what][0], seed, cells[what][1](seed), one)
 
-    Runs of a scenario that has changed since do not count, because no page shows them.
+
+def old(data: Path = DATA) -> Iterator[tuple[str, int, int]]:
+    """Yields each file with runs of an older kernel world, the number of these runs, and the number of all its runs."""
+    for name in RECORDED:
+        runs = list(known(name, data))
+        if count := sum(is_old(one.recorded, one.scenario) for one in runs):
+            yield name, count, len(runs)
+
+
+def renewed(count: int, minutes: float, data: Path = DATA) -> Iterator[str]:
+    """Runs a sample of this number of old runs again for at most these minutes, and renews what it shows to be the
+    same. Yields a line for each run and for each group.
     """
-    for name, recorded in RECORDED.items():
-        found = recorded.records(data / name)
-        cells = {cell.name: (cell, scenario) for cell, scenario in recorded.cells()}
-        known = [
-            (one, cells[cell][1](seed))
-            for cell, seed in found.measured()
-            if cell in cells and (one := found.get(cells[cell][0], seed)) is not None
-        ]
-        if count := sum(is_old(one, scenario) for one, scenario in known):
-            yield name, count, len(known)
+
+    def records(file: str) -> Records:
+        return RECORDED[file].records(data / file)
+
+    until = time.monotonic() + 60 * minutes
+    runs = [one for name in RECORDED for one in known(name, data) if is_old(one.recorded, one.scenario)]
+    for one in renew.sample(runs, count):
+        if time.monotonic() < until and not renew.is_sampled(data, one):
+            told = renew.run_again(data, one, RECORDED[one.file].again, records)
+            yield f"{told.group}: {told.cell}, seed {told.seed}: {told.differs or 'the same'}"
+    for group, number in renew.apply(runs, renew.of_today(data, runs), records).items():
+        yield f"{group}: {number} runs are renewed"
 
 
 def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
@@ -182,7 +267,16 @@ def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints the three lists."""
+    """Prints the three lists, after renewing runs if asked to."""
+    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
+    parser.add_argument("--renew", action="store_true", help="run a sample of the old runs again")
+    parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    arguments = parser.parse_args()
+    if arguments.renew:
+        for line in renewed(arguments.sample, arguments.minutes):
+            print_line(line)
+        return 0
     for name in stale():
         print_line(f"{name} is of an older simulator: python -m {PAGES[name].command}")
     for name, count, runs in old():

@@ -180,3 +180,19 @@ def test_files_or_two_builds(adsl_file, capsys):
     assert cli.invoke(["check", str(adsl_file), "--baseline", "a"]) == 2
     assert cli.invoke(["check", "--baseline", "a", "--candidate", "b"]) == 2
     assert "--client" in capsys.readouterr().err
+
+
+def test_linux_refuses_each_setting_that_it_lacks(adsl_file, capsys):
+    assert cli.invoke(["check", str(adsl_file), "--world", "kernel"]) == 0
+    lacking = ["--set", "link.up.access.kind=grants", "--set", "link.down.jitter=2 ms", "--set", "stack.prr=false"]
+    capsys.readouterr()
+    assert cli.invoke(["check", str(adsl_file), "--world", "kernel", *lacking]) == 1
+    first, *reasons = capsys.readouterr().out.splitlines()
+    assert "Linux refuses 6 settings" in first
+    for part in (
+        "link.up: access grants",
+        "link.down: jitter",
+        "flow download, sender_stack: Linux cannot turn prr off",
+    ):
+        assert any(part in reason for reason in reasons)
+    assert cli.invoke(["check", str(adsl_file), *lacking]) == 0

@@ -156,3 +156,31 @@ def test_datagrams_have_no_control_to_hold_against():
     call = Scenario.from_text(text, "call").with_controllers({"Own": own_controllers.Reno})
     with pytest.raises(UsageError, match="no flow over TCP"):
         compare.arms_against(call, "Own", "reno")
+
+
+def apart(one: Scenario, other: Scenario, seeds: tuple[int, int], folder: Path) -> packets.Packets:
+    """Two simulated runs, aligned."""
+    kept = [
+        packets.keep(scenario, folder / f"{number}", seed=seed, world="sim")
+        for number, (scenario, seed) in enumerate(zip((one, other), seeds, strict=True))
+    ]
+    return packets.of_folders(*kept)
+
+
+def test_a_drawn_loss_is_chance_and_a_full_queue_is_not(adsl, tmp_path):
+    plain = adsl.only(["download"]).with_(**{"scenario.duration": "2 s"})
+    lossy = plain.with_(**{"link.down.loss": "1 %"})
+    found = apart(lossy, lossy, (1, 2), tmp_path / "lossy")
+    assert "link.down: the difference is chance" in found.chance and "in one of them only" in views.headline(found)
+    assert found.as_dict()["chance"] == found.chance
+    full = apart(plain, plain.with_(**{"link.down.queue": "3 packets"}), (1, 2), tmp_path / "full")
+    assert full.first is not None and full.chance is None
+
+
+def test_the_first_phase_of_bbr_is_chance_and_another_pace_is_not(adsl, tmp_path):
+    rates = {"link.down.rate": "10 Mbit/s", "link.up.rate": "1 Mbit/s"}
+    bbr = adsl.with_(**{"stack.cc": "bbr", **rates}).only(["download"]).with_(**{"scenario.duration": "2 s"})
+    found = apart(bbr, bbr, (1, 2), tmp_path / "bbr")
+    assert "BBR of download" in found.chance
+    slower = bbr.with_(**{"link.down.rate": "2 Mbit/s"})
+    assert apart(bbr, slower, (1, 2), tmp_path / "rates").chance is None

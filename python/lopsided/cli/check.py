@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -16,8 +16,13 @@ from lopsided.errors import UsageError
 from lopsided.studies.doubts import unused_controllers
 from lopsided.studies.options import CHECK_LIMIT, CHECK_LINES_TRIED, CHECK_MARGIN, CHECK_METRIC, CHECK_REPEAT
 
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
 WORSE = 1
 """The exit code if the candidate is worse on a line."""
+REFUSED = 1
+"""The exit code if the world cannot run a scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,7 @@ NO_BUILDS = Builds()
 
 def check(
     *files: Path,
+    world: Literal["sim", "kernel"] = "sim",
     builds: Annotated[Builds, Parameter(name="*")] = NO_BUILDS,
     settings: Settings = (),
     own: OwnCode = NOTHING,
@@ -62,6 +68,7 @@ def check(
     """Check scenario files, or compare two builds of a program on emulated lines.
 
     With FILES: prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake.
+    With --world kernel it also prints what Linux refuses; the exit code is then 1.
 
     With --baseline and --candidate: runs both builds in pairs on each line, in real time, and prints the paired
     difference with its 95 % interval. The exit code is 1 if the candidate is worse than the margin on a line, or
@@ -70,6 +77,7 @@ def check(
     For example:
 
         lopsided check scenario.toml
+        lopsided check scenario.toml --world kernel
         lopsided check --baseline old/bin --candidate new/bin \\
           --server "{}/server -p 4433" --client "{}/client 100.64.0.1:4433" \\
           --lines adsl2plus-16-1,docsis30-100-10 --repeat 10
@@ -78,6 +86,8 @@ def check(
     ----------
     files
         The scenario files.
+    world
+        With FILES: the world that must be able to run them.
     """
     if builds != NO_BUILDS:
         if files:
@@ -85,16 +95,32 @@ def check(
         return _compare(builds, settings, answer, as_json=as_json, quiet=quiet)
     if not files:
         raise UsageError("name a scenario file, or two builds: --baseline, --candidate and --client")
-    good: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
+    refused = 0
     for file in files:
         scenario = load(file, settings, own)
         ask(unused_controllers(scenario))
-        good.append({"file": file, "good": True, "flows": scenario.flow_names, "duration_s": scenario.duration_s})
-        if not (quiet or as_json):
+        told = {"file": file, "good": True, "flows": scenario.flow_names, "duration_s": scenario.duration_s}
+        reasons = _refused_by_linux(scenario) if world == "kernel" else []
+        refused += bool(reasons)
+        found.append(told if world == "sim" else {**told, "good": not reasons, "refused": reasons})
+        if quiet or as_json:
+            continue
+        if reasons:
+            print_line(f"{file}: Linux refuses {counted(len(reasons), 'setting')}")
+        else:
             print_line(f"{file}: good; {counted(len(scenario.flow_names), 'flow')} over {scenario.duration_s:g} s")
+        for reason in reasons:
+            print_line(f"  {reason}")
     if as_json:
-        print_json(good[0] if len(good) == 1 else good)
-    return 0
+        print_json(found[0] if len(found) == 1 else found)
+    return REFUSED if refused else 0
+
+
+def _refused_by_linux(scenario: Scenario) -> list[str]:
+    from lopsided.worlds import kernel
+
+    return kernel.refusals(scenario)
 
 
 def _compare(builds: Builds, settings: Settings, answer: Answer, *, as_json: bool, quiet: bool) -> int:

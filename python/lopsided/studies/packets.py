@@ -22,8 +22,9 @@ Left out: UDP, and connections that only one run has (only their number is repor
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +166,19 @@ class Packets:
             scenes.append(Scene(at, told, states, **pair[f"{kind}_scene"]))
         return scenes
 
+    @cached_property
+    def chance(self) -> str | None:
+        """The random draw that explains the first difference, in a sentence; None if no draw does.
+
+        Two worlds, and two seeds, draw their random numbers separately. A draw explains a difference if a packet is
+        missing at the far end of a path with random losses, or if BBR has just drawn its first phase of
+        `probe bandwidth` (tcp_bbr.c, bbr_reset_probe_bw_mode).
+        """
+        at = self.first
+        if at is None or at.first is None or _share_draws(*(side.run for side in self.sides)):
+            return None
+        return _drawn_loss(self, at, at.first) or _drawn_phase(self.sides, at.first)
+
     def figure(self) -> Figure | None:
         """Draws time and sequence numbers of both runs around the first different packet; None if no packet differs."""
         return filled_in("Packets.figure")(self)
@@ -178,6 +192,7 @@ class Packets:
             "packets": {host: list(counts) for host, counts in self.totals.items()},
             "first": _divergence((first := self.first) and first.first),
             "parted": _divergence((parted := self.parted) and parted.parted),
+            "chance": self.chance,
             "scenes": [scene.as_dict() for scene in self.scenes()],
             "flows": [
                 {
@@ -367,6 +382,68 @@ def finely_sampled(scenario: Scenario) -> Scenario:
     if interval is not None and interval <= FINE_S:
         return scenario
     return scenario.with_(**{"record.interval": f"{FINE_S * 1000:g} ms"})
+
+
+def _share_draws(one: Run, other: Run) -> bool:
+    """True if both runs draw the same random numbers."""
+    return one.world == other.world == "sim" and one.seed == other.seed
+
+
+DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
+"""Queue disciplines that drop packets at random."""
+CYCLES = 8
+"""Number of smallest RTTs after its first phase of `probe bandwidth` in which BBR's draw explains a difference: the
+number of phases (tcp_bbr.c, CYCLE_LEN)."""
+
+
+def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
+    """A sentence if a packet that both runs sent arrived in one run only, and the path drops packets at random."""
+    if first.sender == at.sends:
+        return None
+    sent = next((one for one in found.found if one.flow == at.flow and one.host != at.host), None)
+    if sent is None or (sent.first is not None and sent.first.time_s <= first.time_s):
+        return None
+    if not (places := _places_of_loss(found.sides[0].run)):
+        return None
+    return (
+        f"A packet of {at.flow} that both runs sent reached {at.host} in one of them only. Each run draws its own "
+        f"losses at {' and '.join(places)}: the difference is chance."
+    )
+
+
+def _places_of_loss(run: Run) -> list[str]:
+    """The link directions that lose packets at random."""
+    return [
+        f"{link['name']}.{way}"
+        for link in run.scenario.resolved["links"]
+        for way in ("down", "up")
+        if link[way]["loss"]["random"] or link[way]["loss"]["gilbert"] or _draws(link[way]["queue"])
+    ]
+
+
+def _draws(queue: Mapping[str, Any]) -> bool:
+    inner = (each for each in queue.values() if isinstance(each, dict) and "kind" in each)
+    return queue["kind"] in DRAWING or any(map(_draws, inner))
+
+
+def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
+    """A sentence if a flow with BBR drew its first phase shortly before the difference, in a simulated run."""
+    run = next((side.run for side in sides if side.run.world == "sim"), None)
+    flows = {} if run is None else {row["flow"]: row["name"] for row in run.flows.rows() if row["cc"] == "bbr"}
+    if run is None or not flows:
+        return None
+    told = run.scenario.with_(**{"record.tcp_events": True, "scenario.duration": f"{first.time_s + FINE_S:.6f} s"})
+    for event in told.run(seed=run.seed).tcp_events.rows():
+        if event["event"] != "cc_phase" or event["to"] != "probe bandwidth" or event["flow"] not in flows:
+            continue
+        name, since_s = flows[event["flow"]], first.time_s - event["time_s"]
+        state = _state(run, name, event["time_s"])
+        if 0 <= since_s <= CYCLES * float(state.get("srtt_ms") or 0) / 1e3:
+            return (
+                f"BBR of {name} entered its phase of probing {since_s * 1e3:.1f} ms earlier, at {event['time_s']:.6f} "
+                "s. Each run draws its own first gain there: the difference is chance."
+            )
+    return None
 
 
 def _is_tcp(run: Run, flow: str) -> bool:

@@ -21,6 +21,8 @@ def headline(found: Packets) -> str:
     if first is None or first.first is None:
         return f"{names}: no difference in {_total(found)} packets"
     text = f"First difference: {_place(first.first)}, in {_words(first.first.fields)}. {_share(found, first.first)}"
+    if found.chance:
+        text += f" {found.chance}"
     if parted is None or parted.parted is None:
         return f"{text} The packets are the same to the end."
     if parted.parted == first.first:

@@ -41,6 +41,7 @@ __all__ = [
     "SelfCheckFailed",
     "Unsupported",
     "check",
+    "refusals",
     "run",
     "run_many",
     "version_of",
@@ -103,6 +104,13 @@ def check(scenario: Scenario, options: RunOptions) -> None:
         with contextlib.suppress(OSError, ImportError):
             if missing := host.lacking(translate.modules(scenario.resolved)):
                 raise KernelUnavailable(f"the host kernel has no {', '.join(missing)}; {backend.another(chosen.kind)}")
+
+
+def refusals(scenario: Scenario) -> list[str]:
+    """All that Linux refuses of a scenario, one sentence for each; empty if it can run. Needs no kernel."""
+    named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]} & scenario.controllers.keys()
+    own = [f"{name!r} is a congestion control of your own: the kernel world runs Linux's" for name in sorted(named)]
+    return [*own, *translate.refusals(scenario.resolved, scenario.seed)]
 
 
 def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:

@@ -93,15 +93,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 def layout(scenario: said.Resolved) -> Layout:
     """The network, with each end's stack. Raises Unsupported for features that Linux lacks."""
     found = stacks(scenario)
-    if scenario["media"]:
-        raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
-    smallest = min(link[way]["mtu_bytes"] or LARGEST_PACKET for link in scenario["links"] for way in ("down", "up"))
-    if big := next((each for each in scenario["flows"] if _datagram_size(each) > smallest), None):
-        raise Unsupported(
-            f"flow {big['name']}: its datagrams are beyond an mtu, and Linux would send them in fragments"
-        )
-    if back := next((each for each in scenario["links"] if each["one_way"]), None):
-        raise Unsupported(f"{back['name']}: the kernel world has no links of one way (one_way)")
+    _refuse_networks(scenario)
     ends = {
         node: host for (number, end), node in found.nodes.items() if (host := scenario["flows"][number][end]) != node
     }
@@ -114,6 +106,48 @@ def layout(scenario: said.Resolved) -> Layout:
         sysctls={node: found.sysctls_of(node) for node in (*scenario["hosts"], *ends)},
         route_metrics=found.route_metrics,
     )
+
+
+def _refuse_networks(scenario: said.Resolved) -> None:
+    """Raises Unsupported for networks that the kernel world does not build."""
+    if scenario["media"]:
+        raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
+    smallest = min(link[way]["mtu_bytes"] or LARGEST_PACKET for link in scenario["links"] for way in ("down", "up"))
+    if big := next((each for each in scenario["flows"] if _datagram_size(each) > smallest), None):
+        raise Unsupported(
+            f"flow {big['name']}: its datagrams are beyond an mtu, and Linux would send them in fragments"
+        )
+    if back := next((each for each in scenario["links"] if each["one_way"]), None):
+        raise Unsupported(f"{back['name']}: the kernel world has no links of one way (one_way)")
+
+
+def refusals(scenario: said.Resolved, seed: int) -> list[str]:
+    """All that Linux refuses of a scenario: one reason for each direction, each end's stack, and each flow."""
+    found: list[str] = []
+
+    def attempt(translate: Callable[[], object], where: str = "") -> None:
+        try:
+            translate()
+        except Unsupported as error:
+            found.append(f"{where}{error}")
+
+    attempt(lambda: _refuse_networks(scenario))
+    for interface in scenario["interfaces"]:
+        attempt(lambda interface=interface: _interface(interface))
+    for link in scenario["links"]:
+        for way in ("down", "up"):
+            attempt(lambda link=link, way=way: _direction(link[way], f"{link['name']}.{way}"))
+    for flow in scenario["flows"]:
+        is_tcp = flow["app"]["kind"] != "udp" and flow["transport"]["kind"] == "tcp"
+        for name in _STACKS.values() if is_tcp else ():
+            where = f"flow {flow['name']}, {name}: "
+            attempt(lambda stack=flow[name]: _sysctls(stack), where)
+            attempt(lambda stack=flow[name]: _route_metrics(stack), where)
+        attempt(lambda flow=flow: _flow(flow, ("", ""), FIRST_PORT, FOREVER, seed))
+    if not found:
+        # Flows that share a host's interface need the same stack.
+        attempt(lambda: (layout(scenario), flows(scenario, seed)))
+    return list(dict.fromkeys(found))
 
 
 def flows(scenario: said.Resolved, seed: int, elsewhere: frozenset[str] = frozenset()) -> list[Flow]:
