@@ -422,8 +422,12 @@ def _places_of_loss(run: Run) -> list[str]:
 
 
 def _draws(queue: Mapping[str, Any]) -> bool:
-    inner = (each for each in queue.values() if isinstance(each, dict) and "kind" in each)
-    return queue["kind"] in DRAWING or any(map(_draws, inner))
+    if queue["kind"] in DRAWING:
+        return True
+    for inner in queue.values():
+        if isinstance(inner, dict) and "kind" in inner and _draws(inner):
+            return True
+    return False
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
