@@ -424,10 +424,7 @@ def _places_of_loss(run: Run) -> list[str]:
 def _draws(queue: Mapping[str, Any]) -> bool:
     if queue["kind"] in DRAWING:
         return True
-    for inner in queue.values():
-        if isinstance(inner, dict) and "kind" in inner and _draws(inner):
-            return True
-    return False
+    return any(isinstance(inner, dict) and "kind" in inner and _draws(inner) for inner in queue.values())
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
