@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lopsided import _native
 from lopsided.accessors import filled_in
@@ -424,7 +424,8 @@ def _places_of_loss(run: Run) -> list[str]:
 def _draws(queue: Mapping[str, Any]) -> bool:
     if queue["kind"] in DRAWING:
         return True
-    return any(isinstance(inner, dict) and "kind" in inner and _draws(inner) for inner in queue.values())
+    inner = [cast("dict[str, Any]", each) for each in queue.values() if isinstance(each, dict)]
+    return any("kind" in each and _draws(each) for each in inner)
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
