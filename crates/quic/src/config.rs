@@ -169,6 +169,7 @@ impl Part for QuicConfig {
     const PRESETS: Option<Presets<QuicConfig>> = Some(Presets {
         key: "acks",
         text: "When the receiver acknowledges, as a known stack does: sets the keys ack_* and reordering_threshold.",
+        noun: "ACK preset",
         named: PRESETS,
     });
     const KEYS: &'static [Key<QuicConfig>] = &[

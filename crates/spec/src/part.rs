@@ -67,6 +67,8 @@ pub struct Presets<P: 'static> {
     pub key: &'static str,
     /// One sentence for the reference.
     pub text: &'static str,
+    /// The kind of preset in error messages: "unknown framing".
+    pub noun: &'static str,
     /// The presets, by name.
     pub named: &'static [(&'static str, P)],
 }
@@ -153,6 +155,8 @@ pub struct KeyInfo {
     pub none_word: Option<&'static str>,
     /// True if the key is read but not written, because other keys contain its meaning.
     pub input_only: bool,
+    /// The kind of value in error messages, if it differs from the key's name.
+    pub noun: Option<&'static str>,
     /// True if [`Value::None`] is a valid value.
     pub optional: bool,
 }
@@ -169,6 +173,7 @@ impl KeyInfo {
             example: None,
             none_word: None,
             input_only: false,
+            noun: None,
             optional: true,
         }
     }
@@ -243,12 +248,14 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             example: key.example,
             none_word: key.none_word,
             input_only: key.input_only,
+            noun: None,
             optional: field.is_optional(),
         }
     };
     // The preset key is not written back: the values it sets are.
     let preset = P::PRESETS.map(|presets| KeyInfo {
         input_only: true,
+        noun: Some(presets.noun),
         ..KeyInfo::new(presets.key, ValueType::Word(preset_names::<P>), presets.text)
     });
     preset.into_iter().chain(P::KEYS.iter().map(describe)).collect()

@@ -58,6 +58,7 @@ impl Part for Framing {
     const PRESETS: Option<Presets<Framing>> = Some(Presets {
         key: "kind",
         text: "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab.",
+        noun: "framing",
         named: Framing::NAMED,
     });
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["kind", "cell_format"]];

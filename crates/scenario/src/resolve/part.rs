@@ -189,8 +189,7 @@ fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<
 pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(key.name)?;
     let node = bare_amount(node);
-    // A preset key is called after its table in messages: "unknown framing".
-    let what = if key.input_only { layers.path().rsplit('.').next().unwrap_or(key.name) } else { key.name };
+    let what = key.noun.unwrap_or(key.name);
     let found = match key.none_word {
         Some(word) if value::is_word(node, word) => Ok(Value::None),
         _ => scalar(what, key.value_type, node, line),

@@ -189,6 +189,7 @@ fn impossible_values_are_refused() {
         ),
         ("link.down.loss.packets", "[0]", "packets are counted from 1"),
         ("link.down.framing", "atm", "unknown framing `atm`"),
+        ("flow.1.transport", "{ kind = \"quic\", acks = \"chrom\" }", "unknown ACK preset `chrom`"),
         ("scenario.duration", "0 s", "the duration must be longer than 0 s"),
         ("scenario.duration", "1000 h", "samples at this interval would make 108 million rows of flows and queues"),
         ("scenario.seed", "-1", "a count cannot be negative: `-1`"),
