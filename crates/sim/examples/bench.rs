@@ -1,6 +1,6 @@
 //! Measures the cost of a delivered data packet: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with
-//! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`, `cores=N`.
-//! `bench controls` prints the names for `cc`.
+//! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `transport=KIND`, `queue=KIND`, `stage=1`, `watch=1`,
+//! `cores=N`. `bench controls` prints the names for `cc`.
 //!
 //! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators:
 //!
@@ -36,6 +36,7 @@ struct Workload {
     loss: f64,
     cc: String,
     profile: String,
+    transport: TransportConfig,
     discipline: String,
     stage: bool,
     watch: bool,
@@ -101,6 +102,7 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
             "loss" => workload.loss = value.parse().map_err(|_| bad(()))?,
             "cc" => workload.cc = value.to_owned(),
             "profile" => workload.profile = value.to_owned(),
+            "transport" => workload.transport = transport(value)?,
             "queue" if ["fifo", "codel", "fq_codel"].contains(&value) => workload.discipline = value.to_owned(),
             "queue" => return Err(format!("no queue {value:?} here: fifo, codel or fq_codel")),
             "stage" => workload.stage = value == "1",
@@ -108,7 +110,7 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
             "cores" => workload.cores = value.parse().map_err(|_| bad(()))?,
             "share" => workload.share_mbps = Some(value.parse().map_err(|_| bad(()))?),
             _ => {
-                let known = "flows, seconds, loss, cc, profile, queue, stage, watch, cores or share";
+                let known = "flows, seconds, loss, cc, profile, transport, queue, stage, watch, cores or share";
                 return Err(format!("no setting {key:?}: {known}"));
             }
         }
@@ -120,6 +122,15 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
         workload.queue = (rate * RTT_MS / 1000 / 8 / PACKET).max(4) as u32;
     }
     Ok(workload)
+}
+
+/// A transport with its default settings.
+fn transport(kind: &str) -> Result<TransportConfig, String> {
+    let line =
+        "[scenario]\nduration = \"1 s\"\n[link]\nrtt = \"1 ms\"\ndown.rate = \"1 Mbit/s\"\nup.rate = \"1 Mbit/s\"";
+    let text = format!("{line}\n[[flow]]\ndirection = \"down\"\ntransport = \"{kind}\"");
+    let scenario = Scenario::parse(&text, "transport", &[]).map_err(|errors| errors.to_string())?;
+    Ok(scenario.flows[0].transport.clone())
 }
 
 impl Workload {
@@ -135,6 +146,7 @@ impl Workload {
             loss: 0.0,
             cc,
             profile,
+            transport: TransportConfig::default(),
             discipline: "fifo".to_owned(),
             stage: false,
             watch: false,
@@ -222,7 +234,7 @@ impl Workload {
             start_jitter: Duration::ZERO,
             stop: Time::ZERO + Duration::from_secs(self.seconds),
             app: AppConfig::default(),
-            transport: TransportConfig::default(),
+            transport: self.transport.clone(),
             from_stack: StackConfig::new(&self.profile, &self.cc),
             to_stack: StackConfig::new(&self.profile, &self.cc),
         }
@@ -248,16 +260,19 @@ fn measure(workload: &Workload) -> ExitCode {
     };
     let packets: u64 = result.flows.data_segments_in.iter().sum();
     let sent: u64 = result.flows.data_segments_out.iter().sum();
+    // Packets of both directions that left the bottleneck's queues.
+    let crossed: u64 = result.links.sent_packets.iter().take(2).sum();
     let goodputs = &result.flows.goodput_bps;
     let retransmits: u64 = result.flows.retransmits.iter().sum();
     println!(
-        "workload={} flows={} loss={} packets={packets} sent={sent} events={} cpu_s={seconds:.3} us_per_packet={:.3} events_per_packet={:.2} \
+        "workload={} flows={} loss={} packets={packets} sent={sent} events={} cpu_s={seconds:.3} us_per_packet={:.3} crossed_per_s={:.0} events_per_packet={:.2} \
          peak_rss_mb={:.1} retransmits={retransmits} sum_mbps={:.3} min_mbps={:.3} max_mbps={:.3} digest={:016x}",
         workload.name,
         workload.flows,
         workload.loss,
         result.events,
         1e6 * seconds / packets as f64,
+        crossed as f64 / seconds,
         result.events as f64 / packets as f64,
         peak_memory_mb(),
         goodputs.iter().sum::<f64>() / 1e6,
