@@ -109,8 +109,8 @@ impl Line {
         let capture = config.capture.map(|out| capture(&scenario, out));
         let outside = ends.map(|host| Outside {
             host,
-            addresses: Vec::new(),
             takes_the_rest: host == ends[Side::Server as usize],
+            ..Outside::default()
         });
         let observers = capture.iter().map(|capture| Box::new(capture.clone()) as Box<dyn Observer>).collect();
         let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };

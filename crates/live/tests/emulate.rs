@@ -130,6 +130,41 @@ fn datagrams_go_out_and_answers_come_back() {
 }
 
 #[test]
+fn a_scenarios_quic_flow_runs_next_to_the_command() {
+    if !can_be() {
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("lopsided-flows-{}.toml", std::process::id()));
+    let flow = "[[flow]]\nname = \"rival\"\ndirection = \"down\"\ntransport = \"quic\"";
+    let keys =
+        "[scenario]\nduration = \"1 s\"\n[link]\nrtt = \"20 ms\"\ndown.rate = \"4 Mbit/s\"\nup.rate = \"1 Mbit/s\"";
+    std::fs::write(&file, format!("{keys}\n{flow}\n")).expect("a file");
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let port = socket.local_addr().expect("an address").port();
+    let server = thread::spawn(move || {
+        let mut octets = [0; 100];
+        let (len, from) = socket.recv_from(&mut octets).expect("a datagram");
+        socket.send_to(&octets[..len].to_ascii_uppercase(), from).expect("an answer");
+    });
+    let script = format!("sleep 3; exec 3<>/dev/udp/100.64.0.1/{port}; echo word >&3; head -n 1 <&3");
+    let done = Command::new(env!("CARGO_BIN_EXE_lopsided-live"))
+        .args(["emulate", "--no-meter", "--flows", "--scenario"])
+        .arg(&file)
+        .args(["--", "bash", "-c", &script])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary was built");
+    std::fs::remove_file(&file).expect("the file is there");
+    let shown = text(&done.stderr);
+    assert_eq!(text(&done.stdout), "WORD\n", "{shown}");
+    server.join().expect("the server's part");
+    let row = shown.lines().find(|row| row.starts_with("rival")).unwrap_or_else(|| panic!("{shown}"));
+    // The flow outlasts the scenario's duration of 1 s.
+    let rate: f64 = row.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("a rate");
+    assert!(row.contains("Mbit/s") && (1.5..4.0).contains(&rate), "{shown}");
+}
+
+#[test]
 fn many_datagram_flows_leave_descriptors_to_connections() {
     if !can_be() {
         return;

@@ -63,6 +63,7 @@ fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Tim
             .filter(|_| host == CLIENT)
             .collect(),
         takes_the_rest: host == SERVER,
+        keeps_flows: false,
     };
     let options = RunOptions { outside: vec![outside(SERVER), outside(CLIENT)], ..RunOptions::default() };
     let (mut others, mut pumped) =
@@ -71,6 +72,32 @@ fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Tim
     let drive = |network: &mut _, until| pump(network, &mut others, until, &mut pumped).expect("no device fails");
     run.finish_on(drive).expect("every packet is accounted for");
     (others.came_out, pumped)
+}
+
+#[test]
+fn a_scenarios_flows_and_packets_from_outside_share_a_line() {
+    let text = "[scenario]\nduration = \"2 s\"\n[link]\nrtt = \"20 ms\"\ndown.rate = \"10 Mbit/s\"\nup.rate = \"2 Mbit/s\"\n\
+        [[flow]]\ndirection = \"down\"\ntransport = \"quic\"";
+    let scenario = Scenario::parse(text, "line.toml", &[]).expect("a line with a flow");
+    let addresses = |last: u8| vec![std::net::IpAddr::from([192, 0, 2, last])];
+    let outside = |host: NodeId, last: u8| Outside {
+        host: host.index(),
+        addresses: addresses(last),
+        takes_the_rest: host == SERVER,
+        keeps_flows: true,
+    };
+    let options = RunOptions { outside: vec![outside(SERVER, 9), outside(CLIENT, 1)], ..RunOptions::default() };
+    let run = Run::new(&scenario, 1, options).expect("a network with two edges");
+    let &[server, client] = run.edges() else { panic!("two edges") };
+    // From an unknown address to the command, as from the Internet.
+    let packet = v4(17, 0, &[], &octets(100));
+    let coming = VecDeque::from([(Time::ZERO + Duration::from_millis(500), server, packet)]);
+    let (mut others, mut pumped) = (Others { now: Time::ZERO, coming, came_out: Vec::new() }, Pumped::default());
+    let drive = |network: &mut _, until| pump(network, &mut others, until, &mut pumped).expect("no device fails");
+    let result = run.finish_on(drive).expect("every packet is accounted for");
+    let [(_, edge, came_out)] = others.came_out.as_slice() else { panic!("{:?}", others.came_out) };
+    assert_eq!((*edge, came_out.len()), (client, 120));
+    assert!(result.flows.goodput_bps[0] > 6e6, "{}", result.flows.goodput_bps[0]);
 }
 
 fn v4(protocol: u8, flags_and_offset: u16, options: &[u8], body: &[u8]) -> Vec<u8> {

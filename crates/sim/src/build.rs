@@ -6,7 +6,8 @@
 //! 2. the two directions of each link, down before up
 //! 3. the stages of each link, the reflectors at far ends of links whose queue senses, and the routers in front of
 //!    links with an MTU
-//! 4. nodes of the run options: middleboxes, then the two edges of each passage
+//! 4. nodes of the run options: middleboxes, then the two edges of each passage, then the router and the edge next to
+//!    each outside host that keeps its flows
 
 mod flows;
 mod link;
@@ -14,12 +15,12 @@ mod medium;
 mod stages;
 mod topology;
 
-use crate::address::address;
+use crate::address::{FIRST_HOST, address};
 use crate::error::BuildError;
 use crate::event_log::Places;
 use crate::host::{Host, Interface};
 use crate::labels::{NodeKind, NodeLabel, node_labels};
-use crate::options::{MiddleboxPlacement, Passage, RunOptions};
+use crate::options::{MiddleboxPlacement, Outside, Passage, RunOptions};
 use crate::simulation::Simulation;
 use crate::stack::Stacks;
 use flows::place_flow;
@@ -78,6 +79,19 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         labels.extend([passage.near, passage.far].map(label));
         passages.push(passage);
     }
+    let mut edges = Vec::with_capacity(options.outside.len());
+    for outside in &options.outside {
+        if !outside.keeps_flows {
+            edges.push(NodeId(outside.host as u32));
+            continue;
+        }
+        let routes = routes_next_to(outside, &options.outside, net.hosts);
+        let [router, edge] = attach_edge(outside.host, routes, &mut nodes, &mut wires);
+        let name = format!("{}/outside", scenario.graph.hosts[outside.host]);
+        let label = |node| NodeLabel { node, name: name.clone(), kind: NodeKind::Passage };
+        labels.extend([router, edge].map(label));
+        edges.push(edge);
+    }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
     // Nodes of the user and edges may send any packets on any wire, so nothing is known about the sources of a link's
@@ -97,7 +111,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let (links, first_link) = (2 * scenario.graph.links.len(), net.first_link());
     let places = Places::new(&labels);
-    Ok(Simulation { network, flows, links, first_link, places, passages })
+    Ok(Simulation { network, flows, links, first_link, places, passages, edges })
 }
 
 /// The nodes of the scenario: hosts, routers and media, and both directions of each link.
@@ -113,7 +127,7 @@ fn nodes(
     let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
     for (number, host) in hosts.into_iter().enumerate() {
         // The simulated host is dropped: its place is an edge.
-        let is_outside = options.outside.iter().any(|outside| outside.host == number);
+        let is_outside = options.outside.iter().any(|outside| outside.host == number && !outside.keeps_flows);
         nodes.push(if is_outside { NetNode::Edge } else { NetNode::Host(Box::new(host)) });
     }
     for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
@@ -190,6 +204,43 @@ fn lead_out(host: usize, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Att
     nodes.extend([NetNode::Edge, NetNode::Edge]);
     wires.extend([vec![inwards], vec![outwards]]);
     Passage { host, near, far }
+}
+
+/// Ports of the router that [`attach_edge`] adds.
+const TO_LINK: Port = Port(0);
+const TO_HOST: Port = Port(1);
+const TO_EDGE: Port = Port(2);
+
+/// The routes of the router in front of a simulated host and the edge next to it.
+fn routes_next_to(outside: &Outside, all: &[Outside], hosts: usize) -> Routes {
+    let mut routes = Routes::beginning_at(FIRST_HOST);
+    routes.set_default(if outside.takes_the_rest { TO_EDGE } else { TO_LINK });
+    (0..hosts).for_each(|host| routes.set(address(host), if host == outside.host { TO_HOST } else { TO_LINK }));
+    for other in all {
+        let port = if other.host == outside.host { TO_EDGE } else { TO_LINK };
+        other.addresses.iter().for_each(|address| routes.set(*address, port));
+    }
+    routes
+}
+
+/// Puts a router between a host and its link, and an edge next to the host. Returns the router and the edge.
+fn attach_edge(
+    host: usize,
+    routes: Routes,
+    nodes: &mut Vec<NetNode<Host>>,
+    wires: &mut Vec<Vec<Attachment>>,
+) -> [NodeId; 2] {
+    let [router, edge] = [0, 1].map(|more| NodeId((nodes.len() + more) as u32));
+    let inwards = Attachment { node: NodeId(host as u32), port: Port(0) };
+    // All links that lead to the host now lead to the router.
+    for wire in wires.iter_mut().flatten().filter(|wire| **wire == inwards) {
+        *wire = Attachment { node: router, port: TO_LINK };
+    }
+    let outwards = std::mem::replace(&mut wires[host][0], Attachment { node: router, port: TO_HOST });
+    nodes.extend([NetNode::Router(Box::new(Router::new(routes))), NetNode::Edge]);
+    let to_edge = Attachment { node: edge, port: Port(0) };
+    wires.extend([vec![outwards, inwards, to_edge], vec![Attachment { node: router, port: TO_EDGE }]]);
+    [router, edge]
 }
 
 /// Builds a host's interface. A transmit ring needs a single link with a plain rate, because the ring computes when the

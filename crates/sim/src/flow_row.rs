@@ -143,13 +143,15 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
     let nothing = DelayStats::default();
     let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
     let rtt = delays.all();
+    // A run on a caller's clock may end early.
+    let stop = site.stop.min(network.now());
     let active_s = match spec.app.get::<TransferConfig>() {
         // A flow of transfers is active only during its transfers.
         Some(_) => {
             let running = tally.running_since.map_or(Duration::ZERO, |since| network.now().saturating_since(since));
             tally.done.sum + running.as_secs_f64()
         }
-        None => site.stop.saturating_since(site.start).as_secs_f64(),
+        None => stop.saturating_since(site.start).as_secs_f64(),
     };
     let udp = site.datagrams;
     FlowRow {
@@ -166,7 +168,7 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
             (false, false) => spec.transport.kind(),
         }),
         start_s: site.start.as_secs_f64(),
-        stop_s: site.stop.as_secs_f64(),
+        stop_s: stop.as_secs_f64(),
         active_s,
         sent_bytes: sent.counters.bytes_sent.get(),
         acked_bytes: sent.counters.bytes_acked.get(),

@@ -30,7 +30,7 @@ pub enum NodeKind {
     Stage(Dir),
     /// A middlebox behind a direction of a link.
     Middlebox(Dir),
-    /// An edge of a [`Passage`](crate::Passage).
+    /// An edge of a [`Passage`](crate::Passage), or the router or the edge next to an outside host that keeps its flows.
     Passage,
 }
 

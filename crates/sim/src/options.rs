@@ -59,8 +59,8 @@ impl Default for RunOptions {
     }
 }
 
-/// A host outside of the simulation. The network has an edge instead, where packets enter and leave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A host outside of the simulation. The network has an edge at its place, where packets enter and leave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// Index of the host in the scenario.
     pub host: usize,
@@ -68,6 +68,9 @@ pub struct Outside {
     pub addresses: Vec<IpAddr>,
     /// True if packets to unknown addresses go to this host, as to the Internet.
     pub takes_the_rest: bool,
+    /// True if a simulated host with the scenario's flows stays at this place, next to the edge. A router in front of
+    /// both delivers packets for the address in the scenario to the simulated host.
+    pub keeps_flows: bool,
 }
 
 /// A host whose packets the caller carries between the host and its only link. An edge node replaces each end of that

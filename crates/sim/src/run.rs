@@ -11,7 +11,7 @@ use crate::options::{Passage, RunOptions};
 use crate::results::RunResult;
 use crate::simulation::Simulation;
 use crate::tcp_log::TcpLog;
-use lopsided_core::{EventMask, Time};
+use lopsided_core::{EventMask, NodeId, Time};
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::RunControllers;
@@ -135,6 +135,11 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// The edges at which packets leave and return, in the order of [`RunOptions::passages`].
     pub fn passages(&self) -> Vec<Passage> {
         self.simulation.passages.clone()
+    }
+
+    /// The edges of the outside hosts, in the order of [`RunOptions::outside`].
+    pub fn edges(&self) -> &[NodeId] {
+        &self.simulation.edges
     }
 
     /// The virtual time that the run has reached.

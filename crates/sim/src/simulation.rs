@@ -21,6 +21,8 @@ pub(crate) struct Simulation {
     pub places: Places,
     /// Edges at which packets leave and return, in the order of the options.
     pub passages: Vec<Passage>,
+    /// The edges of the outside hosts, in the order of the options.
+    pub edges: Vec<NodeId>,
 }
 
 impl Simulation {

@@ -47,6 +47,8 @@ def emulate(
         lopsided emulate --preset docsis31-1000-35
         lopsided emulate --scenario scenarios/adsl.toml --plot adsl.png \\
           -- iperf3 -c 100.64.0.1
+        lopsided emulate --scenario scenarios/quic.toml --flows \\
+          -- curl -O https://example.org/file
 
     Parameters
     ----------
@@ -88,7 +90,8 @@ def emulate(
         return found.exit_code
     if as_json:
         # The command's own output is on stdout too; redirect it to parse this JSON.
-        print_json({"exit_code": found.exit_code, "late_us": found.late_us, "queues": list(found.queues.rows())})
+        flows, queues = list(found.flows.rows()), list(found.queues.rows())
+        print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
         return found.exit_code
     if quiet and plot is None:
         return found.exit_code
@@ -103,6 +106,8 @@ def emulate(
     if not quiet:
         errors().print(f"\n{title}", style="bold", soft_wrap=True)
         errors().print(shown.table(found))
+        if len(found.flows):
+            errors().print(shown.flows(found))
         late = found.late_us
         errors().print(f"packets left {late['p50']:.0f} us late (median), {late['p99']:.0f} us (99 %)", style="dim")
         if len(found.queues):

@@ -18,7 +18,10 @@ class LineOptions:
     """A line, as the command's options describe it."""
 
     scenario: Path | None = None
-    """A scenario file; only its network is used, not its flows."""
+    """A scenario file; only its network is used, not its flows, unless --flows is given."""
+    flows: bool = False
+    """Run the flows of the scenario too, in real time, with simulated TCP or QUIC at both ends of the line. A flow
+    without `stop` lasts until the command ends."""
     preset: str | None = None
     """An access line by name, such as docsis31-1000-35."""
     down: str | None = None
@@ -53,7 +56,8 @@ class LineOptions:
 
     def arguments(self) -> list[str]:
         """Returns the options in the form of `lopsided-live emulate`."""
-        return [f"--{name.replace('_', '-')}={value}" for name, value in vars(self).items() if value is not None]
+        given = {name.replace("_", "-"): value for name, value in vars(self).items() if value not in (None, False)}
+        return [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Emulated:
     """Samples of every queue at the recording interval."""
     links: Table
     """One row for each direction of each link."""
+    flows: Table
+    """One row for each flow of the scenario that ran next to the command."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
     """Delay of departures from the line beyond their due time, in microseconds: `p50`, `p99`, `max`."""
@@ -98,7 +104,7 @@ def emulate(
     from lopsided.data import columns
 
     specs = run_tables()
-    queues, links = (Table(columns.frame(tables[name]), specs[name]) for name in ("queues", "links"))
+    queues, links, flows = (Table(columns.frame(tables[name]), specs[name]) for name in ("queues", "links", "flows"))
     late = {share: facts[f"late_{share}_us"] or 0.0 for share in ("p50", "p99", "max")}
     lacked = facts["refused_packets"], facts["starved_flows"]
-    return Emulated(exit_code, queues, links, facts["duration_s"], late, *lacked)
+    return Emulated(exit_code, queues, links, flows, facts["duration_s"], late, *lacked)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from lopsided.data import units
-from lopsided.data.view import Heading, View, heading
+from lopsided.data.view import Heading, View, heading, view
 from lopsided.views import inks
 from lopsided.views.chart import Chart, Curve, Panel
 from lopsided.views.sparkline import sparkline
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _SPARKS = 24
 _ARROWS = {"down": "↓", "up": "↑"}
 _COLUMNS = ("sent_packets", "sojourn_mean_ms", "sojourn_p95_ms", "dropped_packets", "lost_packets")
+
+_FLOW_COLUMNS = ("name", "direction", "profile", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
 
 
 def table(emulated: Emulated) -> View:
@@ -46,6 +48,11 @@ def table(emulated: Emulated) -> View:
         rows,
         keys=2,
     )
+
+
+def flows(emulated: Emulated) -> View:
+    """One row for each flow of the scenario."""
+    return view(emulated.flows, _FLOW_COLUMNS)
 
 
 def chart(emulated: Emulated, title: str) -> Chart:

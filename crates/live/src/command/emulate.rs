@@ -23,7 +23,7 @@ Usage: lopsided-live emulate OPTIONS [--] [COMMAND [ARGUMENTS]]
   lopsided-live emulate --scenario scenario.toml -- iperf3 -c 100.64.0.1
 
 The line:
-  --scenario FILE      a scenario's file, for its network alone
+  --scenario FILE      a scenario's file; of its contents only the network is used
   --preset NAME        an access line by name, such as docsis31-1000-35
   --down, --up RATE    such as 50M
   --rtt TIME           the round trip without any queue, such as 40ms
@@ -35,6 +35,8 @@ The line:
   --set KEY=VALUE      any other setting of a scenario, such as link.down.jitter='5 ms'
   --server SHELL       a server at the far end instead of the network, as a shell command; the
                        COMMAND starts when the server has opened a port
+  --flows              run the flows of FILE too, between simulated hosts with TCP or QUIC at the
+                       ends of the line; flows without a stop last until the COMMAND ends
   --inside, --outside HOST       which hosts of FILE the command and the world are [client, server]
   --limit TIME         end everything after this time, such as 60s, with exit code 124
   --mtu SIZE           the largest packet that the line takes [1500]
@@ -119,6 +121,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
                 let limit = parse_span(&text).map_err(|error| format!("--limit {text:?}: {error}"))?;
                 emulation.limit = Some(limit);
             }
+            Long("flows") => emulation.flows = true,
             Long("inside") => line.inside = Some(parser.value()?.string()?),
             Long("outside") => line.outside = Some(parser.value()?.string()?),
             Long("mtu") => {
@@ -193,6 +196,10 @@ pub struct Ran {
 /// # Errors
 /// As [`emulate`], and if a capture cannot be written.
 pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
+    if arguments.emulation.flows && arguments.line.file.is_none() {
+        let what = "--flows runs the flows of a scenario: add --scenario FILE".to_owned();
+        return Err(EmulateError::Line(LineError::Usage(what)));
+    }
     let (scenario, ends) = line(&arguments.line).map_err(EmulateError::Line)?;
     let captures =
         arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file, arguments.overwrite))?;

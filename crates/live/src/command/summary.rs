@@ -11,6 +11,7 @@ pub(super) fn of(emulated: &Emulated) -> String {
     let Emulated { result, pumped, refused, starved, exit_code } = emulated;
     let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);
     text.push_str(&of_line(result, pumped));
+    text.push_str(&of_flows(result));
     if *refused > 0 {
         let _ = writeln!(text, "{refused} were refused by the kernel behind the line");
     }
@@ -51,6 +52,27 @@ pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     let _ = writeln!(text, "packets left the line {} us late (median), {} us (99 %)", late(0.5), late(0.99));
     if pumped.malformed > 0 {
         let _ = writeln!(text, "{} were no packets of IP", pumped.malformed);
+    }
+    text
+}
+
+/// The rows of the scenario's flows; empty if none ran.
+fn of_flows(result: &RunResult) -> String {
+    let (mut text, flows) = (String::new(), &result.flows);
+    if flows.name.is_empty() {
+        return text;
+    }
+    let _ = writeln!(text, "{:<17} {:<12} {:>10} {:>11} {:>11}", "flow", "stack", "goodput", "RTT mean", "retransmits");
+    for row in 0..flows.name.len() {
+        let _ = writeln!(
+            text,
+            "{:<17} {:<12} {:>10} {:>11} {:>11}",
+            flows.name[row],
+            &*flows.profile[row],
+            bits(flows.goodput_bps[row]),
+            millis(flows.rtt_mean_ms[row]),
+            flows.retransmits[row],
+        );
     }
     text
 }

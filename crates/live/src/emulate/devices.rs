@@ -52,8 +52,8 @@ pub(super) struct End {
 }
 
 impl End {
-    pub fn new(host: usize, tun: Tun) -> End {
-        End { edge: NodeId(host as u32), bundle: tun.bundle(), tun, is_ready: true }
+    pub fn new(edge: NodeId, tun: Tun) -> End {
+        End { edge, bundle: tun.bundle(), tun, is_ready: true }
     }
 
     /// Writes the bundled packets. Returns the number of packets that the kernel rejected.

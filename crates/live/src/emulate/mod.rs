@@ -21,7 +21,7 @@ use crate::linux::{Hurry, drop_privileges, own_terminal};
 use crate::{Clock, Pumped, pump};
 use devices::{Devices, End};
 use gateway::Gateway;
-use lopsided_core::{Duration, Observer};
+use lopsided_core::{Duration, Observer, Time};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{BuildError, Outside, Run, RunError, RunOptions, RunResult};
 use meter::Meter;
@@ -59,6 +59,9 @@ pub struct Emulation {
     pub seed: u64,
     /// Largest IP packet that the link carries, in bytes.
     pub mtu: u32,
+    /// Run the scenario's flows next to the command, between hosts of the simulator in real time. Flows without a
+    /// `stop` last until the command ends.
+    pub flows: bool,
     /// Show rate, queueing delay and losses in the last row of the terminal while the command runs.
     pub meter: bool,
     /// Give up root privileges for good once the namespaces exist. Only for a process that does nothing else
@@ -129,12 +132,28 @@ pub fn emulate(
     observers: Vec<Box<dyn Observer>>,
 ) -> Result<Emulated, EmulateError> {
     let mut scenario = scenario.clone();
-    // The command and the network are the traffic. The scenario's own flows must not run.
-    scenario.flows.clear();
+    let usual_stop = Time::ZERO + scenario.duration;
     scenario.duration = emulation.limit.unwrap_or(FOREVER);
+    if emulation.flows {
+        let last = scenario.flows.iter_mut().filter(|flow| flow.stop == usual_stop);
+        last.for_each(|flow| flow.stop = Time::ZERO + FOREVER);
+    } else {
+        scenario.flows.clear();
+    }
+    let keeps_flows = emulation.flows;
     let outside = vec![
-        Outside { host: ends.inside, addresses: vec![INSIDE.into(), INSIDE_V6.into()], takes_the_rest: false },
-        Outside { host: ends.outside, addresses: vec![GATEWAY.into(), GATEWAY_V6.into()], takes_the_rest: true },
+        Outside {
+            host: ends.inside,
+            addresses: vec![INSIDE.into(), INSIDE_V6.into()],
+            takes_the_rest: false,
+            keeps_flows,
+        },
+        Outside {
+            host: ends.outside,
+            addresses: vec![GATEWAY.into(), GATEWAY_V6.into()],
+            takes_the_rest: true,
+            keeps_flows,
+        },
     ];
     let options = RunOptions { outside, observers, ..RunOptions::default() };
     let prepared = Run::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
@@ -208,10 +227,11 @@ fn drive(
         }
         Far::Server(server) => (server.tun.again()?, None, Some((keeper, server))),
     };
+    let &[inner_edge, outer_edge] = prepared.edges() else { unreachable!("the link has two ends") };
     let mut devices = Devices {
         clock: Clock::start(),
-        inner: End::new(ends.inside, inner),
-        outer: End::new(ends.outside, outer),
+        inner: End::new(inner_edge, inner),
+        outer: End::new(outer_edge, outer),
         outer_first: false,
         octets: Vec::new(),
         gateway,

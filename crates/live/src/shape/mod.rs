@@ -199,8 +199,8 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let gone = Gone::default();
     let outside = [(SERVER, true), (CLIENT, false)].map(|(host, takes_the_rest)| Outside {
         host: host.index(),
-        addresses: Vec::new(),
         takes_the_rest,
+        ..Outside::default()
     });
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(gone.clone())];
     let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };

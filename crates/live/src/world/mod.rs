@@ -157,7 +157,7 @@ pub fn carry(
     let trips = RoundTrips::of(scenario, &hosts);
     // The kernel's own TCP reports no RTT samples, so measure them at the edges.
     options.observers.push(Box::new(trips.clone()));
-    let outside = |host: &usize| Outside { host: *host, addresses: Vec::new(), takes_the_rest: false };
+    let outside = |host: &usize| Outside { host: *host, ..Outside::default() };
     options.outside = hosts.iter().map(outside).collect();
     options.passages = passages.to_vec();
     let prepared = Run::new(scenario, seed, options).map_err(WorldError::Build)?;

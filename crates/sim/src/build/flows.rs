@@ -85,7 +85,8 @@ pub(super) fn place_flow(
         Side::From => (pair.from, pair.to),
         Side::To => (pair.to, pair.from),
     };
-    let is_here = |side: Side| options.outside.iter().all(|outside| outside.host != host_of(side));
+    let is_here =
+        |side: Side| options.outside.iter().all(|outside| outside.host != host_of(side) || outside.keeps_flows);
     let waiting = match is_here(waits) {
         true => Some(hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?)),
         false => None,

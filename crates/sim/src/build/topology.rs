@@ -146,7 +146,7 @@ impl Routing {
             }
         }
         for Outside { host: from, .. } in outside {
-            for Outside { host: to, addresses, takes_the_rest } in outside.iter().filter(|to| to.host != *from) {
+            for Outside { host: to, addresses, takes_the_rest, .. } in outside.iter().filter(|to| to.host != *from) {
                 // Two outside hosts without a path have no route to each other. Their packets are dropped for that
                 // reason.
                 for hop in paths.path(*from, *to).unwrap_or_default() {
