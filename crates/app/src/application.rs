@@ -21,8 +21,8 @@ pub enum SocketEvent {
     Connected,
     /// A peer opened a connection to this application.
     Accepted,
-    /// The socket may have data to read or room to write. Reported after each segment and each timeout that could have
-    /// brought either.
+    /// The socket may have data to read or room to write. Reported after each segment and each timeout that may have
+    /// changed this.
     Ready,
     /// The peer sends no more data: everything before its FIN is readable.
     PeerClosed,

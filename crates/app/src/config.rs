@@ -93,8 +93,8 @@ impl AppConfig {
         (self.0.build)(&*self.0.part, flow, own)
     }
 
-    /// The side that waits for the other side to open a connection. [`Side::To`] for an application of the run's own,
-    /// because only its factory can decide.
+    /// The side that waits for the other side to open a connection. Returns [`Side::To`] for an application that the
+    /// caller of the run supplies, because only its factory can decide.
     pub fn listener(&self, opening: Opening) -> Side {
         // Build the pair only to read its listener. Built-in applications choose it without looking at the flow.
         let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO, opening };

@@ -39,7 +39,8 @@ const HALF_SEGMENT: f64 = 0.5;
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a control that is not listed.
 const UNLISTED: f64 = -7.0;
-/// What each sign of BBR adds to the logarithm of its weight, which is `UNLISTED` without signs.
+/// Each sign of BBR adds one of these values to the logarithm of BBR's weight. Without signs the logarithm is
+/// `UNLISTED`.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;

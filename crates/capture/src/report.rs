@@ -116,7 +116,7 @@ fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
         totals.iter_mut().zip(bin.limits).for_each(|(total, time)| *total += time as f64);
     }
     let all: f64 = totals.iter().sum();
-    // A direction that sent everything at once was limited by nothing but the amount of data.
+    // A direction that sent everything at once was limited only by the amount of data.
     if all == 0.0 {
         totals[Limit::Application as usize] = 1.0;
         return totals;
@@ -132,7 +132,7 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
     connection.directions[sender].ack_path.rate_bps.share_above(COMPRESSED * data.rate_bps)
 }
 
-/// Decides whether ACKs are few, and why.
+/// Decides whether ACKs are thinned, and whether the receiver or the network causes it.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
     let missing = connection.directions[sender].ack_path.missing_share();
     // If the host uses one counter for all connections, a gap in one connection is a packet of another connection.

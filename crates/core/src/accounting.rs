@@ -250,7 +250,7 @@ impl Accounting {
         self.mask
     }
 
-    /// Whether a node requested an interrupt since the last call: see [`crate::Cx::interrupt`].
+    /// True if a node requested an interrupt since the last call: see [`crate::Cx::interrupt`].
     #[inline]
     #[doc(hidden)]
     pub fn take_interrupt(&mut self) -> bool {

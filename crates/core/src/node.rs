@@ -115,7 +115,8 @@ impl<'a> Cx<'a> {
         self.node
     }
 
-    /// The same context at another instant, for a link that computes earlier departures later.
+    /// Returns the same context with another time. A link uses this to count a past departure at the time at which it
+    /// happened.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
         Cx { now, node: self.node, accounting: self.accounting }

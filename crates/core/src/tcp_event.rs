@@ -235,7 +235,7 @@ named! {
         Handshake = "handshake",
         /// A segment did not fit the connection (RFC 5961).
         Challenge = "challenge",
-        /// The stream of marks started or ended.
+        /// A sequence of ECN marks started or ended, or a mark must be acknowledged at once.
         Ecn = "ECN",
         /// A probe for a closed window.
         WindowProbe = "window probe",
@@ -429,7 +429,7 @@ impl TcpEventMask {
     pub const TIMER: TcpEventMask = TcpEventMask(1 << 4);
     /// ACKs sent, with their reasons.
     pub const ACK: TcpEventMask = TcpEventMask(1 << 5);
-    /// Changes of what limits the sender.
+    /// Changes of the sender's limit.
     pub const LIMIT: TcpEventMask = TcpEventMask(1 << 6);
     /// Retransmissions.
     pub const RETRANSMIT: TcpEventMask = TcpEventMask(1 << 7);
@@ -443,7 +443,7 @@ impl TcpEventMask {
     }
 
     #[must_use]
-    /// These kinds and others.
+    /// The union of both sets.
     pub const fn with(self, kinds: TcpEventMask) -> TcpEventMask {
         TcpEventMask(self.0 | kinds.0)
     }

@@ -26,8 +26,8 @@
 //!   [`DropTailPath::take_arrived`] removes them. A packet that passes through is never in it.
 //! - `courses`: the transit records of packets that an observer may see under way. A record is removed once it is
 //!   counted to its end: the arrival, or the departure if the line loses the packet.
-//! - `ends.coming`: the packets that are dropped, until they are: refused packets at their entry, lost packets at their
-//!   departure from the queue.
+//! - `ends.coming`: the packets that will be dropped: refused packets at their entry, lost packets at their departure
+//!   from the queue.
 //!
 //! # Counters
 //!
@@ -42,7 +42,7 @@
 //!
 //! - `departed <= entered <= courses.len()`.
 //! - `next_departure` is the departure of the first entry of `waiting`, and `next_arrival` the arrival of the first
-//!   entry of `packets`; both are `Time::MAX` if their ring is empty. They spare the hot path a look into the ring.
+//!   entry of `packets`; both are `Time::MAX` if their ring is empty. The hot path reads them instead of the rings.
 //! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
 //!   packets.
 //! - If `courses` has a record, every later packet gets one too. Statistics are thus counted in order of time.

@@ -25,7 +25,7 @@ pub struct Replayed {
 
 /// Replays packets through a link, in the order of their times, and runs the link until its queue is empty. Returns the
 /// fate of each packet, in the same order. With a `credit`, the first packet of a busy period is sent as if it had
-/// arrived that much earlier, as by a bucket of that depth in Linux's `htb`.
+/// arrived that much earlier, which is the effect of a bucket of that depth in Linux's `htb`.
 ///
 /// # Errors
 ///

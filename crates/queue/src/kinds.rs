@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that dequeue from their child only while it has packets, as in Linux. The child is then never asked
-/// while it is empty, so it does not notice that it is.
+/// Disciplines that dequeue from their child only while it has packets, as in Linux. An empty child is then never
+/// dequeued, so the child does not notice that it is empty.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a discipline of this kind dequeues from its child only while the child has packets.

@@ -127,7 +127,7 @@ pub(crate) fn flag(node: &Node) -> Read<bool> {
         other => {
             let error = UnitError::new(format!("expected true or false, found {}", other.kind()));
             Err(match node.text().map(str::trim) {
-                // TOML knows only true and false.
+                // TOML has only true and false.
                 Some("on" | "yes" | "true") => error.help("write true, without quotes"),
                 Some("off" | "no" | "false") => error.help("write false, without quotes"),
                 _ => error,

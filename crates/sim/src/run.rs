@@ -240,7 +240,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
         result.cores = used;
         let conservation = result.conservation;
-        // A result with unaccounted packets would be wrong without a sign of it.
+        // With unaccounted packets the result would be wrong, and nothing in it would show that.
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
 

@@ -204,7 +204,7 @@ struct Frame {
     wire: Bytes,
 }
 
-/// A modem, as both its own state and the CMTS's knowledge of it.
+/// The state of a modem: its own, and the state that the CMTS stores for it.
 #[derive(Debug, Default)]
 struct Modem {
     frames: VecDeque<Frame>,

@@ -266,7 +266,7 @@ impl PacketRadio {
         self.config.turnaround() + self.airtime(self.config.control)
     }
 
-    /// True if the radio is in no exchange, and overhears none.
+    /// True if the radio takes no part in an exchange and cannot hear any other exchange.
     fn is_free(&self, radio: usize) -> bool {
         let talks = |other: usize| self.radios[other].busy_with.is_some();
         let hears = self.config.overhear

@@ -46,8 +46,8 @@ impl Carrier {
         Carrier { octets: vec![0; MOST], control: cmsg_space!(i32) }
     }
 
-    /// Receives the datagrams of one call.
-    /// If no datagram waits, or the peer refused an earlier datagram.
+    /// Receives several datagrams of one sender with one call. Fails if no datagram waits, or if the peer refused an
+    /// earlier datagram.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<Came<'_>> {
         let (len, size, from) = {
             let mut into = [IoSliceMut::new(&mut self.octets)];

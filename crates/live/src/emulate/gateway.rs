@@ -55,7 +55,7 @@ const STACK: usize = 128 * 1024;
 /// Largest read from a connection, in bytes.
 const CARRIED: usize = 128 * 1024;
 
-/// Datagram flows may use 1 / this of the process' descriptors. The rest is reserved for connections.
+/// Datagram flows may use the process' descriptors divided by this number. The rest is reserved for connections.
 const DATAGRAM_SHARE: usize = 2;
 
 /// Source and destination of a connection or datagram flow.

@@ -230,7 +230,7 @@ impl TcpHost {
         let mut source = std::fs::File::open("/dev/urandom")?;
         let make = move |peer| {
             let mut iss = [0; 4];
-            // A read of /dev/urandom this small never fails or comes up short.
+            // A read of so few bytes from /dev/urandom never fails and is never partial.
             let _ = source.read_exact(&mut iss);
             settings.config(local, peer, u32::from_ne_bytes(iss))
         };

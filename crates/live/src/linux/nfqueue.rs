@@ -130,7 +130,8 @@ impl NfQueue {
         Ok(self.receive_with_way(packet)?.map(|(number, _)| number))
     }
 
-    /// Like [`NfQueue::receive`], and true for a packet at the hook before routing: it just arrived.
+    /// Like [`NfQueue::receive`]. Also returns true if the packet is at the hook before routing, which means that it
+    /// has just arrived.
     pub fn receive_with_way(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<(u32, bool)>> {
         loop {
             let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {

@@ -4,7 +4,7 @@
 //! incomplete checksums. `receive` nevertheless returns single packets, as the kernel's own segmentation would make
 //! them. See [`crate::segments`].
 //!
-//! `unsafe` are the calls that name the device and enable its offloads. No library has a safe form of them.
+//! The calls that name the device and enable its offloads are `unsafe`, because no library has a safe form of them.
 
 use crate::segments::{Bundle, Cut, OFFLOAD, Offload, complete};
 use nix::errno::Errno;
@@ -133,7 +133,8 @@ impl Tun {
         Ok(Some(()))
     }
 
-    /// Like [`Tun::receive`], but only from the data already read. Returns false if the kernel must be asked.
+    /// Like [`Tun::receive`], but only from the data already read. Returns false if this data is used up, so a system
+    /// call is needed.
     pub(crate) fn receive_more(&self, packet: &mut Vec<u8>) -> bool {
         let mut piece = self.read.borrow_mut();
         let Piece { octets, len, cut } = &mut *piece;

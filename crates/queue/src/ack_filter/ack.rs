@@ -9,7 +9,8 @@ pub(super) fn acknowledges(header: &TcpHeader) -> bool {
     header.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::RST.0) == Flags::ACK.0
 }
 
-/// True if the segment is a pure ACK: no data, no other flag, and no option that the filter does not know.
+/// True if the segment is a pure ACK: no data, no flags except ACK and ECN feedback, and only options that the filter
+/// can compare.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
     // The last condition excludes packets of other hosts whose headers could not be read completely.

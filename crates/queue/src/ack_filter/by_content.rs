@@ -81,8 +81,7 @@ impl ByContent {
         }
     }
 
-    /// Handles a packet that leaves the queue. A share counts the queue with the arriving packet, so it needs exact
-    /// state.
+    /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());

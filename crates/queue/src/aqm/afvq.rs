@@ -1,6 +1,6 @@
 //! ACKs-first variable-size queueing (AFVQ; Park, Park, Hong and Park, Preventing TCP Performance Interference on
 //! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
-//! data. The number of ACKs that may wait varies, so that few do.
+//! data. The number of ACKs that may wait adapts to the traffic and stays small.
 //!
 //! The paper names two causes of throughput loss in two-way traffic, ACKs that wait behind data and too many ACKs, and
 //! proposes a policy for each. Only its abstract was available, which contains no rule for the size. The rule here:

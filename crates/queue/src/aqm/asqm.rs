@@ -142,7 +142,7 @@ impl Asqm {
         }
     }
 
-    /// Returns true if the departing packet must be marked or dropped, and plans the next one.
+    /// Returns true if the departing packet must be marked or dropped, and then sets the time of the next mark or drop.
     fn is_due(&mut self, now: Time) -> bool {
         // Without recent samples the state of the link is unknown, so dropping ends.
         if self.link.get(now).is_none() {

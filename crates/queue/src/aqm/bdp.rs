@@ -152,7 +152,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Returns true if the departing packet must be marked or dropped, and plans the next one.
+    /// Returns true if the departing packet must be marked or dropped, and then sets the time of the next mark or drop.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
         // Without timestamps the round trip is at least the link's.

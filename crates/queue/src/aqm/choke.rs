@@ -157,7 +157,7 @@ impl Choke {
         Some(victim)
     }
 
-    /// Notifies the average if the queue is empty.
+    /// Starts the idle time of the average if the queue is empty.
     fn leave_if_empty(&mut self, cx: &Cx<'_>) {
         if self.packets.is_empty() {
             self.average.emptied(cx.now());

@@ -91,8 +91,8 @@ impl Cobalt {
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
         // A count that has not decayed to zero makes the law act at once when the delay rises again.
         let mut is_due = self.is_due(now);
-        // Linux's cobalt_should_drop: lateness is judged for the old time and for each new one below, except for the
-        // first time of an episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
+        // Linux's cobalt_should_drop: `is_late` is computed again after each change of `drop_next`, except at the start
+        // of an episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
         let mut is_late = now > self.drop_next;
         if sojourn > config.target && sojourn > allowed {
             if !self.dropping {
@@ -124,7 +124,8 @@ impl Cobalt {
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // The law neither runs ahead of an idle queue nor catches up on missed signals.
+        // Without a count, the first signal of the next episode is due after one interval. Missed signals are not made
+        // up for: the next one is due now.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {

@@ -29,7 +29,7 @@ pub struct CodelConfig {
     pub interval: Duration,
     /// True if packets capable of ECN are marked instead of dropped (RFC 3168).
     pub ecn: bool,
-    /// Every packet with a longer sojourn time than this is marked too. `None`: none is.
+    /// Every packet with a longer sojourn time than this is also marked. `None`: there is no such threshold.
     pub ce_threshold: Option<Duration>,
     /// No packet is dropped if at most this many bytes wait behind it, link headers included.
     pub mtu: Bytes,
@@ -212,7 +212,7 @@ impl Codel {
     /// Starts an episode of dropping.
     fn begin(&mut self, config: &CodelConfig, now: Ticks) {
         self.dropping = true;
-        // Linux starts with the drops of the last episode, not with all of the past.
+        // As in Linux, only the drops of the last episode count, not those of earlier episodes.
         let gained = self.count.wrapping_sub(self.last_count);
         // RFC 8289, section 4.1: soon after the last episode, the control law resumes near its previous rate.
         let recent = now.wrapping_sub(self.drop_next) < ticks(config.interval.as_nanos()).saturating_mul(16);

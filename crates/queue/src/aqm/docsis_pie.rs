@@ -327,7 +327,8 @@ impl Qdisc for DocsisPie {
             self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
-        // A limit in bins has no simple third, so the buffer counts as filled that far.
+        // For a limit in bins the filled share of the buffer is not computed: the buffer always counts as at least 1/3
+        // full.
         let third = match self.config.limit {
             Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
             Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),

@@ -3,7 +3,7 @@
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
-/// A discipline, with room for one packet that was taken from it to learn the packet's size (Linux's `gso_skb`).
+/// A discipline, with room for one packet that was dequeued early because its size was needed (Linux's `gso_skb`).
 ///
 /// A discipline that implements [`Qdisc::peek`] stores its packets until `dequeue`. From any other discipline the
 /// packet is taken and held here. It still waits and counts in the backlog, but the discipline can no longer drop or
@@ -11,7 +11,7 @@ use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,
-    /// The packet that was taken to learn its size.
+    /// The packet that was dequeued early because its size was needed.
     held: Option<QueuedPacket>,
 }
 

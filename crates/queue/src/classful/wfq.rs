@@ -25,7 +25,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct WfqConfig {
     /// Largest number of packets in all queues.
     pub limit: u32,
-    /// Number of packets of a flow from which on its arrivals cause drops.
+    /// Queue length of a flow, in packets, from which on each arrival of the flow causes a drop.
     pub threshold: u32,
     /// Number of queues to which flows are hashed.
     pub flows: u32,
@@ -117,7 +117,8 @@ impl Wfq {
     /// than `finish`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
-        // The arriving packet itself is furthest from its turn, or dropping would not shorten another flow.
+        // The arriving packet itself has the latest finish time, or the packet with the latest one belongs to the same
+        // flow. The caller then drops the arriving packet.
         if latest <= finish || other == flow {
             return false;
         }

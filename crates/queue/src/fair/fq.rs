@@ -43,7 +43,7 @@ pub struct FqConfig {
     pub refill_delay: Duration,
     /// Number of queues minus 1.
     pub orphan_mask: u32,
-    /// Packets with a longer sojourn time than this are marked. `None`: none is.
+    /// Packets with a longer sojourn time than this are marked. `None`: no packet is marked.
     pub ce_threshold: Option<Duration>,
 }
 

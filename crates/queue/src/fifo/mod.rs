@@ -1,6 +1,6 @@
 //! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt and Ott 1996).
 //!
-//! A link runs a drop-tail FIFO on a plain line by a faster path of its own with the same results
+//! For a drop-tail FIFO on a plain line, a link uses a faster implementation with the same results
 //! (`crates/link/src/drop_tail_path.rs`).
 
 mod threshold;

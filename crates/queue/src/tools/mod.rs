@@ -1,4 +1,4 @@
-//! What disciplines are built from and measured with.
+//! Building blocks of disciplines, and tools that measure them.
 
 pub(crate) mod bounds;
 mod checked;

@@ -46,7 +46,7 @@ pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far
 pub(crate) const SMOOTHING: &str =
     "Smoothing of round trips: as in RFC 6298, or as the dissertation prints it, with RTTVAR instead of SRTT.";
 
-/// How the delay of the link itself is treated: the delay without a queue.
+/// How the discipline treats the delay of the link itself, which is the delay without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
     /// The smallest sample so far is subtracted from every sample. The rest is the queueing delay, which the text

@@ -1,8 +1,8 @@
 //! A session without encryption: plain text with the sizes of TLS 1.3 and AES-GCM.
 //!
 //! The tag of a packet holds its number, its key and a checksum of its contents. A changed packet, or one protected
-//! with another key, is rejected as with an AEAD. The handshake consists of TLS's messages in number and size; of their
-//! contents only the transport parameters exist.
+//! with another key, is rejected as with an AEAD. The handshake has the number and the sizes of TLS's messages. Only
+//! their transport parameters have contents; all other bytes are padding.
 
 use super::clock::lock;
 use crate::frames::{CID_LEN, PacketKind, put_varint};

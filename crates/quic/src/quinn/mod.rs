@@ -86,7 +86,7 @@ pub struct QuicEndpoint {
     events: VecDeque<(SocketId, SocketEvent)>,
     /// Packets of the latest batch that the host has not taken yet.
     outbox: VecDeque<(Vec<u8>, Ecn)>,
-    /// Index of the next connection to ask for packets.
+    /// Index of the next connection to poll for packets.
     sending: usize,
     /// Received packets that wait for the processor or for the end of their batch.
     inbox: VecDeque<(Payload, Option<EcnCodepoint>)>,

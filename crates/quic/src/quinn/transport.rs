@@ -109,7 +109,7 @@ impl Transport for QuicEndpoint {
     fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let Header::Udp(header) = packet.transport() else { return };
         let data = packet.payload();
-        // The end that does not open connections learns its peer's address from the first packet.
+        // The end that does not open connections takes its peer's address from the first packet.
         self.remote.get_or_insert(SocketAddr::new(packet.src(), header.src_port));
         let ecn = match packet.ecn() {
             Ecn::NotEct => None,

@@ -80,7 +80,7 @@ pub(super) fn resolve_flows(
 impl<'t> Common<'_, 't> {
     fn resolve_group(&mut self, flow: &Layers<'t>, group_name: &str, flows: &mut Flows, report: &mut Report<'_>) {
         let part: FlowPart = read_part(flow, Line::default(), report);
-        // 0 was reported.
+        // A count of 0 was already reported as an error.
         let count = part.count.max(1) as usize;
         if flows.specs.len() + count > MOST_FLOWS {
             let message = format!("too many flows: at most {MOST_FLOWS} are allowed");

@@ -17,7 +17,7 @@ use lopsided_spec::{self as spec, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The graph, and what reading the flows needs from it.
+/// The graph, and the further data that the reader of flows needs.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     pub graph: Graph,

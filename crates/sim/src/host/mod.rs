@@ -5,8 +5,8 @@
 //! - Each application is on one end of one flow and has an [`AppSlot`]. Each connection has a slot in [`HostSockets`].
 //!   Applications and connections share one sequence of numbers: applications first, then connections.
 //! - `timers` has one time per application and per connection. A time may be too early, but never too late. So a timer
-//!   that moves to a later time is not updated: when the old time comes, the connection is asked again. This is cheaper
-//!   than an update for every segment.
+//!   that moves to a later time is not updated: when the old time comes, the connection's timeout is read again. This
+//!   is cheaper than an update for every segment.
 //! - `ready` is a stack of the applications and connections that may have packets to send. [`Node::poll_transmit`]
 //!   polls the last one until it has no more packets. Then its timer is set, and it is removed.
 //! - After each segment or timeout of a connection, its application is notified (`visit`), and then the connection is
@@ -278,7 +278,7 @@ impl Host {
     }
 
     /// Notifies the application of the connection's queued events. `open` is false before the handshake completes: the
-    /// application then learns only of the connection's end.
+    /// application is then notified only of the connection's end.
     #[cold]
     fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };

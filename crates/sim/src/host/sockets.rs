@@ -143,7 +143,7 @@ pub(crate) struct HostSockets {
     /// Metrics that ended connections left, by destination, if the stack keeps them.
     pub remembered: BTreeMap<IpAddr, Remembered>,
     /// One time for each application, then one for each connection. A time may be too early, never too late: when it
-    /// comes, the owner is asked again. This costs less than an update for every segment.
+    /// comes, the owner's timeout is read again. This costs less than an update for every segment.
     pub timers: EventQueue,
     /// Applications and connections that may have packets to send, numbered as in `timers`.
     pub ready: Vec<u32>,

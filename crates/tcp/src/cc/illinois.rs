@@ -94,7 +94,7 @@ impl Illinois {
             self.alpha = alpha(delay, largest);
             return;
         }
-        // After a queue, wait for theta round trips without one.
+        // After a round trip with a queue, wait for theta round trips without a queue.
         if self.above {
             self.low += 1;
             if self.low < THETA {

@@ -376,8 +376,8 @@ impl Connection {
             let ends = header.flags.has(Flags::PSH) || header.flags.has(Flags::FIN);
             let (len, full) = (payload.len(), self.acks.rcv_mss());
             self.acks.measure(len, header.options.sack_len(), ends);
-            // tcp_measure_rcv_mss looks at the memory of a segment that is larger than all before, not of a shorter one
-            // that became the size of full segments.
+            // Linux's tcp_measure_rcv_mss reads the memory of a segment only if it is larger than the estimated MSS. A
+            // shorter segment may lower the estimate, but its memory is not read.
             if len > full {
                 self.recv.measure(len);
             }

@@ -411,7 +411,7 @@ impl Choice for FastRecovery {
 /// The delay of a receiver's ACKs (RFC 5681 section 4.2). `None` keeps the profile's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Whether ACKs are delayed.
+    /// True if ACKs are delayed.
     pub mode: Switch,
     /// Number of segments per ACK.
     pub segments: Option<u32>,

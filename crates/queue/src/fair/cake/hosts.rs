@@ -118,13 +118,14 @@ impl Hosts {
         place
     }
 
-    /// Counts one flow less at this place.
+    /// Decreases the number of flows of the host at this place by one.
     pub fn release(&mut self, host: usize) {
         self.hosts[host].flows -= 1;
     }
 
-    /// Counts one busy flow more or less from this round on. Returns true if less than half of `most_busy` are left
-    /// while a flow skips rounds: the others then receive more than twice the expected service.
+    /// Increases or decreases the host's number of busy flows by one, from this round on. Returns true if less than
+    /// half of `most_busy` are left while a flow skips rounds: the others then receive more than twice the expected
+    /// service.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];

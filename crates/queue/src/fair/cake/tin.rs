@@ -165,7 +165,7 @@ impl Tin {
             let flow = &mut self.flows[at];
             flow.deficit += share;
             let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
-            // The deficit needs more turns than it is worth visiting the flow for.
+            // With so large a deficit most visits of the flow would send nothing, so the flow skips rounds.
             if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
                 self.skip_rounds(at, load);
             } else {
@@ -337,7 +337,7 @@ impl Tin {
         }
     }
 
-    /// Returns all flows early, because the service of some has grown.
+    /// Moves all flows that skip rounds back to the busy flows, because the service of some flows has grown.
     fn resume_all(&mut self, rng: &mut Rng) {
         let mut early = 0;
         while let Some(at) = self.wheel.next_early(&mut early) {
@@ -424,13 +424,13 @@ impl Tin {
         if skips {
             self.set_skipping(at, true);
         }
-        // Last, because this flow may be one of those that return.
+        // Last, because this flow may be one of those that skip rounds.
         if shares_grew {
             self.resume_all(rng);
         }
     }
 
-    /// Counts the flow out at its hosts.
+    /// Subtracts the flow from the counts of its hosts.
     fn release_hosts(&mut self, at: usize) {
         let flow = &mut self.flows[at];
         if let Some(host) = flow.source.take() {
@@ -441,7 +441,8 @@ impl Tin {
         }
     }
 
-    /// Counts a busy flow more or less at its hosts. Returns flows early if their service has grown.
+    /// Adds a busy flow to the counts of its hosts, or subtracts it. Ends the skipping of rounds if the service of some
+    /// flows has grown.
     fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
             self.resume_all(rng);
