@@ -300,7 +300,7 @@ def load(path: Path) -> dict[str, list[Seen]]:
 # --- The page
 
 HEAD = """\
-# CAKE's ACK filter beside Linux'
+# CAKE's ACK filter: simulator and Linux
 
 Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in virtual time, `cake ack-filter`
 (conservative) and `cake ack-filter-aggressive`; here `ack_filter` with these rules around `cake`.
@@ -309,7 +309,7 @@ Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in vir
 ## The same ACKs are removed
 
 A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Packets are
-captured before and behind Linux' `cake`. The simulator's `cake` then receives the same packets with their options at
+captured before and behind Linux's `cake`. The simulator's `cake` then receives the same packets with their options at
 the same times, and dequeues a packet whenever one left on Linux. Packets that wait at the end are left out. The
 recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 
@@ -320,10 +320,10 @@ recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 WHOLE = """
 ## Whole runs
 
-A download and an upload with CUBIC, 30 ms; `cake` shapes the way up to the line's rate. Medians over at most
-{seeds} seeds of each world, and in brackets their ranges. *ACKs for a segment* are the ACKs that the filter
-let pass, divided by the segments of the download. Bounds: goodput 3 %, ACKs 5 %. Values beyond are **bold**.
-Within all of them: {within} of {cells}.
+A download and an upload with CUBIC, 30 ms; `cake` shapes the uplink to the rate of the line. Medians over at most
+{seeds} seeds of each world, with their ranges in brackets. *ACKs per segment* are the ACKs that the
+filter forwarded, divided by the segments of the download. Bounds: goodput 3 %, ACKs 5 %. Values beyond are **bold**.
+Cells within all bounds: {within} of {cells}.
 
 | line in Mbit/s | rule | | Linux | here | off |
 |---|---|---|---|---|---|
@@ -331,7 +331,7 @@ Within all of them: {within} of {cells}.
 _LABELS = {
     "down_bps": "download, Mbit/s",
     "up_bps": "upload, kbit/s",
-    "ack_ratio": "ACKs for a segment",
+    "ack_ratio": "ACKs per segment",
     "filtered": "ACKs filtered",
 }
 
@@ -376,8 +376,8 @@ def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [
         Promise(
-            "Of the same packets the same ACKs go.",
-            claims.at_most(0, [claims.number("captures of which another ACK went", apart)]),
+            "The same packets lead to the same removed ACKs.",
+            claims.at_most(0, [claims.number("captures with a different ACK removed", apart)]),
         ),
         Promise("Whole runs are within their bounds.", claims.at_least(len(known), [claims.number("cells", within)])),
     ]

@@ -214,7 +214,7 @@ Hybrid network, with the authors' classes in ns-2.35 and here with `ns2-reno`.
 - ACC/SA and AF/SA ran on an ns-2 with two repairs, which the program names.
 
 Bounds: 5 % for throughput, window and round trip, 10 % for ACKs delivered and filtered, or the range of the authors'
-runs. Values beyond a bound are **bold**. Within all: {within} of {cells}.
+runs. Values beyond a bound are **bold**. Cells within all bounds: {within} of {cells}.
 
 {promised}
 """

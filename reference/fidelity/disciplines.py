@@ -231,8 +231,8 @@ def page(both: Both) -> str:
 def promised(apart: int) -> Promise:
     """The promise that chance explains all values beyond a bound."""
     return Promise(
-        "Every cell is within its bounds, or beyond them by chance.",
-        claims.at_most(0, [claims.number("cells that the seeds do not explain", apart)]),
+        "Every cell is within its bounds, or chance explains the error.",
+        claims.at_most(0, [claims.number("cells that chance does not explain", apart)]),
     )
 
 
@@ -302,8 +302,8 @@ line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 - With ECN, both ends negotiate ECN and the disciplines mark. CAKE's marking is always on.
 - Goodput is in Mbit/s. Waits are times of single packets in the queue, in ms. Signals are the drops and marks of a run.
 
-Bounds: goodput 3 %, waits 10 %, signals 15 %. Values beyond are **bold**. Of {cells} cells these are within the bounds:
-{within}; in all four: {whole}.
+Bounds: goodput 3 %, waits 10 %, signals 15 %. Values beyond are **bold**. Cells within the bounds, of {cells}:
+{within}; within all four: {whole}.
 
 The last column says whether chance explains a value beyond its bound: the difference between the mean of Linux's runs
 and that of {sim_seeds} simulator seeds, in standard errors, **bold** above {errors}. Chance explains {chance}
@@ -316,7 +316,7 @@ more cells, and {apart} cells remain.
 def main() -> None:
     """Measures, simulates, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--recorded", action="store_true", help="take Linux' values from the file")
+    parser.add_argument("--recorded", action="store_true", help="take Linux's values from the file")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
     parser.add_argument("--workers", type=int, help="processes of the simulator; default: one for each core")
     arguments = parser.parse_args()

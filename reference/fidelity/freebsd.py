@@ -177,29 +177,32 @@ class Rule:
 
 RULES = (
     Rule(
-        "The ACK goes before the process reads; reading that opens two segments sends another: two ACKs for three"
-        " segments",
+        "The ACK is sent before the process reads. A read that opens the window by two segments sends another ACK: two"
+        " ACKs for three segments",
         "`ack.before_read`, `window_update = two segments`",
         ("acking::freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_milliseconds",),
     ),
     Rule(
-        "The window in an ACK does not include what has just arrived; one more ACK follows the read after a gap",
+        "The window in an ACK does not include the data that has just arrived. After a filled gap, one more ACK"
+        " follows the read",
         "`ack.before_read`",
         ("acking::after_a_filled_gap_freebsd_offers_less_and_one_more_ack_follows_the_read",),
     ),
     Rule(
-        "A duplicate ACK with another window is none, and the count begins anew",
+        "A duplicate ACK that changes the window does not count as a duplicate, and it resets the count",
         "`duplicates = in a row`",
         ("freebsd_recovery::an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew",),
     ),
     Rule(
-        "Three counted duplicates begin a recovery, whatever SACK reports; the first two let a segment go each",
+        "Three counted duplicates start a recovery, whatever SACK reports. Each of the first two allows one new"
+        " segment (limited transmit)",
         "`loss_detection = freebsd`, `limited_transmit`",
         ("freebsd_recovery::only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each",),
     ),
     Rule(
-        "In recovery the window is a segment, one more for each duplicate while less than the threshold is in the"
-        " network; holes at the front are repaired one a round trip; nothing sent since is sent again",
+        "In recovery the window starts at one segment. Each duplicate adds one segment while less than `ssthresh` is"
+        " in the network. Holes at the front are repaired at one per round trip. Data sent after the recovery began is"
+        " not retransmitted in it",
         "`cwnd_reduction = per duplicate`",
         (
             "freebsd_recovery::holes_at_the_front_are_repaired_one_a_round_trip",
@@ -208,8 +211,8 @@ RULES = (
         ),
     ),
     Rule(
-        "A partial acknowledgement is answered with a segment, an empty one if nothing may go; while nothing that went"
-        " again is out, all that is out fills the window, not what is new alone",
+        "A partial ACK is answered with a segment, which is empty if no data may be sent. While no retransmission is"
+        " in flight, all data in flight counts against the window, not only new data",
         "`cwnd_reduction = per duplicate`",
         (
             "freebsd_recovery::a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment",
@@ -217,23 +220,23 @@ RULES = (
         ),
     ),
     Rule(
-        "The threshold is half of the smaller of congestion window and peer's window",
+        "A loss sets `ssthresh` to half of the smaller of the congestion window and the peer's window",
         "`threshold_heeds_peer`",
         ("freebsd_recovery::the_threshold_is_half_of_the_peers_window_where_that_is_less",),
     ),
     Rule(
-        "No more than 48 segments are held out of order",
+        "At most 48 out-of-order segments are held",
         "`reassembly_limit = 48`",
         ("acking::freebsd_holds_no_more_segments_out_of_order_than_its_limit",),
     ),
     Rule(
-        "Back-off doubles the timeout without its 200 ms of slop",
+        "Backoff doubles the retransmission timeout without its 200 ms of slop",
         "`rto = freebsd`",
         ("timeouts::freebsd_backs_off_without_the_slop",),
     ),
     Rule(
-        "The receive buffer takes a step for what came in order through the fast path within a round trip of less"
-        " than a second, or between two of them",
+        "The receive buffer grows by one step according to the data that arrived in order through the fast path,"
+        " within a round trip of less than 1 s or between two round trips",
         "`receive_buffer = stepped`",
         (
             "acking::the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it",
@@ -241,8 +244,9 @@ RULES = (
         ),
     ),
     Rule(
-        "Buffers are rounded up to whole segments, also where the application has set their size; a writer that has"
-        " more than fits waits until 2048 octets are free: an ACK of one segment lets a full send buffer send nothing",
+        "Buffers are rounded up to whole segments, even if the application has set their size. A writer with more data"
+        " than fits waits until 2048 bytes are free: with a full send buffer, the ACK of one segment releases no new"
+        " data",
         "`send_buffer_accounting` and `receive_window` = segments",
         (
             "sending::freebsds_buffers_hold_whole_segments",
@@ -250,24 +254,24 @@ RULES = (
         ),
     ),
     Rule(
-        "After a timeout three duplicates may begin a recovery",
+        "After a timeout, three duplicates can start a recovery",
         "`loss_detection = freebsd`",
         ("freebsd_recovery::after_a_timeout_three_duplicates_begin_a_recovery",),
     ),
     Rule(
-        "A window is no larger than the header can say: without scaling reading opens it by less than two segments,"
-        " and every second segment is acknowledged",
+        "The window never exceeds the largest value of its header field. Without scaling, a read therefore opens the"
+        " window by less than two segments, and every second segment is acknowledged",
         "`window_scaling = false`",
         ("acking::a_window_that_the_header_cannot_say_calls_for_no_update",),
     ),
     Rule(
-        "Without timestamps one segment of each window is timed: the timeout lags behind a queue that fills",
+        "Without timestamps, one segment per window is timed, so the timeout lags behind a growing queue",
         "`timestamps = false`",
         ("timeouts::freebsd_without_timestamps_times_one_segment_of_each_window",),
     ),
     Rule(
-        "Without SACK a recovery has the threshold as window, a segment more for each duplicate that let none go, less"
-        " what a partial acknowledgement covers",
+        "Without SACK, the window in recovery is `ssthresh`, plus one segment for each duplicate that released no"
+        " segment, minus the data that a partial ACK covers",
         "`sack = false`",
         (
             "freebsd_recovery::without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go",
@@ -275,7 +279,7 @@ RULES = (
         ),
     ),
     Rule(
-        "Without SACK duplicates for what was out at the last fast retransmit or timeout begin no recovery",
+        "Without SACK, duplicates for data that was in flight at the last fast retransmit or timeout start no recovery",
         "`sack = false`",
         ("freebsd_recovery::without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none",),
     ),
@@ -294,19 +298,21 @@ _HEAD = """\
 
 Made by `python -m reference.fidelity.freebsd`; do not edit. FreeBSD 9.1's TCP/IP stack, built as a library with a
 virtual clock, ran a download and an upload over a line of 2400/196 kbit/s (`reference/fidelity/freebsd.toml`, the line
-of merritt2010), set back towards 7.2 where it is known to differ: no byte counting, buffers up to 256 KiB, 48
-segments held out of order, no growth in the fast path, a threshold of half the peer's window. 9.1 made like 7.2 is
-not 7.2. Its runs are `docs/fidelity/freebsd.csv`. Values are of the 120 s in which both flows are active; performance
-is the smaller of both goodputs as shares of their directions. Medians of FreeBSD's seeds and of {seeds} of the
+of merritt2010). The known differences from 7.2 were set back: no byte counting, buffers up to 256 KiB, at most 48
+segments held out of order, no growth in the fast path, `ssthresh` at half of the peer's window. Unknown differences
+from 7.2 remain. The runs of FreeBSD are in `docs/fidelity/freebsd.csv`. All values cover the 120 s in which both
+flows are active. Performance is the smaller goodput of the two flows, each as a share of the rate of its direction.
+The tables show medians over FreeBSD's seeds and over {seeds} of the
 simulator.
 
 """
 
 _SMALL_WINDOWS = """\
-Where the upload has no more than three segments in flight (5 to 20 packets), a rule that hardly acts decides between
-duplicates and timeouts: without the limit of segments held, FreeBSD's own median at 5 packets is 35 timeouts, not 15.
-In FreeBSD and in the profile idle time counts from the last segment that arrived (`t_rcvtime`), not from the last new
-data. A recovery that takes several round trips is therefore no idle time, and the window does not restart after it."""
+With buffers of 5 to 20 packets the upload has at most three segments in flight. Rules that rarely apply then decide
+between duplicates and timeouts: without the limit of 48 held segments, FreeBSD's own median at 5 packets is 35
+timeouts instead of 15. In FreeBSD and in the profile, idle time counts from the last segment that arrived
+(`t_rcvtime`), not from the last new data. A recovery of several round trips is therefore not idle time, and the window
+does not restart after it."""
 
 
 def render(found: list[Cell], acks: float) -> str:
@@ -323,7 +329,8 @@ def render(found: list[Cell], acks: float) -> str:
         "",
         *section(
             "As 7.2",
-            "FreeBSD's range over its seeds in brackets. Retransmits, timeouts and recoveries are the upload's.",
+            "Brackets show FreeBSD's range over its seeds. Retransmits, timeouts and recoveries are those of the"
+            " upload.",
             table(
                 "buffer | performance FreeBSD | sim | off by | download FreeBSD | sim | retransmits FreeBSD | sim"
                 " | timeouts FreeBSD | sim | recoveries FreeBSD | sim",
@@ -333,8 +340,8 @@ def render(found: list[Cell], acks: float) -> str:
         ),
         *section(
             "With a rule switched off",
-            "Performance, FreeBSD and simulator. The settings of the profile that do the same stand in\n"
-            "`reference/fidelity/freebsd.py`.",
+            "Performance of FreeBSD and of the simulator. The settings of the profile that switch off the same rules"
+            " are in\n`reference/fidelity/freebsd.py`.",
             table(
                 "buffer | " + " | ".join(f"{variant} | sim" for variant in VARIANTS if variant != MAIN),
                 ((buffer, *_performances(others, buffer)) for buffer in BUFFERS),
@@ -342,8 +349,8 @@ def render(found: list[Cell], acks: float) -> str:
         ),
         *section(
             "Rule by rule",
-            "The behaviour of FreeBSD, in the order of its effect, and the test that shows it for the profile: each\n"
-            "script fails without its rule.",
+            "Rules of FreeBSD, ordered by their effect, and the packet script that shows each rule in the profile."
+            " Each script\nfails without its rule.",
             table(
                 "FreeBSD | the profile | packet script",
                 ((rule.text, rule.setting, mechanisms.listed(rule.scripts)) for rule in RULES),
@@ -360,10 +367,10 @@ def promised(main: list[Cell], acks: float) -> list[Promise]:
     return [
         Promise(
             "Performance near FreeBSD's median with every buffer.",
-            claims.at_most(PERFORMANCE_WITHIN, [claims.number("the furthest", max(off))]),
+            claims.at_most(PERFORMANCE_WITHIN, [claims.number("largest error", max(off))]),
         ),
         Promise(
-            "ACKs a segment of a download alone.",
+            "ACKs per segment of a download without other traffic.",
             claims.at_most(
                 100 * ACKS_WITHIN,
                 [claims.percent(f"off FreeBSD's {ACKS_PER_SEGMENT:g}", abs(acks / ACKS_PER_SEGMENT - 1))],

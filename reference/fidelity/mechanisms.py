@@ -258,18 +258,18 @@ SCRIPTS_ALONE: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "resets for unread data and after a close",
+        "resets for unread data and after close",
         ("leaving::unread_data_is_answered_with_a_reset", "leaving::data_after_close_is_answered_with_a_reset"),
     ),
     (
-        "answers that carry the acknowledgement (pingpong)",
+        "replies that carry the ACK (pingpong)",
         (
             "acking::data_carries_the_acknowledgement_that_is_owed",
             "acking::an_end_that_answers_acknowledges_with_its_answers",
         ),
     ),
     (
-        "reordering, DSACK that widens the wait",
+        "reordering, and DSACK that widens RACK's reordering window",
         (
             "recovery::once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip",
             "recovery::dsack_widens_the_wait_for_reordering_only_where_some_was_seen",
@@ -277,7 +277,7 @@ SCRIPTS_ALONE: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "PAWS, challenges and resets in the window",
+        "PAWS, challenge ACKs and resets in the window",
         (
             "hostile::old_timestamps_are_refused_and_answered",
             "hostile::a_reset_in_the_window_but_not_its_edge_is_challenged",
@@ -294,40 +294,43 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "PSH beyond each half of the largest window",
         "sending::linux_pushes_the_end_of_a_write_and_beyond_each_half_window",
     ),
-    ("PSH where a write ends", "sending::a_bare_fin_has_no_push"),
+    ("PSH at the end of a write", "sending::a_bare_fin_has_no_push"),
     (
-        "RACK: what a spurious retransmission's ACK does not say",
+        "RACK ignores the ACK of a spurious retransmission",
         "recovery::a_repair_that_was_not_needed_says_nothing_of_what_went_before_it",
     ),
-    ("reordering by the SACK before the ACK", "recovery::the_blocks_of_one_ack_are_no_reordering_of_each_other"),
+    (
+        "reordering is measured from the SACK state before the ACK",
+        "recovery::the_blocks_of_one_ack_are_no_reordering_of_each_other",
+    ),
     ("the receiver's measured MSS", "acking::short_segments_that_keep_coming_are_full_ones"),
     (
-        "no SACK: more duplicates than segments out",
+        "no SACK: more duplicate ACKs than segments in flight",
         "recovery::without_sack_more_duplicates_than_segments_out_are_of_reordering",
     ),
-    ("no SACK: duplicates counted down", "recovery::newreno_repairs_one_hole_a_round_trip"),
+    ("no SACK: the count of duplicate ACKs decreases", "recovery::newreno_repairs_one_hole_a_round_trip"),
     (
         "no SACK: a state stays at its point",
         "recovery::without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged",
     ),
     (
-        "no SACK: a state stays at its point, taken back or not (tcp_try_undo_recovery)",
+        "no SACK: an undone recovery also lasts until its recovery point is passed (tcp_try_undo_recovery)",
         "recovery::without_sack_a_repair_that_was_taken_back_holds_its_state_too",
     ),
-    ("the probe's 2 ms", "timeouts::a_probe_sends_the_last_segment_after_two_round_trips"),
-    ("RACK's 2 ms", "recovery::once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip"),
+    ("tail loss probe: at least 2 ms", "timeouts::a_probe_sends_the_last_segment_after_two_round_trips"),
+    ("RACK: at least 2 ms", "recovery::once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip"),
     ("slots of the timer wheel", "timeouts::linux_timers_fire_at_the_end_of_a_slot_of_the_wheel"),
     ("delayed ACKs in ticks", "acking::the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks"),
     (
         "delayed ACKs after 40 ms",
         "acking::linux_waits_forty_milliseconds_for_a_second_segment_and_longer_when_it_waited_in_vain",
     ),
-    ("ts_recent from acceptable segments", "hostile::only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo"),
+    ("ts_recent only from acceptable segments", "hostile::only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo"),
     (
         "a segment that ends at the last ACK is acceptable",
         "acking::a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed",
     ),
-    ("pingpong: answers", "acking::an_end_that_answers_acknowledges_with_its_answers"),
+    ("pingpong: replies", "acking::an_end_that_answers_acknowledges_with_its_answers"),
     ("pingpong: the ACK of a FIN", "acking::the_acknowledgement_of_a_fin_rides_on_this_ends_own"),
     ("tcp_may_raise_cwnd", "recovery::once_much_reordering_was_seen_what_sack_reports_raises_the_window_too"),
     ("Nagle", "sending::a_short_segment_waits_while_a_short_one_is_out"),
@@ -337,16 +340,16 @@ WITHOUT: tuple[tuple[str, str], ...] = (
     ("whole segments in a SYN ACK's window", "handshake::the_answer_to_a_syn_offers_whole_segments"),
     ("a reset for unread data", "leaving::unread_data_is_answered_with_a_reset"),
     ("a reset after a full close", "leaving::data_after_close_is_answered_with_a_reset"),
-    ("the least send buffer", "sending::the_least_send_buffer_takes_three_segments"),
+    ("the minimum send buffer", "sending::the_least_send_buffer_takes_three_segments"),
     (
-        "RFC 2861: a window that is not used",
+        "RFC 2861: an unused window",
         "sending::linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto",
     ),
     (
         "RFC 2861: after an idle time",
         "sending::linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one",
     ),
-    ("idle since data went again, too", "sending::a_repair_without_new_data_is_no_idle_time"),
+    ("idle time also counts from a retransmission", "sending::a_repair_without_new_data_is_no_idle_time"),
     ("receive-buffer autotuning", "acking::the_receive_window_grows_to_twice_what_a_round_trip_brings"),
     (
         "the window when a gap closes",
@@ -364,11 +367,14 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "the FIN beyond the congestion window",
         "sending::linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window",
     ),
-    ("SACK of a FIN alone", "acking::a_fin_without_data_behind_a_gap_is_a_block_of_its_own"),
-    ("a SACK that sets the timeout anew", "timeouts::a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew"),
-    ("two initial windows of send buffer", "sending::linux_has_room_for_two_initial_windows_from_the_start"),
+    ("SACK of a FIN without data", "acking::a_fin_without_data_behind_a_gap_is_a_block_of_its_own"),
     (
-        "path-MTU discovery: what was out goes again",
+        "a SACK that restarts the retransmission timer",
+        "timeouts::a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew",
+    ),
+    ("a send buffer of two initial windows", "sending::linux_has_room_for_two_initial_windows_from_the_start"),
+    (
+        "path-MTU discovery: data in flight is sent again",
         "path_mtu::what_was_out_goes_again_at_once_in_pieces_that_count_as_segments",
     ),
     ("ProbeRTT", "sending::bbr_empties_the_network_for_a_while_after_ten_seconds"),
@@ -377,55 +383,61 @@ WITHOUT: tuple[tuple[str, str], ...] = (
     ("undo by DSACK", "timeouts::dsack_takes_a_fast_retransmit_back_when_recovery_is_over"),
     ("DSACK", "acking::duplicates_are_reported_once_by_dsack"),
     ("ACK compression", "acking::linux_compresses_duplicate_acks_after_the_third"),
-    ("a push is acknowledged", "acking::linux_acknowledges_at_once_what_ends_a_message"),
+    ("a segment with PSH is acknowledged at once", "acking::linux_acknowledges_at_once_what_ends_a_message"),
     (
-        "ECN: a segment that cannot be marked is a repair",
+        "ECN: a segment that cannot be marked counts as a retransmission",
         "ecn::linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two_at_once",
     ),
-    ("an ACK that would offer less waits for the read", "acking::an_ack_that_would_offer_less_waits_for_the_read"),
-    ("the timer of the first segment that waits", "acking::the_first_segment_that_waits_sets_the_timer_of_all"),
+    (
+        "an ACK that would shrink the window waits for the read",
+        "acking::an_ack_that_would_offer_less_waits_for_the_read",
+    ),
+    (
+        "the first unacknowledged segment arms the delayed-ACK timer",
+        "acking::the_first_segment_that_waits_sets_the_timer_of_all",
+    ),
     (
         "a half-full buffer ends quick ACKs",
         "acking::nothing_is_acknowledged_quickly_once_the_buffer_is_half_full",
     ),
     (
-        "DSACK of a repair is a delivery",
+        "DSACK of a retransmission counts as delivered",
         "recovery::what_dsack_reports_counts_as_delivered_where_it_went_again",
     ),
     (
-        "the smallest round trip: SACKed before covered",
+        "minimum RTT: newest SACKed segment first",
         "info::the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked",
     ),
     (
-        "the smallest round trip: the echo of a repair",
+        "minimum RTT: the timestamp echo after a retransmission",
         "info::behind_a_retransmission_the_echo_is_the_smallest_round_trip",
     ),
     (
-        "the receiver's round trip in eighths, once an echo",
+        "the receiver's RTT in units of 1/8 µs, once per echo",
         "acking::the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond",
     ),
-    ("the larger half of odd memory", "acking::of_odd_memory_the_larger_half_is_offered"),
-    ("windows in segments as they come (rcv_mss)", "acking::windows_are_rounded_to_segments_as_they_come"),
+    ("half of odd memory is rounded up", "acking::of_odd_memory_the_larger_half_is_offered"),
+    ("windows in units of the received segment size (rcv_mss)", "acking::windows_are_rounded_to_segments_as_they_come"),
     (
-        "windows grow by what was offered (advmss)",
+        "windows grow by the advertised MSS (advmss)",
         "acking::windows_grow_by_the_segments_that_were_offered_to_be_taken",
     ),
     (
-        "pages with hardly any room left",
+        "pages with hardly any room left are not filled",
         "acking::a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment",
     ),
     (
-        "old data outside the window: quick ACKs, no more pingpong (tcp_send_dupack)",
+        "old data outside the window: quick ACKs, and pingpong ends (tcp_send_dupack)",
         "quick_acks::old_data_outside_the_window_begin_sixteen_quick_acks",
     ),
     (
         "a duplicate within the window uses up a quick ACK",
         "quick_acks::a_duplicate_within_the_window_uses_up_a_quick_ack",
     ),
-    ("quick ACKs by the window that was offered", "quick_acks::a_small_window_has_few_quick_acks"),
-    ("a pause leaves the delayed-ACK timeout alone", "quick_acks::a_pause_leaves_the_delayed_ack_timeout_alone"),
+    ("the number of quick ACKs depends on the advertised window", "quick_acks::a_small_window_has_few_quick_acks"),
+    ("a pause leaves the delayed-ACK timeout unchanged", "quick_acks::a_pause_leaves_the_delayed_ack_timeout_alone"),
     (
-        "ACKs that may be delayed: the smallest round trip (FLAG_ACK_MAYBE_DELAYED)",
+        "minimum RTT: ACKs that may be delayed (FLAG_ACK_MAYBE_DELAYED)",
         "info::a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one",
     ),
     (
@@ -433,23 +445,23 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "receive_memory::a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window",
     ),
     (
-        "small segments out of order open the window by their memory",
+        "small out-of-order segments open the window by their memory",
         "receive_memory::small_segments_out_of_order_open_the_window_too",
     ),
     (
-        "data with a FIN, in order, fills no gap; with the FIN answers are awaited",
+        "in-order data with a FIN fills no gap, and the FIN starts pingpong",
         "closing::a_fin_that_comes_with_data_in_order_fills_no_gap",
     ),
     (
-        "what a filled gap leads up to is acknowledged before the application closes",
+        "data behind a filled gap is acknowledged before the application closes",
         "closing::what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes",
     ),
     (
-        "an answer to the first of several SYNs (tcp_try_undo_spurious_syn)",
+        "a reply to the first of several SYNs (tcp_try_undo_spurious_syn)",
         "handshake::an_answer_to_the_first_of_three_syns_leaves_the_initial_window",
     ),
     (
-        "an answer to a SYN sent again for a repeated one (num_retrans)",
+        "a SYN ACK sent again for a repeated SYN (num_retrans)",
         "handshake::an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_out",
     ),
     ("SYNs count", "handshake::syns_count_among_what_was_sent_again_and_timed_out"),
@@ -458,27 +470,27 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "ecn::after_a_lost_syn_the_first_data_says_that_the_window_came_down",
     ),
     (
-        "ECN: two quick ACKs from the first mark on that is echoed",
+        "ECN: two quick ACKs, starting with the first echoed mark",
         "ecn::linux_acknowledges_two_at_once_from_the_first_mark_on",
     ),
     (
-        "reordering by an original that fills a hole late (tcp_try_undo_partial)",
+        "reordering by a late original segment that fills a hole (tcp_try_undo_partial)",
         "recovery::an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders",
     ),
     (
-        "BBR: what is out as pacing lets the next segment go (bbr_packets_in_net_at_edt)",
+        "BBR: packets in flight when pacing releases the next segment (bbr_packets_in_net_at_edt)",
         "sending::bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go",
     ),
     (
-        "what is sent after a pause measures the application (tcp_rate_gen)",
+        "segments sent after a pause are app-limited (tcp_rate_gen)",
         "info::what_is_sent_after_a_pause_measures_the_application",
     ),
     (
-        "a window of which more than half is used in slow start does not come down",
+        "in slow start a window that is more than half used is not reduced",
         "sending::in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay",
     ),
     (
-        "the use of a window is judged where something was sent, or the window held it back",
+        "an ACK checks the use of the window only if data was sent or the window limited the sender",
         "sending::an_ack_that_lets_nothing_go_says_nothing_of_the_window",
     ),
 )
@@ -516,17 +528,18 @@ def render(held: Iterable[Held]) -> str:
     """The page."""
     held = list(held)
     whole = [one for one in held if one.same == one.packets]
-    lines = [_HEAD + f"To the end the same packets: **{len(whole)} of {len(held)}**.\n"]
+    lines = [_HEAD + f"Scenarios with equal packets to the end of the run: **{len(whole)} of {len(held)}**.\n"]
     lines += promises.rows(promised(len(held), len(whole), sum(one.acted for one in held)))
     lines += table("mechanism | packets | the same | first difference | script", map(_cells, held))
     lines += section(
         "By scripts alone",
-        "The kernel world cannot produce these: its applications write in one direction, and its lines keep the order.",
+        "The kernel world cannot produce these cases: its applications write in one direction, and its lines do not"
+        " reorder.",
         table("mechanism | script", ((name, listed(scripts)) for name, scripts in SCRIPTS_ALONE)),
     )
     lines += section(
         "Scripts that fail without their rule",
-        "Each rule was switched off in the source by hand, one at a time: the script failed.",
+        "Each rule was switched off in the source by hand, one at a time. The script then failed.",
         table("rule | a script that fails without it", ((name, f"`{script}`") for name, script in WITHOUT)),
     )
     return "\n".join(lines)
@@ -543,12 +556,12 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
     """The promises that each mechanism acts, and leads to the same packets."""
     return [
         Promise(
-            "In every scenario the mechanism acts.",
-            claims.at_least(scenarios, [claims.number("scenarios in which it did", acted)]),
+            "The mechanism acts in every scenario.",
+            claims.at_least(scenarios, [claims.number("scenarios in which it acts", acted)]),
         ),
         Promise(
             "The packets are the same to the end.",
-            claims.at_least(scenarios, [claims.number("scenarios of which they are", whole)]),
+            claims.at_least(scenarios, [claims.number("scenarios with equal packets", whole)]),
         ),
     ]
 

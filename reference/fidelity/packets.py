@@ -195,14 +195,15 @@ def render(records: Records) -> str:
         for group in GROUPS
         for control in (*PLAIN, None)
     }
-    heads = "traffic | control | cells | packets | the same before a difference | before another packet | seconds"
+    heads = "traffic | control | cells | packets | equal before any difference | before a different packet | seconds"
     lines = [
         "# Fidelity, packet by packet",
         "",
         "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both",
-        "hosts ([what is compared](../packets.md)): how many packets come before the first difference of any field,",
-        "and before the first packet that is another one.",
-        f"{len(found)} of {len(wanted)} cells; times within {PACKETS_APART_S * 1e6:.0f} µs are the same.",
+        "hosts ([what is compared](../packets.md)). The tables count the equal packets before the first difference",
+        "in any field, and before the first different packet (different data or ACK, an extra or a missing packet).",
+        f"{len(found)} of {len(wanted)} cells are measured."
+        f" Times within {PACKETS_APART_S * 1e6:.0f} µs count as equal.",
         "",
         *promises.rows(promised(groups)),
         *section("Medians", table(heads, ((*names, *_medians(here)) for names, here in groups.items() if here))),
@@ -213,14 +214,14 @@ def render(records: Records) -> str:
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
     """Returns the promised numbers of equal packets by control: before any field differs, and before packets differ."""
-    kinds = {"first": "before any field differs", "parted": "before another packet"}
+    kinds = {"first": "before any field differs", "parted": "before a different packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:
         found = ((control, groups[group, control]) for control in PLAIN)
         return [claims.number(control, median([same(one, kind) for one in here])) for control, here in found if here]
 
     return [
-        Promise(f"The same packets {words}, {group}.", claims.at_least(bound, found))
+        Promise(f"Equal packets {words}, {group}.", claims.at_least(bound, found))
         for group, bound in SAME.items()
         for kind, words in kinds.items()
         if (found := medians(group, kind))
@@ -235,7 +236,7 @@ def probes() -> list[Probe]:
 
 def rows(found: Sequence[Measurement]) -> list[str]:
     """A table of cells, one line each."""
-    heads = "cell | packets | differ after | s | in | part after | s | in"
+    heads = "cell | packets | first difference after | s | in | first different packet after | s | in"
     return table(
         heads,
         ((one.cell, units.count(_packets(one)), _place(one, "first"), _place(one, "parted")) for one in found),

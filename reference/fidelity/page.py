@@ -31,22 +31,24 @@ ByRun = dict[tuple[str, int], Values]
 """Values by cell and seed."""
 
 _HEAD = """\
-# Fidelity: the simulator beside Linux
+# Fidelity: the simulator and Linux
 
 Made by `make fidelity`; do not edit. Each cell of a fixed set of scenarios (`reference/fidelity/*.toml`) runs on
-Linux' own TCP and queue disciplines and in the simulator (profile `linux-6.1`), with the same seeds and so with flows
-that start at the same instants. The tables give medians over the seeds, and how far the simulator's median is off.
+Linux's own TCP and queue disciplines, and in the simulator (profile `linux-6.1`). Both use the same seeds, so flows
+start at the same times. The tables show medians over the seeds and the error of the simulator's median.
 
 - Linux: {kernel}.
-  In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps: no timer slips, and the
-  machine's load does not matter. Measured values: `docs/fidelity/linux.csv`.
-- The line: token bucket (1600 B) over a FIFO counted in packets, 50 of them in the downlink; then the delay, 20 ms
-  both ways together. Rates count IP packets. Offloads off, static neighbours, no metrics kept between connections.
-- Reno with SACK. A download starts within the first second; an upload joins after 19 to 20 s; measured is what lies
-  between 22 s and 110 s. Round trips are those of single packets, from a capture at the sender.
-- Bounds: {bounds}. Beyond them a value is **bold**.
-- [The congestion controls](fidelity/variants.md), each on seven lines, have a page of their own.
-- [FreeBSD's own TCP](fidelity/freebsd.md) beside the profile `freebsd-7` has one too.
+  In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps, so timers expire on time
+  whatever the load of the machine. The measured values are in `docs/fidelity/linux.csv`.
+- Line: a token bucket (1600 bytes) with a FIFO limited in packets (50 packets in the downlink), followed by the delay,
+  20 ms in both directions together. Rates count IP packets. Offloads are off, neighbours are static, and no metrics
+  are kept between connections.
+- Traffic: Reno with SACK. A download starts within the first second, and an upload joins after 19 to 20 s. Values cover
+  22 s to 110 s. Round trips are those of single packets, from a capture at the sender.
+- Bounds: {bounds}. Values beyond them are **bold**.
+- [Congestion controls](fidelity/variants.md): each on seven lines.
+- [Google's packetdrill suite](fidelity/packetdrill.md): scripts of single packets and of Linux's replies to them.
+- [FreeBSD's own TCP](fidelity/freebsd.md) and the profile `freebsd-7`.
 """
 
 
@@ -54,8 +56,8 @@ _LOCK = """\
 A drop-tail queue can lock to the flows if serialization and round-trip times are multiples of each other. It then
 drops packets of the same flow every time, and microseconds decide which flow that is (Floyd and Jacobson, On Traffic
 Phase Effects in Packet-Switched Gateways, 1992). That happens at 3000/100 kbit/s (4 ms and 120 ms a packet) and in
-the cell of unequal RTT. Here each seed changes rates and delays by up to {variation} %, in both worlds alike. Values
-are medians over the seeds."""
+the cell of unequal RTT. For this table, each seed changes rates and delays by up to {variation} %, equally in both
+worlds. Values are medians over the seeds."""
 
 
 def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:
@@ -140,7 +142,8 @@ def _single(errors: _Errors) -> list[str]:
     cells = ((CELLS[0], "download"), (UNEQUAL, "near"), (UNEQUAL, "far"))
     return section(
         "One flow alone, and two of unequal RTT",
-        "3000/1000 kbit/s, both buffers 50 packets. The second: downloads of 20 ms and 100 ms share the bottleneck.",
+        "The line has 3000/1000 kbit/s and buffers of 50 packets. With unequal RTT, downloads of 20 ms and 100 ms"
+        " share the bottleneck.",
         table(f"cell | flow | {_HEADS}", ((cell.name, flow, *errors.cells(cell.name, flow)) for cell, flow in cells)),
     )
 
@@ -191,7 +194,7 @@ def _beside_ns3(errors: _Errors, ns3: Sequence[Measurement]) -> list[str]:
     ]
     return section(
         "ns-3 on the same cells",
-        "ns-3 3.37 (`bench/peers/ns3_twoway.cc`: TcpLinuxReno with SACK and time stamps, one start time), with Linux'\n"
+        "ns-3 3.37 (`bench/peers/ns3_twoway.cc`: TcpLinuxReno with SACK and timestamps, one start time), with Linux's\n"
         "minimum RTO and with its own default. Absolute errors against Linux over the two-way cells:",
         table("| download: median | 95th percentile | largest | upload: median | 95th percentile | largest", rows),
     )

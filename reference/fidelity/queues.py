@@ -407,7 +407,7 @@ are compared by their own times only.
 DRAWN = """
 ## Disciplines that draw at random
 
-Drops and marks over the same arrivals: Linux' with {linux} seeds of its own, and the mean and standard deviation of
+Drops and marks over the same arrivals: Linux's with {linux} seeds of its own, and the mean and standard deviation of
 ours over {seeds} seeds. A number holds if Linux's is within three standard deviations.
 
 | discipline | what | on Linux | here | standard deviation | |
@@ -477,11 +477,11 @@ def promised(apart: int, far: int) -> list[Promise]:
     """Returns the page's checks: equal fates for disciplines without random numbers, equal counts for the others."""
     return [
         Promise(
-            "With nothing but the arrivals every packet meets the same fate.",
-            claims.at_most(0, [claims.number("disciplines of which one does not", apart)]),
+            "Given only the arrivals, every packet meets the same fate as on Linux.",
+            claims.at_most(0, [claims.number("disciplines with a difference", apart)]),
         ),
         Promise(
-            "What is drawn at random could be Linux' draw.",
+            "Numbers of random drops and marks are consistent with Linux's.",
             claims.at_most(0, [claims.number("numbers beyond three standard deviations", far)]),
         ),
     ]

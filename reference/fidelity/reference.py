@@ -97,8 +97,8 @@ def shown(found: list[Cell]) -> str:
     lines = section(
         "An independent measurement: 2400/196 kbit/s",
         f"Means of four runs on Linux 6.1 over the {TOGETHER_S:.0f} s after an upload joined a download that had the\n"
-        f"line alone for a minute, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between\n"
-        "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux' runs are\n"
+        f"line for itself for 60 s, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between\n"
+        "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux's runs are\n"
         "`docs/fidelity/reference.csv`.",
         table(f"buffer | {heads}", (tuple(columns(cell)) for cell in found)),
     )

@@ -36,7 +36,7 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
     """The page."""
     judged = {key: value for key, value in values.items() if value.known and key[2] in page.JUDGED}
     rows = [
-        "# Fidelity: every value beside chance",
+        "# Fidelity: every value and its chance error",
         "",
         "Made by `make fidelity`; do not edit. This page has the cells of [fidelity.md](../fidelity.md). A value is",
         f"the mean over the seeds of one world ({SIM_SEEDS} seeds of the simulator). Next to each error are the error",

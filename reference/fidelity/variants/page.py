@@ -26,19 +26,20 @@ _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
 
 _HEAD = """\
-# Congestion controls beside Linux
+# Congestion controls: simulator and Linux
 
-Made by `make fidelity`; do not edit. Every congestion control that Linux and the simulator both have, on the same lines
-in both worlds, over the same seconds.
+Made by `make fidelity`; do not edit. This page compares each congestion control that both Linux and the simulator
+have. Lines, traffic and measured seconds are the same in both.
 
-- Linux: {kernels}, in virtual time, its own congestion controls; each run's values are `docs/fidelity/variants.csv`.
+- Linux: {kernels}, in virtual time, with its own congestion controls. The values of each run are in
+  `docs/fidelity/variants.csv`.
   The simulator: profile `linux-6.1`. [Fidelity](../fidelity.md) describes how a line is built and checked.
 - *Alone*: one download.
-- *With other traffic*: after a third of the time a Reno download joins, on the asymmetric lines a Reno upload too. Each
-  carries half of what its direction could carry in a third of the time and leaves. So the tested flow is alone,
-  shares the line, and then takes the free capacity again. On asymmetric lines its ACKs meet a full queue.
-- Goodput and mean RTT (of single packets, from captures) are the tested flow's, of the whole run with its slow start;
-  of several runs with other start times the median.
+- *With other traffic*: after 1/3 of the run a Reno download joins; on asymmetric lines a Reno upload joins too. Each of
+  them transfers the data that fills half of its direction for 1/3 of the run, and ends. The tested flow is thus first
+  alone, then shares the line, and then takes the free capacity again. On asymmetric lines its ACKs meet a full queue.
+- Goodput and mean RTT (of single packets, from captures) are those of the tested flow over the whole run, slow start
+  included. If a cell has several runs with different start times, the page shows their median.
 - Bounds: median at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, 95th percentile at most
   {tail_bound:.0f} %. Values beyond are **bold**.
 """
@@ -164,8 +165,8 @@ def _by(what: str, groups: Iterable[tuple[str, Callable[[Cell], bool]]], cells: 
 _WINDOWS = f"""\
 ## The window over time
 
-One download alone on {COMMON.name}, buffer 1 BDP: Linux' congestion window in black, the simulator's over it in
-blue. BBR's window is a bound; what it sends is set by its pacing rate.
+One download alone on {COMMON.name}, buffer 1 BDP: Linux's congestion window in black, the simulator's on top in
+blue. BBR's window is only a bound; its pacing rate determines its sending rate.
 
 ![The congestion window over time, Linux and the simulator](windows.png)
 """
@@ -180,7 +181,7 @@ def _others(cells: list[_Off]) -> list[str]:
 
 
 def _pair(off: _Off, quantity: str) -> str:
-    """Linux' value and the error, for a table."""
+    """Linux's value and the error, for a table."""
     scale = 1e-6 if quantity == "goodput_bps" else 1.0
     value, error = off.linux[quantity] * scale, off.error[quantity]
     return f"{value:.3g} | {percent(error, signed=True, bold=abs(error) > TAIL_BOUND)}"
@@ -199,7 +200,7 @@ def _line(line: Line, cells: list[_Off]) -> list[str]:
         table(f"{words} | {heads}", ((control, *columns(traffic, control)) for control in CONTROLS))
         for traffic, words in _TRAFFIC.items()
     )
-    told = "Goodput in Mbit/s and mean RTT in ms on Linux, and how far the simulator is off."
+    told = "Goodput in Mbit/s and mean RTT in ms on Linux, and the simulator's errors."
     return section(f"Cells: {line.name}", told, *tables)
 
 
