@@ -230,6 +230,6 @@ pub struct AppPair {
     pub to: Box<dyn Application>,
     /// The side that waits for the other side to open a connection.
     pub listener: Side,
-    /// True if the two exchange datagrams instead of opening connections.
+    /// True if the applications exchange datagrams instead of opening connections.
     pub datagrams: bool,
 }

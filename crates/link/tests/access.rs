@@ -1,5 +1,5 @@
-//! Access methods. Each behind the drop-tail path, behind any queue and observed all the time must give the same
-//! results, and each must do what its standard says for a few packets.
+//! Access methods. Each gives the same results behind the drop-tail path, behind any queue, and observed all the time.
+//! A few packets check that each follows its standard.
 
 mod common;
 

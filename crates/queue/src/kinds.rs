@@ -97,7 +97,8 @@ impl QueueConfig {
     }
 }
 
-// `Queue` has a variant for each of these three, so their own files cannot build a `Queue` without a circle of files.
+// `Queue` has a variant for each of these three disciplines. Their own files must not depend on `Queue` in return, so
+// these implementations are here.
 
 impl Discipline for FifoConfig {
     fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {

@@ -70,7 +70,7 @@ fn a_transfer_reads_no_clock_and_draws_no_random_bytes_of_the_machine() {
     }
 }
 
-/// The counters see what they are meant to see.
+/// The replaced functions count their calls.
 #[test]
 fn a_clock_and_an_unseeded_generator_would_be_seen() {
     #[expect(clippy::disallowed_methods, reason = "this test must read a clock")]

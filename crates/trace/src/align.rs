@@ -99,7 +99,7 @@ impl Fields {
     pub const NONE: Fields = Fields(0);
     /// The set of all fields.
     pub const ALL: Fields = Fields((1 << Field::ALL.len()) - 1);
-    /// The fields that make a packet a different one, instead of the same packet with a change.
+    /// If one of these fields differs, two packets are different packets, not variants of one packet.
     pub const IDENTITY: Fields =
         Fields::NONE.with(Field::Seq).with(Field::Len).with(Field::Ack).with(Field::Control).with(Field::Missing);
 

@@ -320,7 +320,7 @@ impl Receiver {
     fn sends(&mut self, segment: &Segment) {
         let Some(ack) = segment.ack else { return };
         let echoes = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
-        // Only a pure ACK has a reason of its own. With data or control flags the ACK is free.
+        // Only a pure ACK has a reason of its own. With data or control flags the ACK needs no packet of its own.
         let alone = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         if alone && !segment.flags.has(Flags::RST) {
             let why = self.reason(segment, ack, echoes);

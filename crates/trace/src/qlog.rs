@@ -155,7 +155,7 @@ impl Shared {
     }
 }
 
-/// The name that qlog uses for what limits a sender, or `None` if qlog has no name for it.
+/// qlog's name for the limit of a sender, or `None` if qlog has none.
 fn reason(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Congestion => Some("congestion_control"),

@@ -20,7 +20,7 @@ pub struct RoundTrip {
     pub took: Duration,
 }
 
-/// Collects the RTT samples of flows. The receiver's port tells the flow of a packet.
+/// Collects the RTT samples of flows. The receiver's port identifies the flow of a packet.
 ///
 /// A flow may have many connections, which differ by the receiver's address and the sender's port.
 #[derive(Debug)]

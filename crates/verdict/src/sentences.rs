@@ -7,9 +7,9 @@ use crate::units;
 use lopsided_scenario::Scenario;
 use lopsided_sim::RunResult;
 
-/// RTTs count as long if their mean is at least this multiple of the smallest RTT, and
+/// RTTs count as long only if their mean is at least this multiple of the smallest RTT.
 const BLOAT: f64 = 2.0;
-/// exceeds the smallest RTT by at least this many milliseconds.
+/// RTTs count as long only if their mean also exceeds the smallest RTT by at least this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
 /// A mean queueing delay below this fraction of the rise does not explain it: packets waited elsewhere, for example for
 /// a medium.

@@ -1,5 +1,5 @@
-//! A command behind an emulated link: the path between two hosts of a scenario, in real time. The command takes the
-//! place of one host, the real network that of the other.
+//! A command behind an emulated link: the path between two hosts of a scenario, in real time. The command replaces one
+//! host, the real network replaces the other.
 //!
 //! The path between the two is the simulator's own network: queues, stages, access, media and every link. See `rooms`
 //! for the source of the packets and `gateway` for their way to the real network.

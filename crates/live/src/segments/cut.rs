@@ -55,7 +55,7 @@ impl Cut {
             return None;
         }
         let pseudo = if partial {
-            // The field's sum includes the length of the whole, so subtract that. A new sum would use the wrong
+            // The field's sum includes the combined packet's length, so subtract that. A new sum would use the wrong
             // destination if there is a routing header.
             let mut sum = Checksum::default();
             let field = ip_len + kind.checksum_at();

@@ -24,7 +24,7 @@ pub(crate) struct Controller {
     pub(super) paces: Option<bool>,
 }
 
-/// A number that is not negative, kept as given: an algorithm that adds fractions of a byte must read them back.
+/// A number that is not negative. A fraction is kept, because an algorithm may add fractions of a byte.
 #[derive(Clone, Copy, Debug, IntoPyObject)]
 pub(super) enum Number {
     Whole(u64),

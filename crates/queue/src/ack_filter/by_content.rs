@@ -84,6 +84,7 @@ impl ByContent {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
+        // Each judged ACK counts towards the share, so with a share the list must not contain ACKs that have left.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 

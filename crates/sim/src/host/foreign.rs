@@ -65,7 +65,7 @@ impl Host {
         self.tell_foreign(app, now);
     }
 
-    /// Notifies the application of the events of its sockets, and measures.
+    /// Notifies the application of the events of its sockets, and updates its next timeout.
     fn tell_foreign(&mut self, app: u32, now: Time) {
         // The application may act on its sockets, which can cause further events.
         while let Some((socket, event)) = self.next_event(app) {

@@ -69,7 +69,7 @@ fn sensing_costs_less_than_half_a_percent() {
     assert!((0.0040..0.0050).contains(&share), "{share} of what the flows carried");
 }
 
-/// Without a reflector, sensing packets reach the flow's receiver, which does not know them.
+/// Without a reflector, sensing packets reach the flow's receiver, which does not support them.
 #[test]
 fn sensing_packets_that_nobody_returns_leave_a_plain_queue() {
     let lost = run(&line(r#"{ kind = "asqm", far_end = "stage" }"#));

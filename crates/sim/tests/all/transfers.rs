@@ -43,8 +43,8 @@ fn transfers_follow_each_other_with_their_pause() {
     assert_eq!(result.transfers.flow, [0; 5]);
     assert_eq!(result.transfers.size_bytes, [10_000; 5]);
     for pair in result.transfers.start_s.windows(2) {
-        // The pause starts when the sender learns that the connection is closed: one round trip after the last byte was
-        // sent.
+        // The pause starts when the sender is notified that the connection is closed: one round trip after the last
+        // byte was sent.
         assert!((1.09..1.12).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     let longest = result.transfers.completion_s.iter().copied().fold(0.0, f64::max);
@@ -61,7 +61,7 @@ fn transfers_without_end_stop_when_told() {
     let last = result.transfers.start_s.last().copied().expect("there were transfers");
     assert!((5.7..6.0).contains(&last), "{last}");
     assert_eq!(result.flows.delivered_bytes[0], 10_000 * result.flows.transfers[0]);
-    // 70 ms until the last byte arrives, 20 ms until the sender learns of it, 100 ms of pause.
+    // 70 ms until the last byte arrives, 20 ms until the sender is notified, 100 ms of pause.
     assert!((26..=27).contains(&result.flows.transfers[0]), "{:?}", result.flows.transfers);
 }
 

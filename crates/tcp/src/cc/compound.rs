@@ -4,7 +4,7 @@
 //!
 //! The window is cwnd + dwnd. In congestion avoidance cwnd grows by 1 / (cwnd + dwnd) per ACK. Once per round trip dwnd
 //! changes by the queue that Vegas's formula estimates: below gamma segments it grows by alpha win^k - 1, otherwise it
-//! shrinks by zeta times the queue. A loss halves cwnd and reduces the sum of both to 1 - beta. alpha = 1/8, beta =
+//! shrinks by zeta times the queue. A loss halves cwnd and multiplies the sum of both by 1 - beta. alpha = 1/8, beta =
 //! 1/2, k = 3/4, gamma = 30, zeta = 1.
 //!
 //! dwnd is used from a window of 38 segments on, the lower end of HighSpeed TCP. Below it Compound is Reno. Microsoft's

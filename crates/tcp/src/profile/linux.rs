@@ -97,10 +97,10 @@ impl Profile {
     /// Linux 6.12 as in Debian 13, with HZ=250. All other behaviour of a bulk or short transfer is that of 6.1: loss
     /// detection, recovery and the congestion controls are unchanged.
     ///
-    /// Left out: a receiver that has no memory for in-order data offers a window of zero, and drops less held data
-    /// (the buffers of this crate never run out); the rest of a segment that SACK blocks cut short is joined with the
-    /// data behind it (in this crate, as in 6.1 without SACK blocks, segments are always cut from a continuous stream);
-    /// ACKs that a process owes while it holds the socket are sent as one (`tcp_backlog_ack_defer`).
+    /// Left out: a receiver that has no memory for in-order data offers a window of zero, and drops less held data (the
+    /// buffers of this crate never run out); the rest of a segment that SACK blocks cut short is joined with the data
+    /// behind it (in this crate, as in 6.1 without SACK blocks, segments are always cut from a continuous stream); ACKs
+    /// that become due while a process holds the socket are merged into one (`tcp_backlog_ack_defer`).
     pub fn linux_6_12() -> Profile {
         let linux = Profile::linux_6_1();
         Profile {

@@ -111,7 +111,7 @@ pub struct Profile {
     pub limited_transmit: bool,
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
-    /// True if the threshold after a loss is half of the peer's window, should that be smaller than the congestion
+    /// True if the threshold after a loss is half of the peer's window if that window is smaller than the congestion
     /// window (4.4BSD).
     pub threshold_heeds_peer: bool,
     /// True if a tail loss probe is sent after two round trips (RFC 8985 section 7).

@@ -142,7 +142,8 @@ pub struct AckSettings {
     pub before_read: bool,
 }
 
-/// Linux's largest retransmission timeout (TCP_RTO_MAX): as a bound of the delayed-ACK timeout it is none.
+/// Linux's largest retransmission timeout (TCP_RTO_MAX). Delayed-ACK timeouts are much shorter, so this bound never
+/// applies to them.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl AckSettings {

@@ -102,7 +102,7 @@ impl Buffer {
         matches!(self.window, Window::Memory(_))
     }
 
-    /// Bytes received in the last round trip, as the growth of the buffer counts them.
+    /// Bytes received in the last round trip. The growth of the buffer depends on this number.
     pub fn space(&self) -> u64 {
         match &self.window {
             Window::Room { .. } => self.brought,

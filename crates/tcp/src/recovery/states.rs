@@ -76,8 +76,8 @@ impl Recovery {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// Handles a retransmitted SYN, which Linux treats as any timeout. The first new data carries CWR. Without SACK the
-    /// Loss state outlasts the handshake, so that F-RTO does not run for a timeout of the first data.
+    /// Handles a retransmitted SYN, which Linux treats like any other timeout. The first new data carries CWR. Without
+    /// SACK the Loss state outlasts the handshake, so that F-RTO does not run for a timeout of the first data.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         self.cwr_due = notices_reordering(flight);
         if self.holds_state(flight) {

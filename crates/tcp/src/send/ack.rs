@@ -332,7 +332,7 @@ impl Sender {
         }
     }
 
-    /// Processes the ECN counters of an ACK. An ACK without news may be old, so its counters are ignored.
+    /// Processes the ECN counters of an ACK. An ACK that reports nothing new may be old, so its counters are ignored.
     #[cold]
     fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {

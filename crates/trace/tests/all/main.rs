@@ -1,4 +1,5 @@
-//! Captures: made of a story told by hand and of simulated runs, damaged, read back, shown to tshark, and aligned.
+//! Captures of a hand-written connection and of simulated runs. The tests damage them, read them back, check them with
+//! tshark, and align them.
 
 mod align;
 mod capture;

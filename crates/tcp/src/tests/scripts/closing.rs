@@ -271,7 +271,7 @@ fn abort_in_time_wait_is_silent() {
 
 #[test]
 fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
-    // Linux: after a FIN an answer is expected, so quick ACKs end, and the segment of the close carries the
+    // Linux: after a FIN the application is expected to answer, so quick ACKs end. The FIN of the close carries the
     // acknowledgement.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");

@@ -95,8 +95,7 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
 }
 
 /// tcp_measure_rcv_mss: a segment of 1,000 bytes takes 832 bytes of memory in addition, so 139/256 of the buffer are
-/// window: 71,168 of 131,072 bytes, of which the
-/// last segment takes its part. In 6.1 half is window.
+/// window: 71,168 of 131,072 bytes, minus the memory of the last segment. In 6.1 half of the buffer is window.
 #[test]
 fn the_window_follows_from_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
