@@ -110,7 +110,7 @@ def test_remedies_apply_to_each_copy_of_a_flow_with_a_count():
         "[host.client]\nstack = { timestamps = true }\n[host.server]\nstack = { timestamps = true }\n",
     ],
 )
-def test_a_remedy_in_tcp_replaces_what_the_scenario_says_of_it(said):
+def test_a_remedy_in_tcp_replaces_the_settings_of_the_scenario(said):
     plain = remedied(lop.Scenario.from_text(LINE), "link", "cslip")
     assert remedied(lop.Scenario.from_text(LINE + said), "link", "cslip").to_toml() == plain.to_toml()
 
@@ -126,13 +126,13 @@ def test_it_leaves_tables_and_a_page(found, tmp_path):
     ("remedies", "said"),
     [("none,magic", "no remedy is called 'magic'"), ("none,none", "name each remedy once"), ("", "no remedy")],
 )
-def test_what_cannot_be_is_said(remedies, said):
+def test_impossible_remedies_are_rejected(remedies, said):
     with pytest.raises(lop.UsageError, match=said):
         lop.ackpath(lop.Scenario.from_text(LINE), remedies)
 
 
 @pytest.mark.slow
-def test_every_remedy_applies_alone_and_in_every_pair():
+def test_every_remedy_applies_by_itself_and_in_every_pair():
     # One TCP flow and one QUIC flow, so that each remedy applies to a flow.
     short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s")).with_(**{"flow.upload.transport": "quic"})
     names = list(REMEDIES)
@@ -147,7 +147,7 @@ def test_every_remedy_applies_alone_and_in_every_pair():
     assert all(each["down_goodput_bps"] > 0 for each in found.cells.rows())
 
 
-def test_what_limits_goes_by_the_wait_of_acks_not_of_the_upload():
+def test_the_limit_is_judged_by_the_wait_of_acks():
     found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first", link="link")
     waits = {name: row(found, name)["ack_wait_ms"] for name in found.arms}
     assert waits["acks_first"] < waits["none"] / 5

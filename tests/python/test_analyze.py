@@ -76,7 +76,7 @@ def test_shares_of_limits_add_up_at_either_end(captures: Path, host: str) -> Non
     assert shares.to_series().to_list() == pytest.approx([1.0] * len(table))
 
 
-def test_it_counts_what_the_older_trace_counts(captures: Path) -> None:
+def test_counts_equal_those_of_the_older_trace(captures: Path) -> None:
     path = captures / "host-server.pcapng"
     ours = lop.analyze(path).directions.to_polars().sort("from", "from_port")
     theirs = lop.trace(path).to_polars().sort("from", "from_port")
@@ -107,7 +107,7 @@ def test_the_folder_holds_tables_and_a_page_that_needs_no_network(found: lop.Cap
     assert pl.read_parquet(folder / "directions.parquet").equals(found.directions.to_polars())
 
 
-def test_a_compressed_capture_from_a_pipe_says_the_same(captures: Path) -> None:
+def test_a_compressed_capture_from_a_pipe_yields_the_same_result(captures: Path) -> None:
     path = captures / "host-server.pcapng"
     done = command("-", "--json", stdin=gzip.compress(path.read_bytes(), 1))
     assert done.returncode == 0, done.stderr
@@ -172,5 +172,5 @@ def test_no_report_leaves_the_tables_alone_and_no_line_is_wide(captures: Path, t
     assert max(map(len, tables)) <= 80
 
 
-def test_hosts_with_one_counter_of_identifications_are_not_taken_for_a_network_that_thins(found: lop.Capture) -> None:
+def test_a_shared_ip_id_counter_is_not_reported_as_ack_thinning(found: lop.Capture) -> None:
     assert "network" not in found.directions.to_polars()["ack_thinning"].to_list()

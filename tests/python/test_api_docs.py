@@ -22,7 +22,7 @@ def stub(name: str) -> ast.ClassDef:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_what_own_code_is_derived_from_or_given_explains_itself(name: str):
+def test_classes_for_user_code_have_docstrings(name: str):
     cls = getattr(lop, name)
     assert cls is getattr(_native, name) and inspect.getdoc(cls)
     for member in stub(name).body:

@@ -41,7 +41,7 @@ def found(line: lop.Scenario):
     return lop.aqm(line, "file,fifo,fq_codel", repeat=2)
 
 
-def test_disciplines_are_named_or_told_by_tables():
+def test_disciplines_are_given_by_name_or_table():
     first, second, third = disciplines(
         "codel, { kind = 'codel', target = '10 ms', ecn = true },{ kind = 'pie', label = 'p' }"
     )
@@ -61,12 +61,12 @@ def test_disciplines_are_named_or_told_by_tables():
         ("{ kind = codel }", "not a TOML table"),
     ],
 )
-def test_what_is_no_discipline_is_refused(queues: str, complaint: str):
+def test_an_unknown_discipline_is_rejected(queues: str, complaint: str):
     with pytest.raises(UsageError, match=complaint):
         disciplines(queues)
 
 
-def test_what_cannot_be_compared_is_refused(line: lop.Scenario):
+def test_an_impossible_comparison_is_rejected(line: lop.Scenario):
     with pytest.raises(UsageError, match="no workload is called"):
         lop.aqm(line, "fifo", workload="torrent")
     with pytest.raises(UsageError, match="no link is called"):
@@ -158,7 +158,7 @@ def test_the_folder_holds_all(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_suite_is_sections_of_its_own(tmp_path: Path):
+def test_a_suite_has_its_own_sections(tmp_path: Path):
     spec = cases.load("rfc7928")
     for case in spec.case:
         assert f"section {case.key}" in (spec.folder / case.file).read_text()
@@ -172,7 +172,7 @@ def test_a_suite_is_sections_of_its_own(tmp_path: Path):
     assert invoke([*command, "--out", str(folder), "--quiet", "--overwrite"]) == 0
 
 
-def test_what_is_no_suite_is_refused():
+def test_an_unknown_suite_is_rejected():
     with pytest.raises(UsageError, match="no suite is called"):
         run_suite("rfc9999")
     with pytest.raises(UsageError, match="no case"):
@@ -230,5 +230,5 @@ def test_weighted_quantiles_are_values_that_occur():
     assert weighted_quantiles([1], [0], (0.5,)) == [None]
 
 
-def test_the_names_are_those_of_the_registry():
+def test_the_names_equal_those_of_the_registry():
     assert {"fifo", "codel", "fq_codel", "pie"} <= set(known())

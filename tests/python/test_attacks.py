@@ -92,7 +92,7 @@ REPORTS = (
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_what_answers_a_probe_is_checked(report: bytes | None, monkeypatch: pytest.MonkeyPatch):
+def test_replies_to_a_probe_are_checked(report: bytes | None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(probe, "_REPORT_BYTES", 200_000)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -168,7 +168,7 @@ def tampered(folder: Path) -> list[tuple[str, object]]:
     ]
 
 
-def test_a_run_folder_of_somebody_else_ends_in_a_sentence(tmp_path, capsys):
+def test_a_foreign_run_folder_causes_one_error_message(tmp_path, capsys):
     folder = lop.Scenario.from_text(SHORT).run().save(tmp_path / "run", report=False)
     for name, content in tampered(folder):
         before = (folder / name).read_bytes()
@@ -202,7 +202,7 @@ def test_an_argument_that_is_no_text_is_refused(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["list presets", "list queues", "--help", "size --help", "schema"])
-def test_a_reader_that_goes_away_is_no_failure(command: str):
+def test_a_closed_pipe_is_no_failure(command: str):
     program = f"{sys.executable} -m lopsided {command} | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", program], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
@@ -211,7 +211,7 @@ def test_a_reader_that_goes_away_is_no_failure(command: str):
     ("command", "out"),
     [("sweep --set stack.cc=reno,cubic", "t.csv"), ("aqm --queues fifo --repeat 1", "aqm")],
 )
-def test_a_reader_that_goes_away_costs_no_files(command: str, out: str, tmp_path, monkeypatch):
+def test_a_closed_pipe_loses_no_files(command: str, out: str, tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(SHORT)
     name, *more = command.split()
     reader, writer = os.pipe()
@@ -224,7 +224,7 @@ def test_a_reader_that_goes_away_costs_no_files(command: str, out: str, tmp_path
     assert (tmp_path / out).exists()
 
 
-def test_a_server_that_sends_a_byte_a_second_is_given_up_where_asked(tmp_path, monkeypatch):
+def test_a_slow_server_is_given_up_after_the_given_time(tmp_path, monkeypatch):
     monkeypatch.setattr("lopsided.fetching.client._SLOW_S", 0.4)
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -255,7 +255,7 @@ def test_a_server_that_sends_a_byte_a_second_is_given_up_where_asked(tmp_path, m
         ("part-0000000-0000004.parquet", b"", "is damaged"),
     ],
 )
-def test_a_part_of_somebody_else_or_a_damaged_one_is_refused(name, content, said, tmp_path):
+def test_a_foreign_or_damaged_partial_file_is_rejected(name, content, said, tmp_path):
     plan = cluster._Plan(lop.Scenario.from_text(SHORT), {"link.rtt": [sweeps.Arm("20 ms", {"link.rtt": "20 ms"})]}, 8)
     assert cluster._begin(tmp_path, plan) == []
     (tmp_path / name).write_bytes(content)
@@ -390,7 +390,7 @@ def test_a_damaged_kernel_is_an_error_and_not_another_kernel(tmp_path, monkeypat
             backend.choose(kind)
 
 
-def test_a_pipe_in_the_shared_temporary_folder_holds_nothing_up(tmp_path, monkeypatch):
+def test_a_named_pipe_in_the_temporary_folder_does_not_block(tmp_path, monkeypatch):
     monkeypatch.setattr(cleanup.tempfile, "gettempdir", lambda: str(tmp_path))
     guest, lock = tmp_path / f"{cleanup.PREFIX}guest", tmp_path / f"{cleanup.PREFIX}lock"
     for folder in (guest, lock):

@@ -67,7 +67,7 @@ def needs_optuna(arguments: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("given", INPUTS, ids=[" ".join(each["arguments"])[:60] for each in INPUTS])
-def test_a_bad_input_is_told_in_a_sentence(folder, monkeypatch, capsys, given):
+def test_a_bad_input_causes_one_error_message(folder, monkeypatch, capsys, given):
     if needs_optuna(given["arguments"]):
         pytest.importorskip("optuna")
     monkeypatch.chdir(folder)

@@ -46,7 +46,7 @@ def test_run_prints_a_table_and_writes_a_folder(adsl_file, tmp_path, capsys, ads
     }
 
 
-def test_completion_times_are_printed_where_something_completes(capsys):
+def test_completion_times_are_printed_if_a_flow_completes(capsys):
     web = str(Path(__file__).parents[2] / "scenarios" / "web.toml")
     assert (
         cli.invoke(["run", web, "--no-report", "--set", "scenario.duration=10 s", "--set", "flow.backup.start=5 s"])
@@ -63,7 +63,7 @@ def test_two_runs_get_two_folders(adsl_file, tmp_path):
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
-def test_quiet_says_nothing(adsl_file, capsys):
+def test_quiet_prints_nothing(adsl_file, capsys):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
@@ -97,14 +97,14 @@ def test_settings_and_seed_are_taken(adsl_file, capsys):
     assert next(row for row in result["links"] if row["direction"] == "up")["max_backlog_packets"] == 5
 
 
-def test_captures_are_written_where_asked(adsl_file, tmp_path):
+def test_captures_are_written_to_the_given_folder(adsl_file, tmp_path):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "all", "--pcap"]) == 0
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "one", "--pcap", "links"]) == 0
     assert len(list((tmp_path / "all" / "pcap").glob("*.pcapng"))) == 3
     assert [path.name for path in (tmp_path / "one" / "pcap").glob("*.pcapng")] == ["link-link.pcapng"]
 
 
-def test_an_earlier_run_stays_unless_asked(adsl_file, capsys):
+def test_an_earlier_run_is_kept_without_overwrite(adsl_file, capsys):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 0
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 1
     assert "already holds a run" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_a_title_is_shown_as_it_is(adsl_file, capsys):
         (["reproduce", "nobody1999"], 2, "no paper called 'nobody1999'"),
     ],
 )
-def test_mistakes_are_told_without_a_traceback(adsl_file, capsys, arguments, code, expected):
+def test_error_messages_have_no_traceback(adsl_file, capsys, arguments, code, expected):
     assert cli.invoke(arguments) == code
     said = capsys.readouterr()
     assert expected in said.err.replace("\n", " ")
@@ -156,7 +156,7 @@ def test_a_refused_run_leaves_no_folder(adsl_file, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_check_says_good_or_all_that_is_wrong(adsl_file, tmp_path, capsys):
+def test_check_prints_ok_or_every_error(adsl_file, tmp_path, capsys):
     assert cli.invoke(["check", str(adsl_file)]) == 0
     assert "good; 2 flows over 20 s" in capsys.readouterr().out
     bad = tmp_path / "bad.toml"
@@ -262,7 +262,7 @@ def test_the_list_of_commands_fits_any_terminal():
     [(["--help"], 120), (["--version"], 120), (["check"], 200), (["schema"], 190)],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
-def test_what_answers_at_once_loads_little(adsl_file, arguments, most):
+def test_quick_commands_import_few_modules(adsl_file, arguments, most):
     if arguments == ["check"]:
         arguments = ["check", str(adsl_file)]
     loaded = _modules_of(arguments)
@@ -343,13 +343,13 @@ def test_a_process_without_a_standard_output_has_no_traceback():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_closed_output_pipe_is_no_error():
     command = f'"{sys.executable}" -m lopsided schema | head -c 1 > /dev/null'
     done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
     assert done.stderr == ""
 
 
-def test_a_run_is_written_though_the_reader_of_its_answer_goes_away(tmp_path):
+def test_a_run_is_written_despite_a_closed_output_pipe(tmp_path):
     file = Path(__file__).parents[2] / "scenarios" / "adsl.toml"
     run = f'"{sys.executable}" -m lopsided run {file} --out {tmp_path}/run | head -n 1'
     done = subprocess.run(run, shell=True, text=True, capture_output=True, check=False)
@@ -357,7 +357,7 @@ def test_a_run_is_written_though_the_reader_of_its_answer_goes_away(tmp_path):
     assert (tmp_path / "run" / "manifest.json").is_file()
 
 
-def test_what_there_is_to_choose_from_is_listed(capsys):
+def test_available_choices_are_listed(capsys):
     assert cli.invoke(["list"]) == 0
     said = capsys.readouterr().out
     for name in ("reno", "fq_codel", "linux-6.1", "ack_thinning", "rrul", "merritt2010"):
@@ -407,14 +407,14 @@ def test_only_a_similar_word_is_suggested(arguments, suggested, capsys):
     assert suggested is None or suggested in said
 
 
-def test_what_is_seldom_meant_is_asked_about(adsl_file, capsys):
+def test_unlikely_settings_cause_a_warning(adsl_file, capsys):
     assert cli.invoke(["check", "adsl.toml", "--set", "link.up.rate=196 bit/s", "--set", "link.down.loss=0.5"]) == 0
     said = capsys.readouterr().err
     assert "did you mean 196 kbit/s?" in said
     assert "did you mean 0.5 %?" in said
 
 
-def test_what_was_used_can_be_cited(capsys):
+def test_used_software_can_be_cited(capsys):
     from lopsided import papers
 
     assert cli.invoke(["cite"]) == 0
@@ -452,7 +452,7 @@ def test_a_sweep_for_a_paper_is_the_table_that_is_shown(adsl_file, capsys):
     assert {row.count(" & ") for row in rows} == {rows[0].count(" & ")}
 
 
-def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch, adsl_run, capsys):
+def test_a_journal_figure_is_written_with_its_data(tmp_path, monkeypatch, adsl_run, capsys):
     monkeypatch.chdir(tmp_path)
     adsl_run.save("run", report=False)
     assert cli.invoke(["plot", "run", "goodput", "--column", "single", "--plot", "a.pdf", "--data", "a.csv"]) == 0
@@ -477,7 +477,7 @@ def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch,
         (["check", "nowhere.toml"], "error: nowhere.toml does not exist"),
     ],
 )
-def test_who_asks_wrongly_is_told_what_there_is(arguments, said, capsys):
+def test_unknown_names_list_the_valid_ones(arguments, said, capsys):
     assert cli.invoke(arguments) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 

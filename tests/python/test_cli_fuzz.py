@@ -89,7 +89,7 @@ def test_a_sample_of_wrong_values_is_refused_in_sentences(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("words", [["new", "\ud800"], ["check", "s.toml", "--set", "scenario.title=\udcff"]])
-def test_what_is_not_text_is_told(words, tmp_path, monkeypatch, capsys):
+def test_arguments_that_are_not_text_are_rejected(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(SHORT)
     assert cli.invoke(words) == 2

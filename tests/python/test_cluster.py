@@ -33,7 +33,7 @@ def short(adsl) -> lop.Scenario:
     return adsl.with_(**SHORT)
 
 
-def test_the_rows_are_those_of_one_machine(client, short, tmp_path):
+def test_the_rows_equal_those_of_one_machine(client, short, tmp_path):
     here = lop.sweep(short, AXES, repeat=3).to_polars()
     done = []
     found = cluster.sweep(client, short, tmp_path / "there", AXES, repeat=3, progress=done.append)
@@ -44,7 +44,7 @@ def test_the_rows_are_those_of_one_machine(client, short, tmp_path):
     assert len(list((tmp_path / "there").glob("part-*.parquet"))) > 1
 
 
-def test_it_goes_on_where_it_was_left_and_only_there(client, short, tmp_path):
+def test_an_interrupted_study_resumes_only_its_missing_jobs(client, short, tmp_path):
     folder = tmp_path / "there"
     whole = cluster.sweep(client, short, folder, AXES, repeat=3)
     before = whole.scan().sort("run", maintain_order=True).collect()
@@ -86,13 +86,13 @@ def test_any_study_runs_there(client, short):
             lop.sweep(short, AXES, world="kernel")
 
 
-def test_gaps_are_what_is_missing():
+def test_gaps_are_the_missing_numbers():
     assert cluster._gaps([], 5) == [(0, 5)]
     assert cluster._gaps([(2, 3), (0, 1)], 5) == [(1, 2), (3, 5)]
     assert cluster._gaps([(0, 5)], 5) == []
 
 
-def test_without_dask_or_scheduler_it_is_said(adsl_file, tmp_path, capsys, monkeypatch):
+def test_without_dask_or_scheduler_an_error_explains(adsl_file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     axis = ["--set", "link.up.queue.limit=5,10 packets"]
     assert cli.invoke(["sweep", str(adsl_file), *axis, "--dask", "here"]) == 2

@@ -34,14 +34,14 @@ def test_the_error_is_that_of_medians_and_the_spread_that_of_pairs():
     assert not replace(found, tolerance=None).exceeds("sim", "kernel")
 
 
-def test_nothing_is_not_an_error():
+def test_zero_in_both_worlds_is_no_error():
     assert row((0.0,), (0.0,)).error("sim", "kernel") == 0
     assert math.isnan(row((3.0,), (0.0,)).error("sim", "kernel"))
     assert math.isnan(row((math.nan,), (5.0,)).error("sim", "kernel"))
     assert not row((math.nan,), (5.0,)).exceeds("sim", "kernel")
 
 
-def test_a_window_measures_what_lies_in_it(adsl):
+def test_a_measurement_covers_only_its_window(adsl):
     run = adsl.run(seed=1)
     whole, late = compare.measure(run), compare.measure(run, (15.0, 20.0))
     assert late["upload", "goodput_bps"] > 0
@@ -58,7 +58,7 @@ def test_a_world_is_not_compared_with_itself(adsl):
         compare.compare(adsl, ("sim", "kernel"), tolerances={"speed": 0.1})
 
 
-def test_a_world_without_its_kernel_is_told_before_anything_runs(adsl, monkeypatch):
+def test_a_missing_kernel_is_reported_before_any_run(adsl, monkeypatch):
     """The error comes before the simulator starts."""
     monkeypatch.setattr(backend.build, "find_built", lambda _series: None)
     monkeypatch.setattr(sim, "run_many", lambda *_, **__: pytest.fail("it ran"))
@@ -98,7 +98,7 @@ def errors() -> dict[tuple[str, str, str], float]:
 
 
 @pytest.mark.parametrize(("quantity", "bound"), compare.TOLERANCES.items())
-def test_a_flow_alone_is_as_on_linux(errors: dict, quantity: str, bound: float):
+def test_a_single_flow_matches_linux(errors: dict, quantity: str, bound: float):
     assert abs(errors["alone 3000/1000", "download", quantity]) < bound / 2
 
 

@@ -63,11 +63,11 @@ def offered(*words: str) -> list[str]:
         (("emulate", "--down", "5M", "--", "nowhere"), set()),
     ],
 )
-def test_what_is_offered(words, expected):
+def test_completion_offers_the_expected_words(words, expected):
     assert set(offered(*words)) == expected
 
 
-def test_files_are_offered_where_a_file_is_named(tmp_path, monkeypatch):
+def test_files_are_offered_for_file_arguments(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "adsl.toml").touch()
     (tmp_path / ".hidden").touch()

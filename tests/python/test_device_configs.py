@@ -190,7 +190,7 @@ def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
     assert "lines 1" in told and measured(told, "then")[0] > 2 * DOWN_BPS, told
 
 
-def test_cake_knows_the_framing():
+def test_cake_is_configured_with_the_framing():
     told = CASES["cake pppoe-llcsnap"].lines
     assert "bandwidth 950000bit" in told and "overhead 40 atm" in told
     assert "overhead 18 noatm mpu 64" in CASES["cake docsis"].lines

@@ -32,7 +32,7 @@ def digests(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=house, capture_output=True, text=True)
 
 
-def test_what_differs_is_told(house):
+def test_differing_digests_are_named(house):
     done = digests(house)
     assert done.returncode == 1
     assert f"{SCENARIO}: recorded 0123456789abcdef, now " in done.stdout

@@ -12,7 +12,7 @@ OURS = {"AssertionError", "NotImplementedError", "StopIteration"}
 """Errors that no caller sees while the program is correct."""
 
 
-def test_what_raises_says_so():
+def test_functions_that_raise_document_it():
     silent = [
         f"{path.relative_to(PACKAGE)}:{function.lineno} {function.name} does not say that it raises"
         f" {', '.join(sorted(errors))}"

@@ -62,7 +62,7 @@ def _judge_a_command(folder: Path, port: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_there_is_not_replaced(folder: Path) -> None:
+def test_existing_files_are_not_replaced(folder: Path) -> None:
     (folder / "line.pcapng").write_text("mine")
     done = emulate(folder, *LINE, "--pcap", "line.pcapng", "--", "true")
     assert done.returncode == 1
@@ -80,7 +80,7 @@ def test_what_is_there_is_not_replaced(folder: Path) -> None:
         ([*LINE, "--plot", "line.gif"], ".png"),
     ],
 )
-def test_what_is_asked_wrongly_is_told(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_wrong_options_are_rejected(tmp_path: Path, arguments: list[str], told: str) -> None:
     done = emulate(tmp_path, *arguments, "--", "true")
     assert done.returncode == 2, done.stderr
     assert told in done.stderr

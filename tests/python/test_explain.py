@@ -39,7 +39,7 @@ def recorded() -> lop.Run:
     return lop.Scenario.from_text(LINE).with_(**{"record.tcp_events": True}).run()
 
 
-def test_a_run_that_recorded_nothing_is_told_from_the_same_run(plain: lop.Run, recorded: lop.Run) -> None:
+def test_a_run_without_records_is_explained_by_repeating_it(plain: lop.Run, recorded: lop.Run) -> None:
     assert len(plain.tcp_events) == 0 < len(recorded.tcp_events)
     one, other = explain.of_run(plain, "file"), explain.of_run(recorded, "file")
     assert one.run.digest == plain.digest
@@ -47,7 +47,7 @@ def test_a_run_that_recorded_nothing_is_told_from_the_same_run(plain: lop.Run, r
     assert one.limited_s == other.limited_s
 
 
-def test_the_story_agrees_with_what_was_counted(recorded: lop.Run) -> None:
+def test_the_story_agrees_with_the_counters(recorded: lop.Run) -> None:
     story = explain.of_run(recorded, "file")
     row = next(recorded.flows.rows())
     assert sum(episode.retransmitted for episode in story.episodes) == row["retransmits"] > 0
@@ -64,7 +64,7 @@ def test_the_story_agrees_with_what_was_counted(recorded: lop.Run) -> None:
     assert "by RACK" in text
 
 
-def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
+def test_a_span_covers_only_its_own_time(recorded: lop.Run) -> None:
     whole = explain.of_run(recorded, "file")
     real = [episode for episode in whole.episodes if not episode.harmless]
     last = real[-1]
@@ -77,7 +77,7 @@ def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
     assert "saw no loss and no ECN mark" in words.summary(before)
 
 
-def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
+def test_samples_without_events_yield_states_and_windows(recorded: lop.Run) -> None:
     """The same run without its events: a run of the kernel world records no events."""
     sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
@@ -89,7 +89,7 @@ def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
     assert len(pictures.figure(story).axes) == 2, "window and queue"
 
 
-def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Path) -> None:
+def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path: Path) -> None:
     """The run has captures and samples, but no events from inside TCP, like a run on Linux."""
     run = recorded.scenario.run(pcap=tmp_path / "pcap", pcap_at=["hosts"])
     assert run.digest == recorded.digest
@@ -115,7 +115,7 @@ def _on_linux(run: lop.Run) -> lop.Run:
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 
 
-def test_what_cannot_be_told_is_refused(plain: lop.Run) -> None:
+def test_an_impossible_story_is_rejected(plain: lop.Run) -> None:
     with pytest.raises(UsageError, match="no flow called"):
         explain.of_run(plain, "nobody")
     with pytest.raises(UsageError, match="only TCP flows"):
@@ -124,7 +124,9 @@ def test_what_cannot_be_told_is_refused(plain: lop.Run) -> None:
         explain.of_run(plain, "file", from_s=5, to_s=4)
 
 
-def test_the_command_tells_and_draws(plain: lop.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_and_draws_the_story(
+    plain: lop.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = plain.save(tmp_path / "run", report=False)
     picture = tmp_path / "story.svg"
     assert (

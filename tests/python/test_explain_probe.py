@@ -49,7 +49,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path, Path]
     return run, folder / "log.parquet", folder / "host-client.pcapng"
 
 
-def test_a_capture_tells_what_went_out_again_and_when(told: tuple[lop.Run, Path, Path]):
+def test_a_capture_shows_retransmissions_and_their_times(told: tuple[lop.Run, Path, Path]):
     run, log, capture = told
     story = explain_probe.of_log(log, capture=capture)
     itself = run.tcp_events.to_polars().filter(pl.col("event") == "retransmitted")
@@ -62,7 +62,7 @@ def test_a_capture_tells_what_went_out_again_and_when(told: tuple[lop.Run, Path,
     assert story.title == "log.parquet" and story.facts == ("probe",)
 
 
-def test_samples_alone_tell_states_windows_and_limits(told: tuple[lop.Run, Path, Path]):
+def test_samples_without_events_yield_states_windows_and_limits(told: tuple[lop.Run, Path, Path]):
     _, log, _ = told
     story = explain_probe.of_log(log, from_s=1.0, to_s=7.0)
     assert {state for one in story.episodes for state in one.states} >= {"open", "recovery"}
@@ -74,7 +74,7 @@ def test_samples_alone_tell_states_windows_and_limits(told: tuple[lop.Run, Path,
     assert explain_probe.of_log(log.with_suffix(".csv"), from_s=1.0, to_s=7.0).limited_s == story.limited_s
 
 
-def test_what_is_no_log_is_refused_in_a_sentence(told: tuple[lop.Run, Path, Path], tmp_path: Path):
+def test_a_file_that_is_no_log_is_rejected(told: tuple[lop.Run, Path, Path], tmp_path: Path):
     _, log, capture = told
     (tmp_path / "other.csv").write_text("flow,direction\nx,up\n")
     (tmp_path / "broken.parquet").write_text("nothing")

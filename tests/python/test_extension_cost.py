@@ -10,6 +10,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow  # Slow, because it loads every paper.
-def test_the_cost_of_a_part_is_as_contributing_says():
+def test_the_cost_of_a_part_equals_contributing():
     done = subprocess.run([sys.executable, ROOT / "tools" / "extension-cost"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -53,7 +53,7 @@ def test_every_pair_once(kind, count):
     assert len(pairs) == len({frozenset(pair) for pair in pairs}) == count
 
 
-def test_a_pair_meets_in_both_orders_and_a_side_itself_once():
+def test_pairs_run_in_both_orders_and_a_control_against_itself_once():
     one, other = Contender("reno", 20), Contender("cubic", 20)
     assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
     assert len(list(pair_orders((one, one), 10))) == 1
@@ -117,7 +117,7 @@ def test_the_number_of_runs_is_known_before(small):
     assert len(small.alone) == 2 * 8  # Each is measured at two ages.
 
 
-def test_what_one_gets_the_other_lacks(small):
+def test_one_flow_gains_what_the_other_flow_loses(small):
     for row in small.cells.rows():
         mirrored = cell(small, Contender(row["against_cc"], row["against_rtt_ms"]), Contender(row["cc"], row["rtt_ms"]))
         assert row["share"] + mirrored["share"] == pytest.approx(1)
@@ -126,7 +126,7 @@ def test_what_one_gets_the_other_lacks(small):
         assert 0 < row["utilisation"] < 1
 
 
-def test_harm_is_held_against_the_same_side_alone(small):
+def test_harm_is_relative_to_the_same_flow_without_competition(small):
     for row in small.runs.rows():
         expected = max(0, 1 - row["goodput_bps"] / row["alone_goodput_bps"])
         assert row["harm_rate"] == pytest.approx(expected)
@@ -140,7 +140,7 @@ def test_harm_is_held_against_the_same_side_alone(small):
     assert cell(small, reno, vegas)["harm_rate"] < 0.35
 
 
-def test_means_have_intervals_where_there_are_seeds_enough(small):
+def test_means_have_intervals_if_there_are_enough_seeds(small):
     assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)  # One run of each order gives no interval.
     matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
     one, other = Contender("reno", 20), Contender("vegas", 20)
@@ -176,7 +176,7 @@ def _is(row: dict, side: Contender, other: Contender) -> bool:
     )
 
 
-def test_without_harm_nobody_runs_alone():
+def test_without_harm_no_flow_runs_by_itself():
     matrix = fairness.matrix(["reno"], [20], "5M", harm=False, duration=10, lead=0, repeat=1)
     assert len(matrix.study) == 1
     assert matrix.cells["harm_rate"].to_list() == [None]
@@ -185,7 +185,7 @@ def test_without_harm_nobody_runs_alone():
         matrix.plot("harm_rate")
 
 
-def test_a_control_of_ones_own_takes_part():
+def test_a_user_control_can_be_compared():
     matrix = fairness.matrix(
         ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
@@ -271,7 +271,7 @@ def test_rtt_unfairness_of_reno_and_of_cubic():
     assert reno == pytest.approx(cell(matrix, Contender("reno", 80), Contender("reno", 20))["rtt_exponent"])
 
 
-def test_bbr_takes_from_cubic_at_a_small_buffer_and_gives_at_a_deep_one():
+def test_bbr_gets_more_than_cubic_at_a_small_buffer_and_less_at_a_deep_one():
     # Hock, Bless, Zitterbart 2017; Ware et al. 2019 (IMC).
     shares = []
     for buffer in ("0.5 BDP", "8 BDP"):
@@ -295,7 +295,7 @@ def test_a_long_way_is_entitled_to_its_max_min_share(parking_lot):
     assert found.jain_max_min > found.jain
 
 
-def test_harm_of_any_run_is_that_of_its_groups_alone(parking_lot):
+def test_harm_of_a_run_is_relative_to_each_group_by_itself(parking_lot):
     found = parking_lot.fairness()
     rows = {row["group"]: row for row in found.groups.rows()}
     # Alone, the long flow gets the 8 Mbit/s of the middle link. With the others it shares each of three queues.
@@ -305,7 +305,7 @@ def test_harm_of_any_run_is_that_of_its_groups_alone(parking_lot):
     assert "harm_rate" not in parking_lot.fairness(harm=False).groups.columns
 
 
-def test_a_flow_alone_starts_when_it_does_in_company(parking_lot):
+def test_a_flow_by_itself_starts_at_the_same_time_as_in_competition(parking_lot):
     alone = parking_lot.scenario.only(["short.2"]).run(seed=parking_lot.seed)
     starts = dict(zip(parking_lot.flows["name"], parking_lot.flows["start_s"], strict=True))
     assert alone.flows["name"].to_list() == ["short.2"]
@@ -314,7 +314,7 @@ def test_a_flow_alone_starts_when_it_does_in_company(parking_lot):
         parking_lot.scenario.only(["tall"])
 
 
-def test_a_scenario_asks_for_it(adsl, tmp_path):
+def test_a_scenario_can_request_fairness(adsl, tmp_path):
     asking = adsl.with_(**{"fairness.warmup": "2 s", "fairness.harm": False})
     assert asking.asks_for_fairness
     assert not adsl.asks_for_fairness
@@ -329,7 +329,7 @@ def test_a_scenario_asks_for_it(adsl, tmp_path):
     assert run.digest == adsl.run().digest
 
 
-def test_what_cannot_be_measured_is_told(adsl):
+def test_fairness_that_cannot_be_measured_is_rejected(adsl):
     with pytest.raises(lop.UsageError, match=r"set \[record\] interval"):
         adsl.with_(**{"record.interval": False}).run().fairness()
     with pytest.raises(lop.UsageError, match="leaves nothing"):
@@ -339,7 +339,7 @@ def test_what_cannot_be_measured_is_told(adsl):
         apart.fairness()
 
 
-def test_one_group_alone_has_nobody_to_harm_it(adsl):
+def test_a_single_group_has_no_harm(adsl):
     settings = {"flow.upload.group": "all", "flow.download.group": "all"}
     (row,) = adsl.with_(**settings).run().fairness().groups.rows()
     assert row["flows"] == 2
@@ -360,7 +360,7 @@ ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20ms,80ms", "--link", "5M", "
 
 
 @pytest.mark.usefixtures("_in_a_folder_of_its_own")
-def test_the_command_says_what_the_function_does(small, capsys):
+def test_the_command_prints_the_result_of_the_function(small, capsys):
     assert cli.invoke([*ASK, "--repeat", "1", "--out", "here", "--no-report"]) == 0
     said = capsys.readouterr()
     for text in ("20 runs", small.digest, "both at 20 ms", "reno with itself", "vegas 80 ms", "Jain", "folder"):
@@ -382,7 +382,7 @@ def test_a_mistake_leaves_no_folder(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("_in_a_folder_of_its_own")
-def test_run_shows_it_when_asked(adsl_file, capsys):
+def test_run_prints_fairness_on_request(adsl_file, capsys):
     assert cli.invoke(["run", str(adsl_file), "--fairness", "--no-report", "--out", "here", "--repeat", "2"]) == 0
     said = capsys.readouterr().out
     for text in ("harm", "Jain's index", "over the seeds"):

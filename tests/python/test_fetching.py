@@ -45,7 +45,7 @@ def test_a_download_has_the_octets_of_the_object(mode, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranges", [True, False])
-def test_whatever_goes_wrong_the_octets_are_right(ranges, tmp_path):
+def test_a_download_is_correct_under_every_failure(ranges, tmp_path):
     faults = FAULTS if ranges else tuple(fault for fault in FAULTS if fault != "stall")
     for seed in range(12):
         rate = 0.3 if ranges else 0.5
@@ -80,7 +80,7 @@ def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path)
         assert not outcome.wrong, outcome
 
 
-def test_a_download_goes_on_where_it_was_interrupted(tmp_path):
+def test_an_interrupted_download_resumes(tmp_path):
     target = tmp_path / "it"
     with FaultyServer(CONTENT, seed=2, fault_rate=0.9, faults=("busy",)).running() as server:
         for _ in range(3):
@@ -98,7 +98,7 @@ def test_a_download_goes_on_where_it_was_interrupted(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["it"]
 
 
-def test_an_object_that_changed_is_fetched_anew(tmp_path):
+def test_a_changed_object_is_fetched_again_from_the_start(tmp_path):
     target = tmp_path / "it"
     part = PartFile(target, overwrite=False)
     part.begin("http://x/", Representation(len(CONTENT), '"old"', None))
@@ -118,7 +118,7 @@ def test_a_checksum_is_held_to(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["right"]
 
 
-def test_what_will_not_mend_itself_is_not_tried_again(tmp_path):
+def test_permanent_errors_are_not_retried(tmp_path):
     answers = {
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b": r"compresses \(gzip\)",
         b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n": "no such thing",
@@ -136,7 +136,7 @@ def test_what_will_not_mend_itself_is_not_tried_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_pause_is_told(tmp_path):
+def test_a_wait_before_a_retry_is_reported(tmp_path):
     with FaultyServer(CONTENT).running() as server:
         server.answer = b"HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
         told = []
@@ -164,7 +164,7 @@ def test_files_of_others_stay(tmp_path):
     assert (tmp_path / "taken").read_bytes() == CONTENT
 
 
-def test_a_description_that_lies_is_no_part_of_ours(tmp_path):
+def test_a_forged_resume_file_is_ignored(tmp_path):
     good = {"written by": "lopsided fetch 1", "url": "u", "size": 9, "etag": '"1"', "modified": None, "have": [[0, 4]]}
     for lie in (
         {"have": [[0, 10]]}, {"have": [[4, 4]]}, {"have": [[5, 6], [5, 7]]}, {"have": [[0]]}, {"have": [["a", 2]]},
@@ -200,7 +200,7 @@ ANSWERS = (
 )
 
 
-def test_hostile_answers_end_in_a_sentence_and_write_nothing_else(tmp_path):
+def test_hostile_responses_end_in_an_error_message_and_write_nothing(tmp_path):
     folder = tmp_path / "only"
     folder.mkdir()
     rng = random.Random(20)
@@ -240,7 +240,7 @@ def test_hostile_answers_end_in_a_sentence_and_write_nothing_else(tmp_path):
         ("http://a..b/", "no name of a host"),
     ],
 )
-def test_addresses_that_are_none_are_told(text, says):
+def test_invalid_urls_are_rejected(text, says):
     with pytest.raises(UsageError, match=says):
         parse(text)
 
@@ -254,7 +254,7 @@ def test_a_name_is_only_ever_a_name():
     assert len(file_name(parse("http://h/" + "%C3%A4" * 500)).encode()) <= 200
 
 
-def test_the_command_says_what_it_did(tmp_path, capsys, monkeypatch):
+def test_the_command_prints_a_summary(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with FaultyServer(CONTENT).running() as server:
         assert cli.invoke(["fetch", server.url("/a.bin"), "--greedy"]) == 0
@@ -298,7 +298,7 @@ def test_an_answer_cut_short_is_no_hole(tmp_path, monkeypatch):
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 
-def test_what_holds_no_steps_is_told(tmp_path):
+def test_a_report_without_steps_is_rejected(tmp_path):
     for number, text in enumerate(("", "[]", "{}", "7\n", '{"format": "lopsided fetch steps 1"}', "[" * 100_000)):
         (tmp_path / f"{number}").write_text(text)
         with pytest.raises(FolderError, match="holds no steps"):
@@ -347,7 +347,7 @@ def through(port, url, method="GET", **fields):
     return answer, body
 
 
-def test_the_proxy_divides_what_a_program_asks_for(tmp_path):
+def test_the_proxy_splits_a_download_into_ranges(tmp_path):
     with FaultyServer(CONTENT, seed=3, fault_rate=0.1, stall_s=1).running() as server, proxied(stall_s=0.3) as port:
         server.faults = tuple(fault for fault in FAULTS if fault not in ("short_part",))
         first = server.fault_rate, setattr(server, "fault_rate", 0)
@@ -394,7 +394,7 @@ def answering(answer):
         loop.close()
 
 
-def test_the_proxy_passes_what_a_browser_sends_and_gets():
+def test_the_proxy_forwards_requests_and_responses_of_a_browser():
     asked = []
 
     def answer(head, body):

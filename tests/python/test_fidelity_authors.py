@@ -16,7 +16,7 @@ def test_every_run_is_recorded_for_the_script_as_it_is():
 
 
 @pytest.mark.parametrize("scheme", [AF_ALONE, AF_AR], ids=["af", "af_ar"])
-def test_a_cell_without_chance_comes_out_as_in_the_authors_code(scheme: Scheme):
+def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is scheme]
     expected, found = RECORDS.get(cell, 1), authors.ours(cell, 1)
     assert expected is not None
@@ -25,7 +25,7 @@ def test_a_cell_without_chance_comes_out_as_in_the_authors_code(scheme: Scheme):
         assert found[key] == pytest.approx(expected.values[key], rel=0.02), name
 
 
-def test_marked_acks_with_forward_loss_come_out_as_in_the_authors_code():
+def test_marked_acks_with_forward_loss_match_the_authors_code():
     """Medians of ten seeds each: the runs are up to 8 % apart."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = [one for number in cell.numbers if (one := RECORDS.get(cell, number)) is not None]

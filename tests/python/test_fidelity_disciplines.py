@@ -9,7 +9,7 @@ NOT_BY_CHANCE = [("fifo", 20), ("fifo", 100), ("fq", 20), ("codel", 20), ("fq_co
 
 
 @pytest.mark.parametrize(("queue", "rtt"), NOT_BY_CHANCE)
-def test_a_run_over_a_managed_queue_is_the_one_on_linux(queue: str, rtt: int) -> None:
+def test_a_run_over_a_managed_queue_matches_linux(queue: str, rtt: int) -> None:
     cell, records = disciplines.Cell(queue, rtt, False), disciplines.records()
     linux = [one for seed in disciplines.SEEDS if (one := records.get(cell, seed)) is not None]
     assert linux, "recorded of another scenario"

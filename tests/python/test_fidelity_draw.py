@@ -25,7 +25,7 @@ def test_a_draw_is_the_same_again_and_another_seed_is_another_draw():
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_every_drawn_scenario_runs_in_both_worlds_and_is_what_was_asked_for(seed):
+def test_every_drawn_scenario_runs_in_both_worlds_with_its_settings(seed):
     seen = set()
     for one in draw.draw(seed):
         resolved = one.scenario().resolved
@@ -44,14 +44,14 @@ def test_every_drawn_scenario_runs_in_both_worlds_and_is_what_was_asked_for(seed
     assert seen >= {"reno", "cubic", "sack", "timestamps", "red", "fifo", "atm", "none"}
 
 
-def test_what_chance_explains_is_not_off():
+def test_an_error_that_chance_explains_is_not_off():
     draws = random.Random(1)
     value = Value(tuple(draws.gauss(100, 40) for _ in range(3)), tuple(draws.gauss(100, 40) for _ in range(24)))
     assert not value.off
     assert value.chance() > 0.3 and value.beyond_chance() < 0.2
 
 
-def test_what_chance_does_not_explain_is_off():
+def test_an_error_that_chance_does_not_explain_is_off():
     draws = random.Random(1)
     value = Value(tuple(draws.gauss(100, 2) for _ in range(3)), tuple(draws.gauss(120, 2) for _ in range(24)))
     assert value.off and value.in_standard_errors > 3
@@ -92,7 +92,7 @@ def test_the_values_of_both_worlds_are_written_to_a_csv(tmp_path: Path):
     assert any(row.startswith('"draw 9, 01",A,goodput_bps,2e+06,1e+06,-0.5,') for row in rows)
 
 
-def test_the_fixed_cells_values_are_told_beside_chance():
+def test_the_values_of_the_fixed_cells_are_shown_with_their_chance_errors():
     cell = fidelity.CELLS[0]
     told = {("download", "goodput_bps"): 2e6, ("link down", "dropped_packets"): 3.0}
     linux = [Measurement(cell.name, seed, told, "6.1 (timetravel)", "f", "d") for seed in (1, 2)]

@@ -56,6 +56,6 @@ def test_a_run_is_made_once_and_each_seed_has_its_own(made, tmp_path):
     assert (again, len(made)) == (first, 2)
 
 
-def test_nothing_is_begun_when_the_minutes_are_over(made, tmp_path):
+def test_no_run_starts_after_the_time_limit(made, tmp_path):
     assert list(kept.runs([wanted("A")], kept.Effort.of(-1.0), kept=tmp_path)) == [] and made == []
     assert not kept.Effort.of(None).is_spent and not kept.Effort.of(1.0).is_spent

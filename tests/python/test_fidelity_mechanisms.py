@@ -21,7 +21,7 @@ def test_every_script_that_is_named_exists():
     assert len(set(names)) == len(names)
 
 
-def test_the_page_tells_what_parts_and_what_did_not_act():
+def test_the_page_shows_differing_packets_and_mechanisms_that_did_not_act():
     first, second = mechanisms.MECHANISMS[:2]
     page = mechanisms.render(
         [mechanisms.Held(first, 900, 900, None, True), mechanisms.Held(second, 900, 42, None, False)]

@@ -8,7 +8,7 @@ from lopsided.studies.packets import Divergence
 from reference.fidelity import packets
 
 
-def test_what_was_found_is_read_back_and_told_by_group(tmp_path: Path):
+def test_results_are_read_back_and_shown_by_group(tmp_path: Path):
     wanted = packets.cells()
     told = Divergence("client", "download", 0, 0.5, 0.1, False, 20, 42, ("ack", "syn_options"))
     nowhere = {"first": None, "parted": None}

@@ -30,7 +30,7 @@ def probe():
     return Probe("a line", lop.Scenario.from_text(LINE, "line.toml"))
 
 
-def test_a_promise_is_written_with_its_bound_and_what_came_of_it(tmp_path: Path):
+def test_a_promise_is_written_with_its_bound_and_result(tmp_path: Path):
     told = [Promise("Few.", at_most(3, [number("errors", value)])) for value in (2, 4)]
     page = tmp_path / "page.md"
     page.write_text("\n".join(["# A page", "", *promises.rows(told), "## More", "", "| no | promise |", ""]))
@@ -40,7 +40,7 @@ def test_a_promise_is_written_with_its_bound_and_what_came_of_it(tmp_path: Path)
     assert list(state.broken(tmp_path)) == [("page.md", "Few.")]
 
 
-def test_a_page_is_stale_when_the_simulator_gives_another_run(tmp_path: Path, probe: Probe):
+def test_a_page_is_stale_if_the_digest_of_a_run_changes(tmp_path: Path, probe: Probe):
     assert stamps.is_stale(tmp_path, "page.md", [probe])
     stamps.write(tmp_path, "page.md", [probe])
     stamps.write(tmp_path, "other.md", [probe])

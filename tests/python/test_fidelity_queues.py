@@ -43,7 +43,7 @@ def test_with_the_line_packets_leave_at_the_times_at_which_they_left_on_linux(ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.name)
-def test_what_is_drawn_at_random_drops_and_marks_as_many(case: queues.Case):
+def test_random_disciplines_drop_and_mark_as_many_packets(case: queues.Case):
     for seen in (RECORDED[queues.recorded_name(case, seed)] for seed in queues.LINUX_SEEDS):
         spread = queues.spread(case, seen)
         if case.apart:
@@ -53,7 +53,7 @@ def test_what_is_drawn_at_random_drops_and_marks_as_many(case: queues.Case):
 
 
 @pytest.mark.slow
-def test_the_recording_is_what_linux_does():
+def test_the_recording_equals_linux():
     try:
         backend.choose("timetravel")
     except KernelUnavailable as error:

@@ -30,7 +30,7 @@ def simulated() -> dict[tuple[str, int], variants.Values]:
 
 @pytest.mark.parametrize("line", SLOW_LINES, ids=lambda line: line.name)
 @pytest.mark.parametrize(("quantity", "bound"), page.MEDIAN_BOUNDS.items())
-def test_a_flow_alone_is_as_on_linux(simulated, line, quantity, bound):
+def test_a_single_flow_matches_linux(simulated, line, quantity, bound):
     errors = []
     for cell in variants.CELLS:
         if (cell.line, cell.traffic) == (line, "alone") and (linux := RECORDS.get(cell, 1)):
@@ -40,7 +40,7 @@ def test_a_flow_alone_is_as_on_linux(simulated, line, quantity, bound):
     assert max(map(abs, errors)) < page.TAIL_BOUND
 
 
-def test_what_is_recorded_is_of_the_scenarios_as_they_are_now():
+def test_the_records_belong_to_the_current_scenarios():
     known = {(cell.name, seed): cell for cell, seed in variants.runs()}
     for key in RECORDS.measured():
         assert key in known, key
@@ -61,7 +61,7 @@ def test_records_survive_being_written(tmp_path):
     assert again.get(variants.CELLS[1], 1) is None
 
 
-def test_the_page_marks_what_is_beyond_the_bounds():
+def test_the_page_marks_values_beyond_the_bounds():
     cells = [cell for cell in variants.CELLS if cell.control == "reno"][:4]
     exact = {("tested", "goodput_bps"): 1e6, ("tested", "rtt_mean_ms"): 100.0}
     linux = [Measurement(cell.name, 1, exact, "6.1", "", "") for cell in cells]

@@ -75,7 +75,7 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(capture: Path, foun
     assert found.to_dict() == lop.fit(capture, trials=TRIALS, remedies=False, workers=2).to_dict()
 
 
-def test_an_aqm_is_told_from_drop_tail(tmp_path: Path) -> None:
+def test_an_aqm_is_distinguished_from_drop_tail(tmp_path: Path) -> None:
     text = LINE.replace('{ limit = "40 packets" }', '{ kind = "pie" }')
     fitted = lop.fit(captured(tmp_path, text), trials=80, remedies=False)
     assert fitted.possible("queue.down") == ["pie"]
@@ -93,7 +93,7 @@ def test_two_captures_count_together(capture: Path) -> None:
     assert both.value("rate.down")["value"] == pytest.approx(6e6, rel=0.02)
 
 
-def test_an_interrupted_fit_keeps_what_it_found(capture: Path) -> None:
+def test_an_interrupted_fit_keeps_its_best_result(capture: Path) -> None:
     fitter = Fitter(capture, trials=TRIALS)
 
     def interrupt(share: float) -> None:

@@ -37,14 +37,14 @@ def flent(folder: Path, **series: float) -> Path:
     return path
 
 
-def test_flent_gives_rates_of_ip_packets_and_the_shortest_ping(tmp_path: Path) -> None:
+def test_flent_logs_yield_ip_rates_and_the_minimum_ping(tmp_path: Path) -> None:
     log = read_log(flent(tmp_path, **{"TCP upload::1": 0.3, "TCP upload::2": 0.4, "TCP upload::2::tcp_rtt": 90.0}))
     assert log.kind == "Flent"
     assert log.rate_bps == {"up": pytest.approx(0.7e6 * 1500 / 1448)}
     assert (log.floor_ms, log.host) == (23.5, "10.0.0.1")
 
 
-def test_the_sum_of_flent_counts_once_and_acks_of_the_other_direction_count(tmp_path: Path) -> None:
+def test_flent_sums_count_once_and_reverse_acks_count(tmp_path: Path) -> None:
     series = {"TCP download BE": 8.0, "TCP download sum": 8.0, "TCP download avg": 8.0, "TCP upload BE": 0.5}
     log = read_log(flent(tmp_path, **series, **{"TCP totals": 8.5}))
     acks = 8e6 / 1448 / 2 * 52
@@ -52,7 +52,7 @@ def test_the_sum_of_flent_counts_once_and_acks_of_the_other_direction_count(tmp_
     assert log.rate_bps["down"] == pytest.approx(8e6 * 1500 / 1448 + 0.5e6 / 1448 / 2 * 52)
 
 
-def test_irtt_gives_the_shortest_round_trip(tmp_path: Path) -> None:
+def test_irtt_logs_yield_the_minimum_rtt(tmp_path: Path) -> None:
     content = {
         "version": {"irtt": "0.9.1", "protocol": 1, "json_format": 1},
         "config": {"remote_address": "[2001:db8::1]:2112"},
@@ -69,7 +69,7 @@ def test_irtt_gives_the_shortest_round_trip(tmp_path: Path) -> None:
     assert (log.kind, log.rate_bps, log.floor_ms, log.host) == ("irtt", {}, 21.5, "2001:db8::1")
 
 
-def test_cake_autorate_gives_the_throughput_near_the_rate_of_the_shaper(tmp_path: Path) -> None:
+def test_cake_autorate_logs_yield_the_throughput_near_the_shaper_rate(tmp_path: Path) -> None:
     header = (
         "LOAD_HEADER; LOG_DATETIME; LOG_TIMESTAMP; PROC_TIME_US; DL_ACHIEVED_RATE_KBPS; UL_ACHIEVED_RATE_KBPS; "
         "CAKE_DL_RATE_KBPS; CAKE_UL_RATE_KBPS"

@@ -39,7 +39,7 @@ def test_the_scenario_in_the_folder_runs_to_the_same_digest(adsl_run, saved):
     assert lop.Scenario.load(saved / "scenario.toml").run(seed=adsl_run.seed).digest == adsl_run.digest
 
 
-def test_an_earlier_run_is_replaced_only_if_asked(adsl_run, saved):
+def test_an_earlier_run_is_replaced_only_with_overwrite(adsl_run, saved):
     with pytest.raises(lop.FolderError, match="already holds a run"):
         adsl_run.save(saved, report=False)
     (saved / "notes.txt").write_text("mine")
@@ -61,7 +61,7 @@ def test_a_file_is_no_folder(adsl_run, tmp_path):
 
 
 @pytest.mark.parametrize(("version", "age"), [(0, "an older"), (folders.FORMAT + 1, "a newer")])
-def test_another_format_is_refused_with_what_to_do(saved, version, age):
+def test_another_format_version_is_rejected_with_advice(saved, version, age):
     manifest = json.loads((saved / "manifest.json").read_text())
     (saved / "manifest.json").write_text(json.dumps({**manifest, "format": version}))
     with pytest.raises(lop.FolderError, match=f"{age} lopsided .* run its scenario.toml again"):
@@ -69,13 +69,13 @@ def test_another_format_is_refused_with_what_to_do(saved, version, age):
 
 
 @pytest.mark.parametrize("damage", ["{", "{}", "[]", '{"format": "x"}'])
-def test_a_damaged_manifest_is_told(saved, damage):
+def test_a_damaged_manifest_is_rejected(saved, damage):
     (saved / "manifest.json").write_text(damage)
     with pytest.raises(lop.FolderError, match="damaged"):
         lop.Run.load(saved)
 
 
-def test_a_missing_or_damaged_table_is_told(saved):
+def test_a_missing_or_damaged_table_is_rejected(saved):
     (saved / "flows.parquet").write_bytes(b"PAR1")
     with pytest.raises(lop.FolderError, match="damaged"):
         lop.Run.load(saved)
@@ -84,7 +84,7 @@ def test_a_missing_or_damaged_table_is_told(saved):
         lop.Run.load(saved)
 
 
-def test_what_is_no_run_folder(tmp_path):
+def test_a_folder_without_a_run_is_rejected(tmp_path):
     with pytest.raises(lop.FolderError, match="does not exist"):
         lop.Run.load(tmp_path / "nothing")
     with pytest.raises(lop.FolderError, match="not a run folder"):
@@ -95,14 +95,14 @@ def listing(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_run_that_came_to_nothing_leaves_nothing(tmp_path):
+def test_a_failed_run_leaves_no_files(tmp_path):
     with pytest.raises(KeyboardInterrupt), folders.writing(tmp_path / "deep" / "run") as staged:
         (staged / "pcap").mkdir()
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
-def test_until_the_new_run_is_whole_the_old_one_stays(adsl_run, saved, tmp_path):
+def test_the_old_run_stays_until_the_new_run_is_complete(adsl_run, saved, tmp_path):
     before = {name: (saved / name).read_bytes() for name in listing(saved)}
     with pytest.raises(KeyboardInterrupt), folders.writing(saved, overwrite=True) as staged:
         adsl_run.write(staged)
@@ -130,7 +130,7 @@ def test_a_file_that_the_new_run_would_hide_is_not_lost(adsl_run, saved):
     assert (saved / "report.html").read_text() == "my own"
 
 
-def test_a_folder_is_written_by_one_at_a_time(adsl_run, tmp_path):
+def test_one_process_at_a_time_writes_a_folder(adsl_run, tmp_path):
     with folders.writing(tmp_path / "run") as staged:
         with pytest.raises(lop.FolderError, match="being written by another process"):
             adsl_run.save(tmp_path / "run")
@@ -138,14 +138,14 @@ def test_a_folder_is_written_by_one_at_a_time(adsl_run, tmp_path):
     assert lop.Run.load(tmp_path / "run").digest == adsl_run.digest
 
 
-def test_who_comes_second_does_not_replace_the_first(adsl_run, tmp_path):
+def test_a_second_writer_does_not_replace_the_first(adsl_run, tmp_path):
     with pytest.raises(lop.FolderError, match="already holds a run"), folders.writing(tmp_path / "run") as staged:
         adsl_run.write(staged, report=False)
         shutil.copytree(staged, tmp_path / "run")
     assert lop.Run.load(tmp_path / "run").digest == adsl_run.digest
 
 
-def test_what_a_killed_run_left_goes_with_the_next(adsl_run, tmp_path):
+def test_the_next_run_removes_the_files_of_a_killed_run(adsl_run, tmp_path):
     left = tmp_path / ".run.lopsided-writing"
     (left / "pcap").mkdir(parents=True)
     (left / "flows.parquet").touch()
@@ -154,7 +154,7 @@ def test_what_a_killed_run_left_goes_with_the_next(adsl_run, tmp_path):
     assert "pcap" not in [path.name for path in (tmp_path / "run").iterdir()]
 
 
-def test_what_killed_commands_left_beside_goes_and_is_told(adsl_run, tmp_path):
+def test_temporary_files_of_killed_commands_are_removed_and_reported(adsl_run, tmp_path):
     left, new, held = (tmp_path / f".{name}.lopsided-writing" for name in ("run-1", "run-2", "run-3"))
     for folder in (left, new, held):
         folder.mkdir()
@@ -170,7 +170,7 @@ def test_what_killed_commands_left_beside_goes_and_is_told(adsl_run, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 
-def test_a_file_whose_writing_was_killed_leaves_nothing_for_long(tmp_path):
+def test_temporary_files_of_a_killed_write_are_removed_later(tmp_path):
     with pytest.raises(KeyboardInterrupt), output.whole_file(tmp_path / "t.csv") as temporary:
         temporary.write_text("half")
         raise KeyboardInterrupt
@@ -212,7 +212,7 @@ def test_without_an_exchange_the_folder_is_moved_in_two_steps(adsl_run, saved, t
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(adsl_run, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_leaves_no_files(adsl_run, tmp_path, monkeypatch):
     def full(self, path):
         raise pl.exceptions.ComputeError("No space left on device (os error 28)")
 
@@ -222,7 +222,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(adsl_run, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_of_somebody_else_is_not_replaced(adsl_run, tmp_path):
+def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
     target = tmp_path / "goodput.png"
     target.write_text("mine")
     with pytest.raises(lop.FolderError, match="--overwrite"):
@@ -235,7 +235,7 @@ def test_a_file_of_somebody_else_is_not_replaced(adsl_run, tmp_path):
             output.check_free(tmp_path / name)
 
 
-def test_a_name_that_nobody_gave_is_free_and_nobody_elses(tmp_path: Path, monkeypatch):
+def test_default_folder_names_are_unused_and_private(tmp_path: Path, monkeypatch):
     """Commands that a script starts in the same second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(free_names, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5)))

@@ -51,7 +51,7 @@ def job(resolved: dict) -> Job:
     return plan.make_job(translate.layout(resolved), translate.flows(resolved, 1), recording)
 
 
-def test_tcp_info_of_this_kernel_knows_an_established_connection():
+def test_tcp_info_of_this_kernel_reports_an_established_connection():
     listener = socket.create_server(("127.0.0.1", 0))
     with listener, socket.create_connection(listener.getsockname()) as sender:
         info = tcp_info.read(sender)
@@ -61,7 +61,7 @@ def test_tcp_info_of_this_kernel_knows_an_established_connection():
 
 
 @pytest.mark.parametrize(("length", "last"), [(104, "total_retrans"), (107, "total_retrans"), (112, "pacing_rate")])
-def test_tcp_info_takes_as_many_fields_as_the_kernel_gives(length: int, last: str):
+def test_tcp_info_accepts_a_shorter_structure_of_an_older_kernel(length: int, last: str):
     raw = bytearray(length)
     struct.pack_into("=I", raw, 80, 77)
     info = tcp_info.decode(bytes(raw))
@@ -69,7 +69,7 @@ def test_tcp_info_takes_as_many_fields_as_the_kernel_gives(length: int, last: st
     assert info["snd_cwnd"] == 77
 
 
-def test_tcp_info_ignores_what_a_later_kernel_adds():
+def test_tcp_info_ignores_fields_of_a_later_kernel():
     assert list(tcp_info.decode(bytes(500)))[-1] == tcp_info.FIELDS[-1]
 
 
@@ -80,7 +80,7 @@ def test_flows_start_when_the_simulator_starts_them():
         assert [flow.start_ns / 1e9 for flow in translate.flows(loaded.resolved, seed)] == theirs
 
 
-def test_a_full_queue_is_expected_to_hold_its_packets_and_what_is_in_service():
+def test_a_full_queue_holds_its_limit_and_the_packet_in_service():
     down, up = job(scenario()).checks
     packet = 1514 * 8e9
     # A bucket of 1,600 bytes lets one packet pass at once; the remaining 86 bytes shorten the wait of the queue.
@@ -138,12 +138,12 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"link.down.queue": '{ kind = "step", mark_threshold = "1 ms", ect = "ect1" }'}, "mark ECT"),
     ],
 )
-def test_what_linux_cannot_do_is_refused_by_name(settings: dict[str, str], said: str):
+def test_settings_that_linux_lacks_are_rejected_by_name(settings: dict[str, str], said: str):
     with pytest.raises(Unsupported, match=said):
         job(scenario(**settings))
 
 
-def test_chosen_losses_sit_where_packets_have_left_the_queue():
+def test_chosen_losses_happen_after_the_queue():
     made = job(scenario(**{"link.up.loss": '{ packets = [3, 9], outages = [["1.0 s", "1.5 s"]] }'}))
     [loss] = made.chosen
     assert (loss.link, loss.direction, loss.packets) == ("link", "up", [3, 9])
@@ -152,7 +152,7 @@ def test_chosen_losses_sit_where_packets_have_left_the_queue():
     assert loss.interface == delay.interface
 
 
-def test_the_program_of_chosen_losses_jumps_to_its_end_alone():
+def test_the_filter_of_chosen_losses_jumps_only_to_its_end():
     program = chosen._program(3, ChosenLoss("link", "up", "n", "e0", [3, 9], [[10, 20], [30, 40]]), 1000)
     steps = [struct.unpack_from("=BBhi", program, at) for at in range(0, len(program), 8)]
     returned = {at: steps[at - 1][3] for at, step in enumerate(steps) if step[0] == 0x95}
@@ -173,7 +173,7 @@ def test_a_ptm_line_is_slower_by_one_in_65():
     assert made.overhead == 22
 
 
-def test_flows_of_one_host_live_apart_where_they_send_together_or_want_different_stacks():
+def test_flows_of_a_host_get_separate_namespaces_if_they_send_together_or_use_different_stacks():
     text = LINE + '[[flow]]\nname = "other"\ndirection = "down"\nstack = { sack = false }\n'
     made = job(scenario(text))
     sysctls = {node.name: node.sysctls for node in made.nodes}
@@ -311,7 +311,7 @@ def test_a_round_trip_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path
     assert _native.round_trips(str(tmp_path / "a.pcap"), {5001: 0}) == [(0, 1000, 800), (0, 1500, 1200)]
 
 
-def test_an_ack_that_covers_a_retransmission_gives_no_round_trip(tmp_path: Path):
+def test_an_ack_that_covers_a_retransmission_yields_no_rtt_sample(tmp_path: Path):
     packets = [sent(100, 1), sent(200, 1001), sent(700, 1), acked(1000, 2001), sent(1100, 2001), acked(1400, 3001)]
     write_pcap(tmp_path / "a.pcap", packets)
     assert _native.round_trips(str(tmp_path / "a.pcap"), {5001: 7}) == [(7, 1400, 300)]
@@ -343,7 +343,7 @@ def test_a_flow_of_datagrams_needs_room_for_its_stamp():
         translate.flows(scenario(text), 1)
 
 
-def test_flow_defaults_are_those_of_a_bulk_transfer():
+def test_flow_defaults_describe_a_bulk_transfer():
     flow = translate.flows(scenario(), 1)[0]
     assert flow == Flow("download", "server", "client", 5001, 0, 20 * 10**9, "reno")
 
@@ -359,7 +359,7 @@ def test_a_host_s_own_interface_is_a_delay_line_with_its_room_there():
         job(scenario(LINE + interface + "ring = '64 packets'\n"))
 
 
-def test_of_several_worlds_only_the_kernel_world_is_asked_for_a_kernel():
+def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
     # Alone it is asked for something that it lacks, and reports so.

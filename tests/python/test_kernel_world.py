@@ -149,7 +149,7 @@ start = "1 s"
 """
 
 
-def test_a_run_in_virtual_time_repeats_bit_by_bit_beside_another(tmp_path: Path):
+def test_a_run_in_virtual_time_repeats_bit_by_bit_next_to_another_run(tmp_path: Path):
     """Three flows that share full queues, with random losses: each captured packet has the same time to the
     nanosecond.
     """
@@ -187,7 +187,7 @@ def test_an_unknown_queue_setting_stops_before_anything_is_built(short: lop.Scen
         short.with_(**{"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}).run(world="kernel")
 
 
-def test_the_report_says_which_kernel_it_was_and_that_the_path_was_sound(linux: lop.Run):
+def test_the_report_names_the_kernel_and_confirms_the_path(linux: lop.Run):
     page = linux.report()
     assert f"Linux {linux.facts['kernel']}, timetravel" in page
     assert "6 of 6 expectations hold; rates to 0.0" in page
@@ -227,7 +227,7 @@ def test_nothing_outlives_a_run_that_is_killed_or_interrupted(endless: subproces
     assert wait_for(lambda: not processes_that_name(str(tmp_path / "lopsided")))
 
 
-def test_what_a_run_and_its_watchdog_left_is_removed_at_the_next_start(
+def test_leftovers_of_a_run_and_its_watchdog_are_removed_at_the_next_start(
     endless: subprocess.Popen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -300,7 +300,7 @@ direction = "down"
 
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
-def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
+def test_a_run_in_real_time_returns_a_valid_result_or_an_error(kind: str, rtt: str):
     """On the running kernel without delay, because not every kernel has netem."""
     require(kind)
     try:
@@ -312,7 +312,7 @@ def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
     assert 0.5e6 < run.flows["goodput_bps"][0] < 2.4e6
 
 
-def test_linux_knows_the_fields_that_results_are_made_of():
+def test_linux_reports_every_field_that_results_use():
     assert {"snd_cwnd", "snd_ssthresh", "rtt", "rttvar", "rto", "snd_wnd", "bytes_sent"} <= set(tcp_info.FIELDS)
 
 

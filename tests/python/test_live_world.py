@@ -114,7 +114,7 @@ def test_each_flow_arrives_whoever_plays_its_ends(captured: tuple[lop.Run, Path]
     assert (profiles["download"] == "linux-6.1") == ("server" in ours) or os.uname().release.startswith("6.1.")
 
 
-def test_the_tables_are_those_of_the_simulator(captured: tuple[lop.Run, Path]):
+def test_the_tables_have_the_columns_of_the_simulator(captured: tuple[lop.Run, Path]):
     run, simulated = captured[0], scenario().run()
     for table in ("flows", "samples", "queues", "links", "transfers", "parts"):
         of_run, of_simulator = getattr(run, table).to_polars(), getattr(simulated, table).to_polars()
@@ -179,7 +179,7 @@ def test_between_ends_of_ours_every_packet_crosses_the_kernel(tmp_path: Path):
         ({"host": '{ client = { interface = { delay = "1 ms" } } }'}, {}, UsageError, "interface"),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(settings: dict, options: dict, error: type[Exception], told: str):
+def test_unsupported_settings_are_rejected_by_name(settings: dict, options: dict, error: type[Exception], told: str):
     if error is LiveError:
         live()
     with pytest.raises(error, match=told):
@@ -191,7 +191,7 @@ def test_ours_is_for_the_live_world():
         scenario().run(ours=["client"])
 
 
-def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path):
+def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
     live()
     file = tmp_path / "long.toml"
     file.write_text(scenario(**{"scenario.duration": "60 s"}).to_toml())
@@ -249,7 +249,7 @@ def _wait_for(condition) -> object:
     return met
 
 
-def test_doctor_says_whether_a_run_can_be_made():
+def test_doctor_reports_whether_a_run_is_possible():
     live()
     found = next(finding for finding in capabilities.findings() if finding.name == "live world")
     if "could not carry the run in real time" in found.seen:

@@ -25,7 +25,7 @@ def test_max_min_on_a_parking_lot() -> None:
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
 
-def test_max_min_stops_at_a_limit_and_gives_the_rest_away() -> None:
+def test_max_min_stops_at_a_limit_and_redistributes_the_rest() -> None:
     # A flow that can use 1 of 10 leaves 4.5 for each of the others.
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
     # Without a link only the flow's own limit bounds it.
@@ -36,7 +36,7 @@ def test_max_min_stops_at_a_limit_and_gives_the_rest_away() -> None:
         metrics.max_min_rates([[0]], [0])
 
 
-def test_max_min_is_what_no_flow_can_improve_on() -> None:
+def test_under_max_min_no_flow_can_improve() -> None:
     rng = np.random.default_rng(7)
     for _ in range(50):
         capacities = rng.uniform(1, 10, 5)
@@ -61,7 +61,7 @@ def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
         metrics.normalised_rates([1, 1], [1])
 
 
-def test_harm_is_a_part_of_what_was_there_alone() -> None:
+def test_harm_is_a_share_of_the_value_without_competition() -> None:
     # The paper's kind of example: 10 alone, 3 in company loses 70 %; 20 ms alone, 80 ms in company: 75 % were added.
     assert metrics.harm_to_rate(10, 3) == pytest.approx(0.7)
     assert metrics.harm_to_cost(20, 80) == pytest.approx(0.75)
@@ -82,7 +82,7 @@ def test_the_exponent_of_rtt_unfairness() -> None:
         metrics.rtt_unfairness_exponent(1, 2, 20, 20)
 
 
-def test_shares_over_time_are_of_what_came_in_the_window() -> None:
+def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
     time = np.arange(0.0, 11.0)
     # 10 a second for the first flow; 30 a second for the second, from 5 s on.
     counters = np.column_stack([10 * time, 30 * np.maximum(time - 5, 0)])
@@ -99,7 +99,7 @@ def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
 
 
-def test_convergence_begins_where_the_hold_does() -> None:
+def test_convergence_begins_with_the_hold_time() -> None:
     time, share = ramp([0.1, 0.2, 0.3, 0.41, 0.45, 0.5, 0.52, 0.5])
     # Within 20 % of a half: between 0.4 and 0.6, from 3 s on.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3

@@ -149,7 +149,7 @@ def test_appendix_rtt_variability_is_of_the_late_rows() -> None:
     assert spread.std_us == pytest.approx(math.sqrt(80_000 / 3))
 
 
-def test_what_a_slow_return_path_lets_a_download_have() -> None:
+def test_a_slow_return_path_limits_a_download() -> None:
     # balakrishnan1999 section 4.2.1: 1 kB packets, ACKs of 52 B over SLIP and of 18 B with compression, delayed.
     of_slip, of_cslip = (10e6, 28.8e3, 1000, 52), (10e6, 28.8e3, 1000, 18)
     assert metrics.normalised_bandwidth_ratio(*of_slip) == pytest.approx(18.05, abs=0.01)
@@ -173,7 +173,7 @@ def test_the_confidence_interval_is_students():
     assert [metrics.t95(freedom) for freedom in (40, 60, 120)] == pytest.approx([2.021, 2.000, 1.980], abs=6e-4)
 
 
-def test_what_sets_strata_apart_does_not_widen_the_interval():
+def test_differences_between_strata_do_not_widen_the_interval():
     found = metrics.stratified_interval([[1, 3, None], [11, 13]])
     # One variance, 2, within both; four values, two of them spent on the means of the strata: t = 4.303.
     assert (found.mean, found.of) == (7, 4)

@@ -41,7 +41,7 @@ def test_rate_series_adds_up_to_the_mean_rate() -> None:
     assert rate.mean() == pytest.approx(metrics.counter_rate_bps(time, counter, 10, 50))
 
 
-def test_rtt_moments_equal_those_of_the_packets() -> None:
+def test_rtt_mean_and_deviation_equal_those_of_the_packets() -> None:
     rng = np.random.default_rng(11)
     packet_time = np.sort(rng.uniform(0, 100, 5_000))
     packet_rtt = rng.gamma(4.0, 50.0, 5_000)
@@ -150,12 +150,12 @@ def test_a_drift_hides_a_cycle_until_it_is_removed() -> None:
     assert metrics.periodicity(drifting, 0.5).strength < 0.3
 
 
-def test_nothing_moves_nothing_is_periodic() -> None:
+def test_a_constant_series_has_no_period() -> None:
     found = metrics.periodicity(np.full(100, 5.0), 0.1)
     assert found.strength == 0 and found.period_s is None and found.line_share == 0
 
 
-def test_dips_tell_clockwork_from_chance() -> None:
+def test_dips_separate_periodic_from_random_drops() -> None:
     step = 0.1
     rate = np.full(1200, 2.0)
     for start in range(0, 1200, 40):

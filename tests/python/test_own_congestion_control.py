@@ -99,7 +99,7 @@ def test_the_window_algorithm_of_reno_in_python_is_reno():
     assert run.flows["undos"].sum() > 0
 
 
-def test_many_runs_on_threads_are_those_of_one_after_the_other(adsl):
+def test_parallel_runs_equal_sequential_runs(adsl):
     own = adsl_with(adsl, Reno)
     digests = [adsl.run(seed=seed).digest for seed in (1, 2, 3, 4)]
     for workers in (1, 4):
@@ -145,7 +145,7 @@ def test_a_rate_paces(adsl):
 
 
 @pytest.mark.parametrize("feedback", ["classic", "dctcp echo", "accurate"])
-def test_marks_are_fed_back_as_a_class_asks(feedback):
+def test_marks_are_fed_back_as_the_class_requests(feedback):
     class Marked(Hearing):
         ecn = feedback
         marked_bytes = 0
@@ -166,7 +166,7 @@ def test_marks_are_fed_back_as_a_class_asks(feedback):
         assert own.digest == scenario.run().digest
 
 
-def test_losses_are_told_one_by_one(adsl):
+def test_losses_are_reported_one_by_one(adsl):
     class Counting(Reno):
         lost: ClassVar = {}
 
@@ -209,7 +209,7 @@ def assign(name, value):
         ("on_congestion", lambda self: self.cwd, AttributeError, "cwd"),
     ],
 )
-def test_what_a_controller_raises_ends_the_run_and_is_told(adsl, method, body, cause, words):
+def test_an_exception_of_a_controller_ends_the_run_and_is_reported(adsl, method, body, cause, words):
     with pytest.raises(lop.ControllerError, match=words) as caught:
         adsl_with(adsl, failing(method, body)).run()
     error = caught.value
@@ -220,7 +220,7 @@ def test_what_a_controller_raises_ends_the_run_and_is_told(adsl, method, body, c
     assert error.__cause__.__traceback__.tb_frame.f_code.co_name == "instead"
 
 
-def test_an_answer_where_none_is_wanted_is_told(adsl):
+def test_an_unexpected_return_value_is_rejected(adsl):
     with pytest.raises(lop.ControllerError, match=r"Failing\.on_ack.* it returned 14480, and nothing is made of what"):
         adsl_with(adsl, failing("on_ack", lambda self: 14_480)).run()
 
@@ -237,12 +237,12 @@ def test_an_answer_where_none_is_wanted_is_told(adsl):
         ),
     ],
 )
-def test_what_cannot_be_used_is_told_as_the_run_begins(adsl, make, words):
+def test_an_unusable_value_is_rejected_as_the_run_begins(adsl, make, words):
     with pytest.raises(lop.ControllerError, match=words):
         adsl_with(adsl, make).run()
 
 
-def test_a_process_ends_well_though_runs_were_under_way_when_one_failed(adsl_file):
+def test_a_process_exits_cleanly_if_one_of_several_runs_fails(adsl_file):
     code = f"""
 import lopsided as lop
 from lopsided.studies.jobs import run_repeated
@@ -263,7 +263,7 @@ run_repeated(scenario, 8, workers=4)
     assert "'mine'" in last.replace('"', "'") and last.endswith("RuntimeError: undone"), done.stderr
 
 
-def test_alone_on_a_line_a_law_halves_at_each_signal():
+def test_a_single_flow_halves_its_window_at_each_signal():
     trace = simulate_controller(RenoAlgorithm, rate="20 Mbit/s", rtt="50 ms", queue_packets=86, duration="60 s")
     assert 0.9 < trace.share <= 1
     assert trace.losses >= len(trace.signals_s) > 2
@@ -291,7 +291,7 @@ def test_alone_on_a_line_a_law_halves_at_each_signal():
         ({"mine": "reno"}, "cannot be 'reno': give a class"),
     ],
 )
-def test_what_is_no_controller_is_refused_at_once(adsl, controllers, words):
+def test_a_class_that_is_no_controller_is_rejected_at_once(adsl, controllers, words):
     with pytest.raises(lop.UsageError, match=words):
         adsl.with_controllers(controllers)
 
@@ -304,7 +304,7 @@ def test_a_name_that_is_not_given_is_a_mistake_in_the_scenario(adsl):
         own.with_(**{"flow.upload.cc": "mien"})
 
 
-def test_a_run_folder_knows_the_name_but_not_the_code(adsl, tmp_path):
+def test_a_run_folder_stores_the_name_of_the_class_without_its_code(adsl, tmp_path):
     run = adsl_with(adsl, Reno).run()
     assert run.facts["controllers"] == {"mine": "own_controllers.py:Reno"}
     loaded = lop.Run.load(run.save(tmp_path / "run"))
@@ -319,7 +319,7 @@ def test_the_kernel_world_refuses_it(adsl):
         adsl_with(adsl, Reno).run(world="kernel")
 
 
-def test_the_command_line_takes_classes_from_files(adsl_file, adsl_run, tmp_path, monkeypatch, capsys):
+def test_the_command_line_loads_classes_from_files(adsl_file, adsl_run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copy(Path(__file__).parent / "own_controllers.py", "mine.py")
     run = ["run", str(adsl_file), "--no-report", "--set", "stack.cc=RenoAlgorithm", "--controller"]
@@ -365,7 +365,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
 @pytest.mark.parametrize(
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
-def test_the_stubs_name_what_there_is(name):
+def test_the_stubs_name_every_member(name):
     """The stubs of these classes, which editors show, are written by hand."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
@@ -383,7 +383,7 @@ def printed():
     return done.stdout
 
 
-def test_the_crate_of_the_guide_is_as_the_guide_says(printed):
+def test_the_crate_of_the_guide_equals_its_text(printed):
     source = "\n".join(path.read_text() for path in sorted((CRATE / "src").glob("*.rs")))
     shown = "\n".join(re.findall(r"```rust\n(.*?)```", GUIDE, re.DOTALL))
     assert [line for line in shown.splitlines() if line.strip() not in source] == []
@@ -391,7 +391,7 @@ def test_the_crate_of_the_guide_is_as_the_guide_says(printed):
     assert table == printed
 
 
-def test_the_classes_of_the_guide_do_what_its_crate_does(printed):
+def test_the_python_classes_of_the_guide_equal_its_crate(printed):
     classes = {"lop": lop}
     exec("\n".join(re.findall(r"^class \w+\(lop.*?(?=^\S)", GUIDE, re.DOTALL | re.MULTILINE)), classes)
     [line] = re.findall(r'LINE: &str = r#"(.*?)"#', (CRATE / "src" / "main.rs").read_text(), re.DOTALL)

@@ -72,14 +72,14 @@ def test_a_fifo_in_python_is_the_fifo():
     assert ours.links["dropped_packets"][0] > 0
 
 
-def test_it_stands_behind_a_token_bucket_and_in_a_band():
+def test_a_user_queue_works_behind_a_token_bucket_and_in_a_band():
     shaped = run("python-fifo", **{"link.down.shaper": {"burst": "3000 B"}})
     banded = run("fifo", **{"link.down.queue": {"kind": "prio", "bands": [{"kind": "fifo"}, {"kind": "python-fifo"}]}})
     for result in (shaped, banded):
         assert result.flows["goodput_bps"][0] > 3e6
 
 
-def test_one_that_holds_packets_back_sets_the_pace():
+def test_a_user_queue_that_delays_packets_sets_the_pace():
     # A packet of 1448 octets of payload each 10 ms.
     assert 0.95 * 1.158e6 < run("python-slow").flows["goodput_bps"][0] < 1.16e6
 
@@ -111,7 +111,7 @@ def drops_twice(self, packet):
         ({"__init__": lambda self: None}, "cannot be made"),
     ],
 )
-def test_what_goes_wrong_is_told(methods, message):
+def test_errors_of_a_user_queue_are_reported(methods, message):
     broken("python-broken", **methods)
     with pytest.raises(lop.RunError, match=message):
         run("python-broken")
@@ -149,7 +149,7 @@ class Mine(lop.QueueDiscipline):
 
 
 @pytest.mark.slow
-def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, capsys):
+def test_the_command_line_accepts_a_user_queue_and_its_run_folder_needs_no_code(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(OWN)
     file = tmp_path / "line.toml"
     file.write_text(SCENARIO.replace("KIND", "fifo"))

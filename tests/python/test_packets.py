@@ -23,7 +23,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_run_and_itself_have_the_same_packets(adsl):
+def test_a_run_has_the_same_packets_as_itself(adsl):
     found = packets.compare_arms([Arm("one", adsl, "sim"), Arm("other", adsl, "sim")])
     assert found.first is None and found.parted is None and found.scenes() == []
     assert {(one.host, one.flow) for one in found.found} == {
@@ -34,7 +34,7 @@ def test_a_run_and_itself_have_the_same_packets(adsl):
     assert "no difference" in views.headline(found)
 
 
-def test_an_acknowledgement_more_is_found_where_it_was_sent(adsl):
+def test_an_extra_ack_is_found_where_it_was_sent(adsl):
     eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
     first = found.first.first
@@ -49,7 +49,7 @@ def test_an_acknowledgement_more_is_found_where_it_was_sent(adsl):
     json.dumps(found.as_dict())
 
 
-def test_what_is_ignored_is_no_difference_and_what_is_unknown_is_refused(adsl):
+def test_ignored_fields_do_not_differ_and_unknown_fields_are_rejected(adsl):
     short = adsl.only(["download"]).with_(**{"scenario.duration": "2 s"})
     named = short.with_(**{"flow.download.receiver_stack.receive_buffer": "400000 B"})
     arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
@@ -77,7 +77,7 @@ def test_two_folders_are_compared_by_their_tables_and_their_packets(adsl_file, c
     assert cli.invoke(["compare", "one", "one", "--packets", "--fail"]) == 0
 
 
-def test_what_was_kept_is_simulated_anew_alone_or_many(adsl, capsys):
+def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     short = adsl.only(["download"]).with_(**{"scenario.duration": "3 s"})
     eager = short.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     for name, scenario in (("one", short), ("two", eager)):
@@ -121,7 +121,7 @@ def test_a_control_of_ones_own_that_is_reno_sends_renos_packets(adsl_file, capsy
     assert all(row["Own"] == row["reno"] for row in json.loads(capsys.readouterr().out))
 
 
-def test_a_control_is_held_against_what_the_flows_that_name_it_would_have(adsl):
+def test_a_compared_control_replaces_that_of_the_flows_that_name_it(adsl):
     both = adsl.with_controllers({"Own": own_controllers.Reno})
     arms = compare.arms_against(both, "Own", "vegas", ("sim", "kernel"))
     assert [(arm.name, arm.world) for arm in arms] == [

@@ -64,7 +64,7 @@ def test_a_name_cannot_end_the_script_that_holds_it():
     assert evil not in html and "\\u003c/script>" in html
 
 
-def test_without_a_bundle_the_command_says_how_to_build_it(monkeypatch, tmp_path, capsys):
+def test_without_a_bundle_the_error_explains_how_to_build_it(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(page, "BUNDLE", tmp_path)
     page._page.cache_clear()
     assert cli.invoke(["page", "--out", str(tmp_path / "page.html")]) != 0
@@ -97,7 +97,7 @@ def test_python_code_cannot_run_in_the_page():
 
 
 @built
-def test_runs_are_served_to_this_machine_alone(tmp_path):
+def test_runs_are_served_only_to_the_local_machine(tmp_path):
     folder = tmp_path / "runs" / "sub" / "adsl"
     lop.Scenario.load(SCENARIO).run().save(folder)
     (folder / "secret.txt").write_text("secret")
@@ -133,7 +133,7 @@ def test_a_port_that_is_taken_is_an_error(tmp_path, monkeypatch):
 
 
 @built
-def test_a_run_explores_itself_in_a_notebook():
+def test_a_run_can_be_explored_in_a_notebook():
     pytest.importorskip("anywidget")
     widget = lop.Scenario.load(SCENARIO).run(seed=3).explore()
     assert widget.baked["settings"] == {"scenario.seed": "3"}
@@ -141,7 +141,7 @@ def test_a_run_explores_itself_in_a_notebook():
 
 
 @built
-def test_a_report_holds_the_page_only_if_it_is_asked_to():
+def test_a_report_contains_the_page_only_on_request():
     run = lop.Scenario.load(SCENARIO).run()
     assert "Play with this run" in run.report(play=True)
     plain = run.report()
@@ -164,7 +164,7 @@ def _node(*arguments, **environment):
 
 @built
 @has_node
-def test_the_module_gives_every_recorded_digest_and_imports_nothing():
+def test_the_module_reproduces_every_recorded_digest_without_imports():
     _node("tests/module.test.mjs")
 
 

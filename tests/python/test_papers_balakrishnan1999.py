@@ -46,7 +46,7 @@ def test_the_simulated_networks_are_the_papers(paper: Paper) -> None:
 
 @pytest.mark.parametrize("scheme", [RENO, AF_SA], ids=lambda scheme: scheme.key)
 @pytest.mark.parametrize("line", [line.key for line in LINES])
-def test_one_way_cells_come_within_the_authors_code(m: Measurements, line: str, scheme: Scheme) -> None:
+def test_one_way_cells_match_the_authors_code(m: Measurements, line: str, scheme: Scheme) -> None:
     authors = tables.authors("A", line, scheme)
     assert authors is not None
     measured = m.row("one-way", line=line, scheme=scheme.key)
@@ -59,7 +59,7 @@ def test_one_way_cells_come_within_the_authors_code(m: Measurements, line: str, 
 
 
 @pytest.mark.parametrize("scheme", [RENO, AF_SA], ids=lambda scheme: scheme.key)
-def test_forward_losses_do_what_they_do_in_the_authors_code(m: Measurements, scheme: Scheme) -> None:
+def test_forward_losses_have_the_effect_of_the_authors_code(m: Measurements, scheme: Scheme) -> None:
     authors = tables.authors("B", "28.8C", scheme)
     assert authors is not None
     assert lossy(m, scheme, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
@@ -74,7 +74,7 @@ def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) ->
             assert row.measured == pytest.approx(row.published.number, rel=0.02), row.published
 
 
-def test_what_runs_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
+def test_the_part_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
     """In the simulator, where runs are cheap: the same scenarios, with the simulator's TCP at both ends."""
     assert paper.live is not None
     measured = run_experiments(paper.live, paper.live.experiments, 1, run_jobs)
@@ -91,6 +91,6 @@ def test_what_runs_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> No
     assert reasons_beyond_the_data(paper.live, measured) == {}
 
 
-def test_a_study_without_a_live_part_says_so() -> None:
+def test_a_study_without_a_live_part_is_rejected_in_the_live_world() -> None:
     with pytest.raises(UsageError, match="no part of merritt2010 runs on real packets; parts of balakrishnan1999 do"):
         papers.reproduce("merritt2010", None, False, Path("nowhere"), 1, Console(), world="live")

@@ -170,7 +170,7 @@ def test_another_first_seed_moves_every_case(paper: Paper) -> None:
         run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
 
 
-def test_one_repetition_stands_alone_and_only_the_first_keeps_its_runs(paper: Paper) -> None:
+def test_repetitions_are_independent_and_only_the_first_keeps_its_runs(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs)
     second = lab.repetition(1)
     assert second.repetitions == (1,)
@@ -208,7 +208,7 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
     assert reproduction.answer.startswith("It carries 1.")
 
 
-def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) -> None:
+def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Paper) -> None:
     every = run_experiments(paper, paper.experiments, 4, run_jobs).runs("queues").filter(pl.col("queue_packets") == 40)
     middle = float(np.median(every["goodput_bps"].to_numpy()))
 
@@ -229,7 +229,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
     assert run(repetitions=2).claims[0].repetitions == 2
 
 
-def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -> None:
+def test_a_variant_shows_changed_values_and_changed_verdicts(paper: Paper) -> None:
     reproduction = run_paper(paper, run_jobs, figures=(), claims=True, sensitivity=True, repetitions=3)
     (variant,) = reproduction.sensitivities
     (base,) = reproduction.key_outcomes
@@ -265,7 +265,7 @@ def test_a_pair_of_variants_changes_each_experiment_by_its_own(paper: Paper) -> 
     ]
 
 
-def test_only_what_a_figure_needs_is_run(paper: Paper) -> None:
+def test_a_figure_runs_only_its_own_jobs(paper: Paper) -> None:
     unused = replace(paper.experiments[0], key="unused")
     larger = replace(paper, experiments=(*paper.experiments, unused))
     reproduction = run_paper(larger, run_jobs, figures=larger.figures, claims=False, sensitivity=False, repetitions=1)
@@ -275,7 +275,7 @@ def test_only_what_a_figure_needs_is_run(paper: Paper) -> None:
     assert artifact.comparisons[0].measured == pytest.approx(artifact.data["goodput_mbps"][0])
 
 
-def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper, tmp_path: Path) -> None:
+def test_the_report_is_self_contained_and_its_data_are_next_to_it(paper: Paper, tmp_path: Path) -> None:
     reproduction = run_paper(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=True, repetitions=2)
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
@@ -324,7 +324,7 @@ def test_the_exit_code_reports_unexpected_verdicts(
     assert code == 0 and "not as recorded" not in printed
 
 
-def test_what_came_out_is_plain_values(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_results_are_plain_values(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kept: list[dict[str, object]] = []
     reproduce(paper, monkeypatch, tmp_path / "a", keep=lambda found, report: kept.append(papers.as_dict(found)))
     (said,) = kept
@@ -342,7 +342,7 @@ def test_the_whole_ends_with_a_screenful(paper: Paper, monkeypatch: pytest.Monke
     assert any("It carries" in line for line in lines[:3]) and lines[-1].startswith("report")
 
 
-def test_a_figure_alone_leaves_the_full_report_as_it_is(
+def test_a_run_of_one_figure_keeps_the_full_report(
     paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     out = tmp_path / "a"
@@ -362,7 +362,7 @@ def test_a_figure_alone_leaves_the_full_report_as_it_is(
 
 
 @pytest.mark.parametrize("place", ["notes.txt", "figures/mine.png", "figure-1/notes.txt"])
-def test_nobody_else_s_file_is_replaced(
+def test_foreign_files_are_not_replaced(
     paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
     out = tmp_path / "a"
@@ -468,7 +468,7 @@ def test_a_number_in_a_reason_that_is_not_in_the_verdict_s_data_is_found() -> No
     assert said("it falls by -8 points") == ["-8"]
 
 
-def test_what_would_fool_the_search_for_numbers_does_not() -> None:
+def test_the_search_for_numbers_ignores_misleading_text() -> None:
     def said(reason: str, *values: float) -> list[str]:
         return unexplained(Verdict(False, "above 0.25", tuple(number("it", value) for value in values), reason))
 
@@ -550,7 +550,7 @@ def test_numbers_are_written_with_three_digits_and_never_fewer_decimals_than_pri
     assert text.spread(1.0, 1.0001) == "" and text.spread(1, 2) == "1.00 to 2.00"
 
 
-def test_all_studies_come_to_one_page(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(_m: Measurements) -> object:
         raise UsageError("nothing to <draw>")
 
@@ -583,7 +583,7 @@ def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
 
 
-def test_what_is_assumed_is_data(tmp_path: Path) -> None:
+def test_assumptions_are_data(tmp_path: Path) -> None:
     written = tmp_path / "assumptions.toml"
     written.write_text(
         '[rate]\nparameter = "downlink rate"\nvalue = "2 Mbit/s"\nwhy = """\nnot given,\nand guessed\n"""\n'
@@ -598,7 +598,7 @@ def test_what_is_assumed_is_data(tmp_path: Path) -> None:
         assumptions.load(tmp_path)
 
 
-def test_what_linux_did_is_recorded_case_by_case(paper: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_linux_are_recorded_case_by_case(paper: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = paper.experiment("queues")
     record = paper.folder / "linux-queues.csv"
     record.write_text("queue_packets,seed,kernel,digest,goodput_bps\n10,1,6.1,old,1.0\n40,1,6.1,12,2.0\n")
@@ -672,7 +672,7 @@ def test_every_assumption_has_a_variant_that_changes_something() -> None:
                         Scenario.load(paper.folder / "scenarios" / case.scenario).with_(**case.overrides)
 
 
-def test_a_variant_changes_only_what_it_is_about(paper: Paper) -> None:
+def test_a_variant_changes_only_its_own_settings(paper: Paper) -> None:
     case = Case("line.toml", {"queue": "{ harddrop = false }", "burst": "4"}, {})
     edited = Variant("other", {"rtt": "5 ms"}, {"harddrop = false": "harddrop = true", "burst": "3", "missing": "1"})
     assert edited.applied_to(case).overrides == {"queue": "{ harddrop = true }", "burst": "3", "rtt": "5 ms"}
@@ -686,13 +686,13 @@ def test_a_variant_changes_only_what_it_is_about(paper: Paper) -> None:
     assert found.sensitivities[0].results["most"] == found.key_outcomes[0].value
 
 
-def test_no_run_that_nobody_can_repeat_is_cited() -> None:
+def test_no_text_cites_an_unrecorded_run() -> None:
     root = Path(papers.__file__).parent
     texts = [*root.rglob("*.py"), *root.rglob("*.toml"), root.parents[2] / "docs" / "studies.md"]
     assert [each.name for each in texts if "tried beside" in each.read_text(encoding="utf-8")] == []
 
 
-def test_what_only_real_packets_judge_is_counted(paper: Paper) -> None:
+def test_claims_that_need_real_packets_are_counted(paper: Paper) -> None:
     moves, miracle = paper.claims
     whole = replace(paper, claims=(moves,), live=replace(paper, world="live"))
     found = run_paper(whole, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)

@@ -68,7 +68,7 @@ def test_a_short_run_is_measured(name, direction):
 
 
 @pytest.mark.slow
-def test_chapter_4_alone(tmp_path, capsys):
+def test_chapter_4_can_run_by_itself(tmp_path, capsys):
     assert invoke(["reproduce", "havey2015", "--chapter", "4", "--repeat", "1", "--out", str(tmp_path)]) == 0
     assert "3 of the paper's 3 statements hold" in capsys.readouterr().out
     assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.svg").exists()
@@ -122,7 +122,7 @@ def test_a_full_aggregate_is_measured():
 
 
 @pytest.mark.slow
-def test_a_channel_that_carries_less_than_is_committed_is_seen_by_asqm_alone():
+def test_only_asqm_notices_a_channel_below_its_committed_rate():
     paper = load("havey2015")
     cases = {str(case.labels["aqm"]): case for case in paper.experiment("cable-up-peak").cases}
     found = {}
@@ -175,7 +175,7 @@ def test_the_queue_of_an_interconnect_two_networks_away_is_sensed():
         assert rtt_ms(f'{{ kind = "{kind}", far_end = "stage" }}') < rtt_ms('{ kind = "codel" }') / 3
 
 
-def test_a_chapter_that_there_is_not_is_told():
+def test_an_unknown_chapter_is_rejected():
     from lopsided import papers
 
     with pytest.raises(UsageError, match="no chapter '7'; there are 2, 3, 4, 5, 6"):

@@ -32,7 +32,7 @@ PAPER = "merritt2010"
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
-def test_the_scenario_says_what_tables_4_1_to_4_4_say(paper: Paper, line: AccessLine) -> None:
+def test_the_scenario_equals_tables_4_1_to_4_4(paper: Paper, line: AccessLine) -> None:
     published = paper.published
     text = (paper.folder / "scenarios" / line.scenario).read_text()
     written = tomllib.loads(text)
@@ -104,7 +104,7 @@ def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
-def test_goodput_stays_below_what_headers_leave(m: Measurements, line: AccessLine) -> None:
+def test_goodput_stays_below_the_payload_share_of_the_line(m: Measurements, line: AccessLine) -> None:
     for name in ("down_share", "up_share"):
         # 1448 of 1514 octets; the last queueful of the time before may arrive within the window.
         assert curve(m, line, name).median.max() < 1448 / 1514 + 0.02
@@ -194,7 +194,7 @@ def test_a_drawing_is_a_picture(artifacts: dict[str, tuple[Figure, Artifact]], n
 # --- Results that hold for every seed
 
 
-def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, m: Measurements) -> None:
+def test_robust_claims_hold_and_failed_claims_state_a_reason(paper: Paper, m: Measurements) -> None:
     verdicts = {claim.key: claim.check(m) for claim in paper.claims}
     for key in (
         "small-buffer-spares-download",
@@ -250,7 +250,7 @@ def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Meas
     assert reasons_beyond_the_data(paper, m) == {}
 
 
-def test_the_verdicts_at_the_study_s_own_seeds_are_those_on_record(paper: Paper) -> None:
+def test_the_verdicts_at_the_seeds_of_the_study_equal_the_record(paper: Paper) -> None:
     """Runs the 200 runs at the end of `make demo`, without its figures."""
     found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
     assert all(each.recorded for each in found.claims)

@@ -28,7 +28,7 @@ WIRE_SHARE = 1492 / (32 * 53)
 # --- The scenario
 
 
-def test_the_scenario_says_what_sections_iii_and_iv_say(paper: Paper) -> None:
+def test_the_scenario_equals_sections_iii_and_iv(paper: Paper) -> None:
     published = paper.published
 
     def printed(metric: str, **conditions: str) -> str:
@@ -86,7 +86,7 @@ def test_the_phases_add_up_to_the_run(paper: Paper, m: Measurements) -> None:
     assert row["uploads_1_bps"] == 0 and row["share_1"] == 1
 
 
-def test_alone_every_variant_fills_the_line_as_its_cells_allow(m: Measurements) -> None:
+def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
     for each in FLAVOURS:
         throughput = value(m, each, "throughput_1_bps").median
         assert throughput == pytest.approx(512e3 * WIRE_SHARE, rel=0.01), each.title
@@ -151,7 +151,7 @@ def test_curves_stay_inside_their_panels(artifacts: dict[str, tuple[Figure, Arti
                 assert not np.any((y < low - 1e-9) | (y > high + 1e-9)), name
 
 
-def test_linux_itself_was_measured_for_every_variant(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+def test_every_variant_was_measured_on_linux(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
     _, table = artifacts["Table L"]
     assert table.data["variant"].to_list() == [each.title for each in FLAVOURS]
     for heading in table.data.columns[1:]:
@@ -161,7 +161,7 @@ def test_linux_itself_was_measured_for_every_variant(artifacts: dict[str, tuple[
 # --- Results that hold for every seed
 
 
-def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, m: Measurements) -> None:
+def test_robust_claims_hold_and_failed_claims_state_a_reason(paper: Paper, m: Measurements) -> None:
     verdicts = {claim.key: claim.check(m) for claim in paper.claims}
     for key in ("phase-1-similar", "phase-2-near-70", "vegas-holds-its-window", "acks-bunch", "ratio-decides"):
         assert verdicts[key].holds, (key, verdicts[key].reason)

@@ -63,7 +63,7 @@ def test_the_rule_needs_a_gain_and_no_harm() -> None:
     assert not is_good(found(6.0, 0.4)) and not is_good(found(0.7, 2.0))
 
 
-def test_receivers_send_as_many_acks_as_their_setting_says(m: Measurements) -> None:
+def test_receivers_send_the_configured_number_of_acks(m: Measurements) -> None:
     for d in setup.DS:
         cell = {"k": 8.0, "d": d, "compression": "none", "uplink_buffer_packets": setup.DEEP}
         assert m.value("ratio", "acks_per_packet", **cell).median == pytest.approx(1 / d, rel=0.03)

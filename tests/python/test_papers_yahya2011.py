@@ -94,7 +94,7 @@ def test_every_test_is_there_with_its_delay_variant_windows_and_loss(paper: Pape
         assert paper.published.find("Section 2.2.3", "window", group=group).number == buffer
 
 
-def test_every_variant_of_what_is_assumed_is_a_valid_scenario(paper: Paper) -> None:
+def test_every_variant_of_the_assumptions_is_a_valid_scenario(paper: Paper) -> None:
     for assumption in paper.assumptions:
         for variant in assumption.variants:
             for key in paper.varied:
@@ -121,7 +121,7 @@ def test_tcptrace_s_average_leaves_netem_out(m: Measurements) -> None:
     assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
 
-def test_a_full_netem_tells_the_variants_apart_without_a_loss(m: Measurements) -> None:
+def test_a_full_netem_queue_separates_the_variants_without_a_loss(m: Measurements) -> None:
     for test in BASELINES[4:]:
         refused, again = (value(m, test, name).median for name in ("local_congestion", "retransmitted_packets"))
         assert again == 0 < refused, test.variant
@@ -131,12 +131,12 @@ def test_a_full_netem_tells_the_variants_apart_without_a_loss(m: Measurements) -
     assert on_wire[1] > 0.9 * on_wire[0]
 
 
-def test_print_is_met_where_its_windows_are_not_in_doubt(m: Measurements) -> None:
+def test_printed_values_are_met_where_their_windows_are_certain(m: Measurements) -> None:
     for test, bound in ((BASELINES[4], 0.1), (BASELINES[5], 0.1), (BASELINES[6], 0.1)):
         assert mbit(m, test) == pytest.approx(printed_number(m, test, "S1", THROUGHPUT), rel=bound), test.name
 
 
-def test_the_loss_takes_one_window_of_the_flow_that_is_bound_by_it(m: Measurements) -> None:
+def test_a_loss_costs_one_window_of_the_limited_flow(m: Measurements) -> None:
     for test, flow in ((COMBOS[12], "S2"), (COMBOS[15], "S1")):
         window = observed(test)[flow] / 1448
         again = value(m, test, "retransmitted_packets", flow, "observed").median
@@ -151,7 +151,7 @@ def test_without_sack_the_repair_of_a_window_takes_a_round_trip_for_each_hole(m:
     assert holes > 400 and elapsed > holes * 0.1
 
 
-def test_linux_has_run_what_is_set_beside_it(paper: Paper, m: Measurements) -> None:
+def test_linux_runs_of_every_compared_cell_have_no_retransmits(paper: Paper, m: Measurements) -> None:
     for experiment in ("kernel", "kernel-pair"):
         for case in paper.experiment(experiment).cases:
             test = next(test for test in (*BASELINES, *COMBOS) if test.name == case.labels["test"])
@@ -204,7 +204,7 @@ def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None
     assert reasons_beyond_the_data(paper, rest) == {}
 
 
-def test_what_baselines_alone_decide_holds(paper: Paper, m: Measurements) -> None:
+def test_claims_about_baselines_hold(paper: Paper, m: Measurements) -> None:
     judged = 0
     for claim in paper.claims:
         if set(claim.needs) <= {"baselines"} and claim.key not in ("alone-fills-the-link", "rtt-without-delay"):

@@ -22,19 +22,19 @@ def test_every_figure_names_its_run_and_its_time_axis(adsl_run, kind):
         assert text in said
 
 
-def test_goodput_says_its_window_and_the_links_rates(adsl_run):
+def test_the_goodput_figure_states_its_window_and_the_link_rates(adsl_run):
     said = texts(adsl_run.plot("goodput", window_s=0.5))
     for text in ("windows of 500 ms, no smoothing", "link 2.40 Mbit/s", "down (Mbit/s)", "up (kbit/s)"):
         assert text in said
 
 
-def test_only_the_flows_asked_for_are_drawn(adsl_run):
+def test_only_the_requested_flows_are_drawn(adsl_run):
     figure = adsl_run.plot("cwnd", flows=["upload"])
     assert len(figure.axes) == 1
     assert "download" not in texts(figure).replace("A download meets", "")
 
 
-def test_what_cannot_be_drawn_is_told(adsl_run):
+def test_an_impossible_figure_is_rejected(adsl_run):
     with pytest.raises(lop.UsageError, match="no plot called 'pie'; there are goodput"):
         adsl_run.plot("pie")
     with pytest.raises(lop.UsageError, match="no flow called nobody"):
@@ -75,7 +75,7 @@ def test_figures_are_saved(adsl_run, tmp_path, ending):
     assert path.stat().st_size > 1000
 
 
-def test_names_at_the_ends_of_curves_stay_beside_the_panel_and_apart():
+def test_curve_labels_stay_next_to_the_panel_without_overlap():
     labels = [(7.78, "one", ""), (7.79, "two", ""), (3.0, "three", ""), (7.80, "four\nlines", "")]
     placed = moved_apart(labels, 0, 8, 2)
     step = 8 * LABEL_IN / 2

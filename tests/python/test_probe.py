@@ -94,7 +94,7 @@ def request(**changes: object) -> bytes:
     return json.dumps(wish | changes).encode() + b"\n"
 
 
-def test_what_a_stranger_sends_is_printed_without_escapes():
+def test_text_of_a_foreign_sender_is_printed_without_escapes():
     noted: list[str] = []
     ready, stop = threading.Event(), threading.Event()
 
@@ -135,7 +135,7 @@ def test_slow_clients_do_not_hold_every_place(monkeypatch: pytest.MonkeyPatch):
     assert sink._enter("10.0.0.2")  # pyright: ignore[reportPrivateUsage]
 
 
-def test_a_sink_keeps_so_many_samples_and_no_more(monkeypatch: pytest.MonkeyPatch):
+def test_a_sink_keeps_at_most_its_number_of_samples(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(probe, "_MOST_KEPT", 50)
     sink = probe._Sink(print)  # pyright: ignore[reportPrivateUsage]
     sample = probe.Sample(*([0] * len(probe.Sample.__dataclass_fields__)))
@@ -149,7 +149,7 @@ def test_a_sink_keeps_so_many_samples_and_no_more(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_a_sink_asked_for_nothing_listens_on_this_machine_alone():
+def test_a_sink_without_options_listens_only_on_the_local_machine():
     program = [sys.executable, "-c", "from lopsided.cli import main; main()", "probe", "sink", "--port", "0"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as sink:
         assert sink.stdout is not None
@@ -179,7 +179,7 @@ def test_the_sink_outlives_nonsense(port: int):
     assert log.received == 100_000
 
 
-def test_no_sink_is_an_error_of_one_sentence():
+def test_a_missing_sink_causes_one_error_message():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(RunError, match="down1"):
@@ -261,7 +261,7 @@ echo "$? $(rules)"
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="our TCP takes rules of root")
-def test_a_sink_that_is_terminated_takes_its_rules_away():
+def test_a_terminated_sink_removes_its_rules():
     command = ["unshare", "--net", "bash", "-c", TERMINATED, "bash", sys.executable]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode == 77:
@@ -269,7 +269,7 @@ def test_a_sink_that_is_terminated_takes_its_rules_away():
     assert done.stdout.splitlines()[-1] == "143 0", done
 
 
-def test_what_our_tcp_does_not_have_is_told():
+def test_settings_that_the_tcp_lacks_are_rejected():
     with pytest.raises(UsageError, match=r"linux-6\.1"):
         probe.Stack("linux-7")
     with pytest.raises(UsageError, match="vegas"):

@@ -65,7 +65,7 @@ def test_plain_sentences_code_and_tables_pass(name: str, text: str):
     assert prose.check(name, text) == []
 
 
-def test_an_area_may_have_what_it_is_allowed_and_no_more():
+def test_an_area_has_at_most_its_allowed_findings():
     found = prose.check("docs/x.md", "It begins anew. It ends anew.")
     assert prose.too_many(found, [("docs/*", 2)]) == []
     assert [area for area, _, _ in prose.too_many(found, [("docs/*", 1)])] == ["docs/*"]

@@ -57,7 +57,7 @@ def scenario(**settings: object) -> Scenario:
         ({"flow.it.transport.ack_packets": 0}, ["from 1"]),
     ],
 )
-def test_what_quic_cannot_do_is_refused_with_its_place_and_cure(settings: dict[str, object], words: list[str]):
+def test_settings_that_quic_lacks_are_rejected_with_place_and_advice(settings: dict[str, object], words: list[str]):
     with pytest.raises(ScenarioError) as refused:
         scenario(**settings)
     assert all(word in str(refused.value) for word in words), str(refused.value)
@@ -107,7 +107,7 @@ def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: s
     assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
 
 
-def test_a_story_tells_what_held_the_sender_back():
+def test_a_story_names_what_limited_the_sender():
     story = explain(scenario().run())
     assert story.limited_s
     assert set(story.limited_s) <= {
@@ -151,7 +151,7 @@ def test_a_qlog_has_the_structure_of_the_draft(tmp_path: Path):
     assert {"padding", "ack", "crypto", "stream", "new_connection_id", "handshake_done", "ack_frequency"} <= frames
 
 
-def test_a_qlog_has_the_packets_of_the_table_and_what_held_the_sender_back(tmp_path: Path):
+def test_a_qlog_has_the_packets_of_the_table_and_the_limits_of_the_sender(tmp_path: Path):
     run = scenario().run(pcap=tmp_path, pcap_at=["hosts"])
     _, *events = records(tmp_path / "qlog-it-sender.sqlog")
     data = {name: [event["data"] for event in events if event["name"] == name] for name in EVENTS}

@@ -35,7 +35,7 @@ class _Loads(HTMLParser):
         ]
 
 
-def test_it_needs_nothing_from_elsewhere(page):
+def test_a_report_is_self_contained(page):
     loads = _Loads()
     loads.feed(page)
     assert loads.found == []
@@ -47,7 +47,7 @@ def drawn(page):
     return re.sub(r"<script.*?</script>", "", page, flags=re.S)
 
 
-def test_it_says_what_was_run(page, adsl_run):
+def test_a_report_states_what_was_run(page, adsl_run):
     for text in (
         adsl_run.digest,
         "A download meets an upload",
@@ -97,7 +97,7 @@ def test_a_run_without_samples_has_a_report(adsl):
         run.plot("goodput")
 
 
-def test_its_figures_are_those_of_matplotlib(adsl_run):
+def test_the_figures_of_a_report_come_from_matplotlib(adsl_run):
     for kind in plot.KINDS:
         drawn = Xml.fromstring(svg.svg(plot.chart(adsl_run, kind), salt=kind))
         said = {text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")}

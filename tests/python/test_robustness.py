@@ -23,7 +23,7 @@ def test_only_an_interrupt_before_the_entry_point_may_have_a_traceback():
     assert not robustness.while_starting(begun + "ValueError: no\n")
 
 
-def test_what_is_lost_would_be_told(tmp_path):
+def test_lost_data_would_be_reported(tmp_path):
     place = robustness.Place.__new__(robustness.Place)
     place.folder, place.command, place.old = tmp_path, robustness.COMMANDS[0], {}
     (tmp_path / "place").mkdir()

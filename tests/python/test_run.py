@@ -76,7 +76,7 @@ def test_an_unknown_world_is_refused(adsl):
         adsl.run(world="mars")
 
 
-def test_events_are_recorded_where_asked_for(adsl, adsl_run):
+def test_events_are_recorded_on_request(adsl, adsl_run):
     assert len(adsl_run.events) == 0
     run = adsl.with_(**{"record.events": True}).run()
     events = run.events.to_polars()
@@ -109,13 +109,13 @@ def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, t
         assert delivered <= arrived.sum() < 1.05 * delivered
 
 
-def test_a_capture_that_cannot_be_written_is_told(adsl, tmp_path):
+def test_an_unwritable_capture_is_reported(adsl, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(lop.FolderError, match="cannot write"):
         adsl.run(pcap=tmp_path / "file")
 
 
-def test_progress_goes_from_nothing_to_everything(adsl):
+def test_progress_goes_from_0_to_1(adsl):
     shares: list[float] = []
     adsl.run(progress=shares.append)
     assert shares == sorted(shares)
@@ -156,7 +156,7 @@ def test_an_interrupt_ends_a_controller_that_loops(adsl):
     assert not own_code.is_stuck()
 
 
-def test_goodput_over_windows_adds_up_to_what_was_delivered(adsl_run):
+def test_goodput_over_windows_adds_up_to_the_delivered_bytes(adsl_run):
     curve = series.goodput(adsl_run, "download", 0.5)
     assert float(curve.value.sum() * 0.5) == pytest.approx(adsl_run.flows["delivered_bytes"][0] * 8)
 

@@ -24,7 +24,7 @@ def test_a_table_may_be_a_setting(adsl):
     assert changed.resolved["links"][0]["up"]["queue"]["drop"] == "front"
 
 
-def test_what_is_no_setting_is_refused(adsl):
+def test_an_unknown_setting_is_rejected(adsl):
     with pytest.raises(lop.UsageError, match="a setting cannot be"):
         adsl.with_(**{"link.up.queue.limit": object()})
 
@@ -48,7 +48,7 @@ def test_the_resolved_scenario_reads_back_and_runs_the_same(adsl, adsl_run):
     assert again.run().digest == adsl_run.digest
 
 
-def test_rates_are_those_of_the_slowest_link(adsl):
+def test_the_rate_of_a_path_is_that_of_its_slowest_link(adsl):
     assert adsl.link_rate_bps("down") == 2_400_000
     assert adsl.link_rate_bps("up") == 196_000
     assert adsl.link_rate_bps("") is None

@@ -82,7 +82,7 @@ def test_every_part_is_as_typed(text):
     assert not list(faults(lop.Scenario.from_text(text, "x.toml").resolved, scenario_types.Resolved, ""))
 
 
-def test_what_is_wrong_is_found(adsl):
+def test_the_type_checker_finds_wrong_scenarios(adsl):
     wrong = json.loads(json.dumps(adsl.resolved))
     del wrong["links"][0]["up"]["delay_s"]
     wrong["flows"][0]["app"]["more"] = 1

@@ -38,7 +38,7 @@ def space(over, scenario):
 # --- what may be written ------------------------------------------------------------------------------------------
 
 
-def test_a_range_has_whole_numbers_where_the_key_takes_no_others(short):
+def test_a_range_of_an_integer_key_has_whole_numbers(short):
     over = {**LIMITS, "link.up.rate": "100..300 kbit/s", "link.down.queue.limit": "5..30:5 packets"}
     limit, rate, buffer = space(over, short).keys
     assert (limit.whole, limit.size, limit.of_finite()[:2]) == (True, 20, ["5 packets", "6 packets"])
@@ -53,7 +53,7 @@ def test_a_value_is_written_so_that_it_is_read_again(short):
     assert rate.of(0.123456) == "0.1235 Mbit/s" and rate.of(2.99999) == "3 Mbit/s"
 
 
-def test_choices_keep_what_stands_in_brackets(short):
+def test_choices_keep_text_in_brackets(short):
     (queue,) = space(
         {"link.up.queue": '{ kind = "fifo", limit = "9|9" }|"codel"'.replace("9|9", "9 packets")}, short
     ).keys
@@ -75,13 +75,13 @@ def test_choices_keep_what_stands_in_brackets(short):
         ({"link.up.queue.target": "1..9 ms"}, "belongs to kind"),
     ],
 )
-def test_what_cannot_be_searched_is_told(short, over, says):
+def test_an_impossible_search_is_rejected(short, over, says):
     with pytest.raises(lop.LopsidedError) as told:
         space(over, short)
     assert says in str(told.value)
 
 
-def test_metrics_are_those_of_the_tables(short):
+def test_search_metrics_equal_the_table_columns(short):
     run = short.run()
     flows = {row["name"]: row for row in run.flows.rows()}
     rate = {text: study.Metric.of(text, short).of_run(run) for text in ("goodput.download", "goodput.up", "goodput")}
@@ -116,7 +116,7 @@ def test_a_bound_has_the_unit_of_its_metric(short, text, unit, bound):
 # --- what is found ------------------------------------------------------------------------------------------------
 
 
-def test_without_optuna_it_says_what_to_install(short, monkeypatch):
+def test_without_optuna_the_error_names_the_package(short, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(lop.UsageError, match=r"pip install 'lopsided\[search\]'"):
         lop.search(short, LIMITS, maximise="goodput")
@@ -171,7 +171,7 @@ def test_the_same_seed_is_the_same_search_on_any_number_of_workers(short):
     assert one.trials.to_polars().equals(two.trials.to_polars()) and one.digest == two.digest != other.digest
 
 
-def test_limits_that_nothing_keeps_are_told_with_what_is_nearest(short):
+def test_unmet_constraints_are_reported_with_the_nearest_trial(short):
     pytest.importorskip("optuna")
     found = lop.search(short, LIMITS, maximise="goodput", subject_to="rtt.download < 1 ms", trials=20)
 
@@ -185,7 +185,7 @@ def test_limits_that_nothing_keeps_are_told_with_what_is_nearest(short):
 
 
 @pytest.mark.slow
-def test_what_was_run_is_not_run_again_and_more_trials_go_on(short, tmp_path):
+def test_finished_trials_are_kept_and_more_trials_continue(short, tmp_path):
     pytest.importorskip("optuna")
 
     def searched(trials: int, folder: Path) -> tuple[pl.DataFrame, int]:
@@ -210,7 +210,7 @@ def test_what_was_run_is_not_run_again_and_more_trials_go_on(short, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_keeps_what_is_done_at_ctrl_c_and_goes_on(adsl_file, tmp_path):
+def test_the_command_keeps_finished_trials_at_ctrl_c_and_resumes(adsl_file, tmp_path):
     pytest.importorskip("optuna")
     words = ["search", str(adsl_file), "--over", "link.up.queue.limit=5..40 packets", "--maximise", "goodput.download"]
     words += ["--minimise", "rtt.upload", "--trials", "24", "--set", "scenario.duration=60 s", "--workers", "1"]

@@ -48,7 +48,7 @@ def test_all_scripts_agree_with_the_functions(logs: tuple[Path, Path], capsys: p
     assert values["standard deviation of the download's RTT"] == 0
 
 
-def test_a_log_alone_has_one_part(logs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_log_has_one_part(logs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     values = found(logs[0], capsys=capsys)
     assert values["mean window of the download"] == pytest.approx((11 * 30_000 + 10 * 60_000) / 21)
     assert "uplink buffer by inequality 6.6" not in values
@@ -72,7 +72,7 @@ def test_appendix_d_is_written(logs: tuple[Path, Path], tmp_path: Path, capsys: 
         ("1 2 3 4 5 6 7 8 nine\n", ":1: a row needs 9"),
     ],
 )
-def test_what_is_no_log_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_no_log_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log"
     path.write_text(text)
     with pytest.raises(UsageError, match=message):

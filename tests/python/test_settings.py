@@ -102,7 +102,7 @@ def written(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_setting_that_changes_nothing_is_remarked_upon(tmp_path, capsys):
+def test_a_setting_without_effect_causes_a_note(tmp_path, capsys):
     file = written(tmp_path)
     assert (
         cli.invoke(["run", file, "--set", "stack.cc=reno", "--set", "link.rtt=30ms", "--out", str(tmp_path / "r")]) == 0
@@ -121,13 +121,13 @@ def test_a_preset_on_the_command_line_is_the_line_that_is_run(tmp_path):
     assert (scenario.link_rate_bps("down"), scenario.link_rate_bps("up")) == (1e9, 35e6)
 
 
-def test_an_axis_whose_values_change_nothing_is_refused():
+def test_an_axis_without_effect_is_rejected():
     scenario = lop.Scenario.from_text(LINE)
     with pytest.raises(lop.UsageError, match=r"no value of link\.up\.queue\.limit changes anything"):
         lop.sweep(scenario, {"stack.cc": ["reno", "cubic"], "link.up.queue.limit": ["20 packets", "20p"]})
 
 
-def test_presets_are_swept_over_a_file_with_rates_of_its_own():
+def test_presets_are_swept_over_a_file_with_its_own_rates():
     scenario = lop.Scenario.from_text(LINE)
     table = lop.sweep(scenario, {"link.preset": ["adsl2plus-16-1", "lte-50-15"]})
     goodput = {row["link.preset"]: row["goodput_bps"] for row in table.rows() if row["name"] == "download"}

@@ -76,13 +76,13 @@ def test_shards_of_another_study_are_refused(made, tmp_path, capsys):
         shards.read(tmp_path / "..")
 
 
-def test_every_run_is_of_one_shard():
+def test_every_run_belongs_to_exactly_one_shard():
     for runs, count in itertools.product((0, 1, 7, 64, 100), (1, 3, 64)):
         numbers = [run for number in range(1, count + 1) for run in shards.Shard(number, count).numbers(runs)]
         assert sorted(numbers) == list(range(runs))
 
 
-def test_the_number_comes_from_slurm_or_kubernetes():
+def test_the_shard_number_comes_from_slurm_or_kubernetes():
     assert shards.parse("auto/64", {"SLURM_ARRAY_TASK_ID": "64"}) == shards.Shard(64, 64)
     assert shards.parse("auto/64", {"JOB_COMPLETION_INDEX": "0"}) == shards.Shard(1, 64)
     assert shards.parse("64", {}) == 64

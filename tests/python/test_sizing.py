@@ -20,7 +20,7 @@ def sized() -> sizing.Sizing:
     return lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2, queues=())
 
 
-def test_the_curve_has_one_row_for_each_size_and_the_runs_two(sized):
+def test_the_curve_has_one_row_per_size_and_the_runs_two(sized):
     assert sized.curve["buffer_packets"].to_list() == [5, 15, 25, 40, 60]
     assert len(sized.runs) == 5 * 2 * 2
 
@@ -78,7 +78,7 @@ def test_the_same_question_has_the_same_answer(sized):
 PLAIN = {"overhead_bytes": 14, "minimum_bytes": 0, "cell_format": "none"}
 
 
-def test_the_devices_are_told_the_size():
+def test_device_configurations_contain_the_size():
     up = device_configs.Shaped(200_000, PLAIN)
     texts = {config.device: config.lines for config in device_configs.configs(up, 17, "eth0")}
     assert "pfifo limit 17" in texts["Linux, tc"]
@@ -104,7 +104,7 @@ def test_the_downlink_buffer_is_one_bdp_but_at_least_fifty_packets():
 @pytest.mark.parametrize(
     ("down", "up", "rtt"), [("2.4M", "196k", "20ms"), ("1G", "50M", "5ms"), ("1M", "64k", "600ms")]
 )
-def test_default_sizes_span_what_could_matter(down, up, rtt):
+def test_default_sizes_span_the_relevant_range(down, up, rtt):
     sizes = sizing.default_sizes(sizing.line_of(down, up, rtt))
     assert sizes == sorted(set(sizes))
     assert sizes[0] <= 3

@@ -133,7 +133,7 @@ def test_a_value_is_judged_by_its_bounds(check: Check, value: float | None, verd
     assert (expected(check) == "no threshold") == (verdict == "no threshold")
 
 
-def test_a_suite_of_ones_own_is_one_folder(own: Path, tmp_path: Path):
+def test_a_user_suite_is_one_folder(own: Path, tmp_path: Path):
     assert suite(own).failed == []
     failed = suite(own, cc="timid", controllers={"timid": Timid})
     assert [key for key, _ in failed.failed] == ["1"]
@@ -143,7 +143,7 @@ def test_a_suite_of_ones_own_is_one_folder(own: Path, tmp_path: Path):
     assert json.loads((place / "manifest.json").read_text())["failed"] == ["1 (as in the source)"]
 
 
-def test_its_exit_code_says_whether_a_case_fails(own: Path, tmp_path: Path, capsys):
+def test_the_exit_code_is_nonzero_if_a_case_fails(own: Path, tmp_path: Path, capsys):
     assert invoke(["suite", str(own), "--out", str(tmp_path / "a"), "--quiet"]) == 0
     (own / "line.toml").write_text(LINE.replace('"20 packets"', '"1 packets"'))
     assert invoke(["suite", str(own), "--cc", "reno", "--json", "--out", str(tmp_path / "b")]) == 1
@@ -152,7 +152,7 @@ def test_its_exit_code_says_whether_a_case_fails(own: Path, tmp_path: Path, caps
     assert len(said["checks"][0]["digest"]) == 16
 
 
-def test_a_discipline_stands_before_the_bottleneck(own: Path):
+def test_a_discipline_is_placed_at_the_bottleneck(own: Path):
     plain, fair = suite(own), suite(own, queue="fq_codel")
     (first,), (second,) = plain.runs.values(), fair.runs.values()
     assert first.scenario.resolved["links"][0]["down"]["queue"]["kind"] == "fifo"
@@ -195,14 +195,14 @@ def test_words_choose_ways_back():
         ("since_s = 2", 'of = "test"', "`of` is a list of names"),
     ],
 )
-def test_a_mistake_in_a_suite_is_told_with_its_place(own: Path, old: str, new: str, says: str):
+def test_an_error_in_a_suite_names_its_place(own: Path, old: str, new: str, says: str):
     (own / "suite.toml").write_text(OWN.replace(old, new, 1))
     with pytest.raises(UsageError, match=r"suite\.toml") as error:
         suite(own)
     assert says in str(error.value)
 
 
-def test_what_is_no_suite_or_case_is_refused(own: Path):
+def test_an_unknown_suite_or_case_is_rejected(own: Path):
     with pytest.raises(UsageError, match="no suite is called 'rfc9742'; did you mean 'rfc9743'"):
         suite("rfc9742")
     with pytest.raises(UsageError, match="has no case '9'"):

@@ -24,7 +24,7 @@ def test_the_axes_of_the_file_are_swept(swept, adsl):
     assert frame["name"].to_list() == ["download", "upload"] * 4
 
 
-def test_every_row_is_the_run_it_says_it_is(swept, adsl):
+def test_every_row_equals_its_run(swept, adsl):
     row = swept.to_polars().filter((pl.col("link.up.queue.limit_packets") == 20) & (pl.col("seed") == 2))
     run = adsl.with_(**{"link.up.queue.limit": "20 packets"}).run(seed=2)
     assert row["digest"].unique().to_list() == [run.digest]
@@ -68,13 +68,13 @@ def test_axes_may_be_lists_and_arms_of_several_settings(adsl):
         (["reno", "cubic"], "x", ["reno", "cubic"]),
     ],
 )
-def test_an_axis_is_numbers_where_its_values_have_one_unit(values, name, written):
+def test_an_axis_is_numeric_if_its_values_have_one_unit(values, name, written):
     column, numbers = sweeps.axis_column("x", values)
     assert column == name
     assert [numbers[value] for value in values] == written
 
 
-def test_what_cannot_be_swept_is_told(adsl):
+def test_an_impossible_sweep_is_rejected(adsl):
     with pytest.raises(lop.ScenarioError, match="did you mean `limit`"):
         lop.sweep(adsl, {"link.up.queue.limmit": ["5 packets"]})
     with pytest.raises(lop.UsageError, match="ends before it begins"):

@@ -47,7 +47,7 @@ def test_html_is_escaped():
     assert "<b>" not in lop.Table(pl.DataFrame({"name": ["<b>"]}))._repr_html_()
 
 
-def test_a_long_table_says_what_it_leaves_out():
+def test_a_long_table_states_its_omitted_rows():
     long = lop.Table(pl.DataFrame({"flow": range(100)}))
     assert "and 60 more rows" in long._repr_html_()
     assert "and 60 more rows" in _printed(long)
@@ -69,7 +69,7 @@ def _printed(table: lop.Table) -> str:
     return capture.get()
 
 
-def test_a_table_for_latex_says_what_people_read():
+def test_a_latex_table_has_readable_headings():
     frame = pl.DataFrame({"name": ["up & 100 %_{x}", "b\\c~^"], "goodput_bps": [2.4e6, None]})
     lines = lop.Table(frame).to_latex().splitlines()
     assert lines[0] == r"\begin{tabular}{lr}" and lines[-1] == r"\end{tabular}"
@@ -78,7 +78,7 @@ def test_a_table_for_latex_says_what_people_read():
     assert lop.Table(frame).to_latex("goodput_bps").splitlines()[0] == r"\begin{tabular}{r}"
 
 
-def test_arrays_of_a_fresh_run_are_those_of_its_frames(adsl_run):
+def test_arrays_of_a_new_run_equal_its_frames(adsl_run):
     """Arrays are read without making a series, which would take longer than a study's work on them."""
     for table in (adsl_run.samples, adsl_run.queues, adsl_run.flows):
         frame = lop.Table(table.to_polars())

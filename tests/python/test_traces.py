@@ -50,7 +50,7 @@ def test_traces_come_back_with_the_folder(run: tuple[lop.Run, lop.Table], tmp_pa
     assert lop.Run.load(folder).traces.to_polars().equals(run[0].traces.to_polars())
 
 
-def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_rejected(tmp_path: Path) -> None:
     text = tmp_path / "capture.txt"
     text.write_text("no capture at all")
     for path in (text, tmp_path / "missing.pcap"):

@@ -25,7 +25,7 @@ def test_rates(text, bits):
 
 
 @pytest.mark.parametrize("text", ["", "fast", "2.4MB/s", "2.4 MB", "-1M", "0", "1e99", "2.4 M k"])
-def test_what_is_no_rate(text):
+def test_invalid_rates_are_rejected(text):
     with pytest.raises(lop.UsageError, match="rate"):
         units.parse_rate(text)
 
@@ -55,7 +55,7 @@ def test_limits(text, limit):
 
 
 @pytest.mark.parametrize("text", ["0p", "1.5p", "p", "50 buckets"])
-def test_what_is_no_limit(text):
+def test_invalid_limits_are_rejected(text):
     with pytest.raises(lop.UsageError):
         units.parse_limit(text)
 

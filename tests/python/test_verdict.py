@@ -33,7 +33,7 @@ def test_an_upload_that_starves_a_download_is_named_with_its_cause():
     assert "(`lopsided aqm`) in link up" in said
 
 
-def test_a_line_without_a_queue_to_speak_of_is_praised_and_nothing_is_sold():
+def test_a_line_with_a_short_queue_gets_no_advice():
     (said,) = verdict(run(DOWNLOAD, down="2400 kbit/s", up="2400 kbit/s", queue="3 packets", rtt="100 ms"))
     assert said.startswith("Round trips stay short: ")
 
@@ -44,21 +44,21 @@ def test_a_short_queue_is_not_blamed():
     assert "wait before" not in " ".join(verdict(found))
 
 
-def test_a_difference_names_what_changed():
+def test_a_difference_names_the_changed_setting():
     long, short = run(DOWNLOAD + UPLOAD), run(DOWNLOAD + UPLOAD, queue="15 packets")
     said = " ".join(difference(long, short))
     assert "download gets " in said and "Packets wait" in said and "in the queue of link up" in said
     assert difference(long, long) == ["No goodput, round trip or wait differs by more than 5.0 %."]
 
 
-def test_two_downloads_share_and_one_loses():
+def test_unequal_shares_of_two_downloads_are_reported():
     second = DOWNLOAD.replace("download", "second") + 'start = "15 s"\n'
     said = " ".join(verdict(run(DOWNLOAD + second, up="2400 kbit/s")))
     assert "download falls from" in said and "after the start of second, which shares the line" in said
 
 
 @pytest.mark.parametrize(("lost", "told"), [("5 %", True), ("0", False)])
-def test_what_a_call_lost_is_told(lost, told):
+def test_lost_packets_of_a_call_are_reported(lost, told):
     call = '[[flow]]\nname = "call"\ndirection = "up"\napp = { kind = "udp", rate = "80 kbit/s" }\n'
     text = LINE.format(rtt="20 ms", down="2 Mbit/s", up="2 Mbit/s", queue="50 packets") + f'down.loss = "{lost}"\n'
     found = lop.Scenario.from_text(text.replace("down.loss", "up.loss") + call).run()
@@ -75,6 +75,6 @@ def test_transfers_are_counted_over_their_group():
     assert "6 transfers of page took" in said
 
 
-def test_a_run_in_which_nothing_arrived_says_so():
+def test_a_run_without_arrivals_is_reported():
     dead = LINE.format(rtt="20 ms", down="2 Mbit/s", up="2 Mbit/s", queue="50 packets") + "down.loss = 1\n"
     assert verdict(lop.Scenario.from_text(dead + DOWNLOAD).run()) == ["No flow delivered anything."]

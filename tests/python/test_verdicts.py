@@ -77,7 +77,7 @@ def remedies(**scores):
     )
 
 
-def test_the_best_remedy_is_named_and_those_that_do_harm():
+def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
     assert ackpath.verdict(remedies(none=0.8, filter=1.0, acc=0.5)) == [
         "filter gains most: 1.00 Mbit/s down, compared with 800 kbit/s down without a remedy.",
         "Without a remedy the downloads are limited by the downlink itself.",
@@ -102,7 +102,7 @@ def pair(one, other, share, rtts=(20.0, 20.0), least=None):
     return cells[:1] if (one, rtts[0]) == (other, rtts[1]) else cells
 
 
-def test_who_takes_most_is_named_and_what_it_does_to_the_other():
+def test_the_verdict_names_the_dominant_control_and_its_harm():
     cells = [*pair("reno", "bbr", 0.1), *pair("reno", "cubic", 0.45), *pair("bbr", "bbr", 0.5, least=0.2)]
     cells += pair("reno", "reno", 0.8, (20.0, 100.0))
     study = SimpleNamespace(rtts_ms=[20.0, 100.0])
@@ -149,7 +149,7 @@ def swept():
     return Table(pl.DataFrame(rows), SWEEP)
 
 
-def test_a_sweep_says_where_it_is_best_and_worst(swept, monkeypatch):
+def test_the_verdict_of_a_sweep_names_best_and_worst_values(swept, monkeypatch):
     monkeypatch.setattr(sweep, "axis_columns", lambda _: ["limit"])
     assert sweep.verdict(swept) == [
         "Performance is best, 60 %, with limit 10, and worst, 30 %, with 50.",
@@ -176,7 +176,7 @@ def test_a_sweep_by_another_metric_opens_with_that(swept):
     assert headings[:1] == ["link.up.queue.limit (packets)"] and headings.index("RTT mean") < headings.index("goodput")
 
 
-def test_a_suite_says_in_how_many_sections_each_is_best():
+def test_the_verdict_of_a_suite_counts_the_sections_each_discipline_wins():
     one = queues({"fifo": 200.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
     other = queues({"fifo": 90.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
     assert aqm.suite_verdict([one, one, other]) == [
@@ -199,7 +199,7 @@ direction = "down"
 """
 
 
-def test_every_study_that_repeats_says_that_starts_vary():
+def test_every_repeating_study_states_that_start_times_vary():
     scenario = lop.Scenario.from_text(ALONE)
     vary = "Each flow starts up to 100 ms later, drawn from the seed, because nothing else is random."
     assert vary in aqm.verdict(lop.aqm(scenario, "fifo,codel", repeat=2, probe=False))
@@ -233,7 +233,7 @@ def probed(direction, start_s, rtts_ms, rates_bps):
     return probe_study.Log(flow, samples)
 
 
-def test_a_probe_says_what_load_does_to_round_trips_and_downloads():
+def test_the_verdict_of_a_probe_states_the_effect_of_load_on_rtt_and_downloads():
     down = probed("down", 0.0, [20.0] * 10 + [400.0] * 10, [2.4e6] * 11 + [0.9e6] * 9)
     up = probed("up", 10.0, [400.0] * 10, [0.2e6] * 10)
     first, second, third = probe.verdict([down, up])

@@ -92,7 +92,7 @@ def test_every_command_with_a_result_gives_it_as_json(command: str):
 
 
 @pytest.mark.parametrize("command", [name for name in SIMULATING if name not in ("search", "reproduce")])
-def test_every_command_that_repeats_may_be_told_how_often(command: str):
+def test_every_repeating_command_has_a_repeat_option(command: str):
     assert command == "explain" or command in options()["--repeat"]
 
 

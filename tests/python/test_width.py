@@ -112,7 +112,7 @@ def examples(command: str) -> list[str]:
     return after.partition("\n\n")[0].splitlines()
 
 
-def test_without_colour_without_unicode_and_without_a_terminal_all_is_said(adsl_file: Path, tmp_path: Path):
+def test_output_is_complete_without_colour_unicode_and_terminal(adsl_file: Path, tmp_path: Path):
     command = ["run", "adsl.toml", "--no-report", "--set", "scenario.duration=12 s", "--out"]
     plain = on_a_terminal([*command, "a"], tmp_path, TERM="xterm-256color", NO_COLOR="1")
     assert not [line for line in plain if COLOUR.search(line)]
