@@ -107,7 +107,7 @@ pub struct NodeCounters {
 /// Counters that few nodes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Packets that a stage merged into others, and octets that stages added to packets and removed from them.
+    /// Packets that a stage merged into others, and bytes that stages added to packets and removed from them.
     absorbed: Count,
     bytes_added: Bytes,
     bytes_removed: Bytes,
@@ -164,7 +164,7 @@ pub struct Accounting {
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
-    /// Packets and octets that wait in the other classes of the acting queue, see [`crate::Cx::within_class`].
+    /// Packets and bytes that wait in the other classes of the acting queue, see [`crate::Cx::within_class`].
     backlog_beside: (u32, Bytes),
 }
 
@@ -411,7 +411,7 @@ impl Accounting {
     }
 }
 
-/// The fate of all packets of a run and of their octets.
+/// The fate of all packets of a run and of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conservation {
     /// Packets that a host or stage created.
@@ -431,8 +431,8 @@ pub struct Conservation {
 }
 
 impl Conservation {
-    /// True if every originated packet is delivered, dropped, absorbed or held, and if the same is true of every octet,
-    /// with those that rewriting added or removed.
+    /// True if every originated packet was delivered, dropped or absorbed, or is held, and the bytes balance, including
+    /// those that rewriting added or removed.
     pub fn holds(&self) -> bool {
         let ended = self.delivered + self.dropped + self.absorbed + self.held;
         self.originated.packets == ended.packets

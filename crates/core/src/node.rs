@@ -191,7 +191,7 @@ impl<'a> Cx<'a> {
         self.accounting.marked(self.now, self.node, packet, why);
     }
 
-    /// Changes the packet. The accounting records the change, and the octets by which the packet grew or shrank.
+    /// Changes the packet. The accounting records the change, and the bytes by which the packet grew or shrank.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
         // The conservation check needs the change of size.
         let before = packet.size();

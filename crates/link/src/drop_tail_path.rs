@@ -3,8 +3,7 @@
 //! A packet in a drop-tail FIFO is never dropped or overtaken after it has entered. Its fate can therefore be computed
 //! when it enters: when it leaves the queue, when it arrives, or why it does not arrive (no room, or loss on the line).
 //! The packet may even enter at a future time, as it does when the previous link on its path has computed its arrival
-//! ([`crate::Link::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of
-//! its own.
+//! ([`crate::Link::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of its own.
 //!
 //! # Fate and statistics
 //!

@@ -106,8 +106,8 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// True if the fate of a packet is known when it enters, and if crossing takes time. [`Link::pass_through`]
-    /// and [`Link::handle_packet_at`] then accept packets that enter at a future time.
+    /// True if the fate of a packet is known when it enters, and if crossing takes time. [`Link::pass_through`] and
+    /// [`Link::handle_packet_at`] then accept packets that enter at a future time.
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }

@@ -33,7 +33,7 @@ fn medium(loss: f64, retries: u32, seed: u64) -> Polled {
     Polled::new(config(loss, retries), 3, Rng::for_role(seed, "radio/medium"))
 }
 
-/// Processes all events, and returns those that stations can notice.
+/// Processes all events, and returns those that stations can detect.
 fn run_out(medium: &mut dyn Medium) -> Vec<(Time, MediumEvent)> {
     let mut seen = Vec::new();
     while let Some(now) = medium.next_event() {

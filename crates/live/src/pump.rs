@@ -110,8 +110,8 @@ pub trait Io {
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// Lateness from which the loop sends packets in batches to catch up. Packets in time are sent one by
-/// one: a receiver acknowledges only the last packet of a batch, so batches would change its ACKs.
+/// Lateness from which the loop sends packets in batches to catch up. Packets in time are sent one by one: a receiver
+/// acknowledges only the last packet of a batch, so batches would change its ACKs.
 const BEHIND: Duration = Duration::from_micros(50);
 
 /// Measurements of a loop.

@@ -264,7 +264,7 @@ fn options(kernels: &TcpStream) -> u8 {
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
-    // SAFETY: the descriptor is open, and the kernel writes at most `len` octets.
+    // SAFETY: the descriptor is open, and the kernel writes at most `len` bytes.
     let done = unsafe {
         libc::getsockopt(kernels.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)
     };

@@ -50,7 +50,7 @@ pub static QUEUES: Family = Family {
 };
 
 /// Disciplines that dequeue from their child only while it has packets, as in Linux. An empty child is then never
-/// dequeued, so the child does not notice that it is empty.
+/// dequeued, so the child does not detect that it is empty.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a discipline of this kind dequeues from its child only while the child has packets.

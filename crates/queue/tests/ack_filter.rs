@@ -120,7 +120,7 @@ fn cake_removes_at_most_one_and_only_neighbours_with_the_same_flags_if_aggressiv
     let data = Segment { payload: 10, ..Segment::ack(1, 1) };
     let parted = [Segment::ack(1, 1), data, Segment::ack(1, 2)];
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &parted), [0, 1, 2]);
-    // A counter of marks that the rule does not know.
+    // ACKs that carry a counter of marks are all kept.
     let counted: Vec<Segment> = (1..5).map(|ack| with_flags(ack, Flags::AE)).collect();
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &counted), [0, 1, 2, 3]);
 }

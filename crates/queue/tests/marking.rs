@@ -158,7 +158,7 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
 
-/// Below a token bucket Linux never dequeues from an empty RED queue, so RED notices no idle time. In kernel captures
+/// Below a token bucket Linux never dequeues from an empty RED queue, so RED detects no idle time. In kernel captures
 /// at 19.4 Mbit/s, 57 of 57 SYNs and retransmissions were dropped while the average over arrivals was above `max`, up
 /// to 10 s after the queue was last full. If idle times counted, 18 of them would have found a lower average.
 #[test]

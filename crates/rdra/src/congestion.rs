@@ -2,7 +2,7 @@
 //! caused them.
 //!
 //! A segment that arrives out of order reveals a hole before it. The paper counts every hole as congestion. But a queue
-//! grows before it overflows, and the receiver notices the growth because answers to its requests take longer. A hole
+//! grows before it overflows, and the receiver detects the growth because answers to its requests take longer. A hole
 //! is therefore attributed to the channel if answers take no longer than the shortest one did (as in TCP Veno, Fu and
 //! Liew 2003).
 //!

@@ -85,7 +85,7 @@ impl RdraClient {
             stream.inbox.extend_from_slice(octets);
         }
         let now = io.now();
-        // Out-of-order segments are how a receiver detects a loss: only the sender sees retransmissions.
+        // A receiver detects losses by out-of-order segments. Only the sender can count retransmissions.
         if let Some(info) = io.info(socket) {
             self.transfer.observe(now, at, info.counters.out_of_order_received, info.snd_mss);
         }

@@ -144,7 +144,8 @@ impl RepairClient {
         if !line.body.is_empty() {
             self.missing.push_back(line.body);
         }
-        // Only nonsense waits. After a stall or a missing head, `ask` opens the connection for repairs at once.
+        // Only a nonsensical response delays the next attempt. After a stall or a missing head, `ask` opens the
+        // connection for repairs at once.
         if at == 1 && why == Nonsense {
             self.lines[1].retry = Some(io.now() + RETRY);
         }

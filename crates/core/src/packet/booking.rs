@@ -29,7 +29,7 @@ impl Ledger {
     pub fn book(&self, id: u64) -> Booking {
         Booking {
             #[cfg(debug_assertions)]
-            // Shared with the accounting, so that the packet notices when the accounting is dropped.
+            // Shared with the accounting, so that the packet detects when the accounting is dropped.
             open: Some((id, self.closed.clone())),
         }
     }

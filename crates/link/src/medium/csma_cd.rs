@@ -75,7 +75,7 @@ impl Part for CsmaCdConfig {
             return Err(Fault::new("rate", "a medium needs at least 1 bit/s and at most 10 Tbit/s"));
         }
         let slot = self.bits(SLOT);
-        // IEEE 802.3: a station must notice a collision before its frame ends, which takes up to a round trip.
+        // IEEE 802.3: a station must detect a collision before its frame ends, which takes up to a round trip.
         if self.reach * 2 > slot {
             return Err(Fault::new("reach", "a collision must be heard within a slot: at most half of 512 bits' time"));
         }
@@ -170,7 +170,7 @@ impl CsmaCd {
             return MediumEvent::Nothing;
         }
         let until = now + self.config.bits(COLLISION);
-        // All involved stations notice the collision and send a jam.
+        // All involved stations detect the collision and send a jam.
         self.cable = Cable::Jam { until };
         for number in involved {
             // Truncated binary exponential backoff: 0 to 2^k - 1 slots after the k-th collision, k at most 10.

@@ -11,7 +11,7 @@
 //! this process   "over": the run has ended
 //! ```
 //!
-//! The kernel closes the descriptors of a process that ends for any reason. Each side therefore notices the death of
+//! The kernel closes the descriptors of a process that ends for any reason. Each side therefore detects the death of
 //! the other, and the namespaces and devices disappear with the agent. Hosts that the agent does not represent are the
 //! simulator's own, with its TCP.
 //!

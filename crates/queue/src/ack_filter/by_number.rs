@@ -76,7 +76,7 @@ impl ByNumber {
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
-                // An ACK is judged once: a spared one leaves the list too.
+                // Each ACK is judged only once, so an ACK that stays in the queue leaves the list too.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;

@@ -23,8 +23,8 @@ pub struct AckFilterConfig {
     /// With `cumulative` or `window`: number of duplicates from which on duplicates are marked. 0: duplicates are never
     /// removed.
     pub fast_retransmit: u32,
-    /// With `accurate_ecn`: smallest size of a full data segment in bytes. Without the option, a sender trusts the
-    /// count of marks for at most 7 segments.
+    /// With `accurate_ecn`: smallest size of a full data segment in bytes. Without the option, the count of marks is
+    /// unambiguous for at most 7 segments.
     pub segment: Bytes,
 }
 

@@ -1,6 +1,6 @@
 //! ASQM: active sense queue management (Havey 2015, chapter 5).
 //!
-//! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus notices a
+//! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus detects a
 //! standing queue that has moved below IP, behind the discipline, where CoDel and PIE measure nothing (bufferbloat
 //! displacement).
 //!

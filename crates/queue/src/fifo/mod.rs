@@ -51,7 +51,7 @@ pub enum DropFrom {
     /// The arriving packet.
     #[default]
     Tail,
-    /// The oldest packets, until the arriving one fits: the sender notices the loss earlier by one queueing delay.
+    /// The oldest packets, until the arriving one fits: the sender detects the loss earlier by one queueing delay.
     Front,
 }
 

@@ -1,4 +1,4 @@
-//! A host's own interface: a delay in a place where TCP notices a full queue.
+//! A host's own interface: a delay in a place where TCP detects a full queue.
 
 use super::{flow, run, scenario};
 use lopsided_scenario::Scenario;

@@ -27,7 +27,7 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-/// Linux's clock has ticks. Within a tick the target of an RTT ahead is constant.
+/// Linux's clock has ticks. Within a tick, the target for one RTT later is constant.
 #[test]
 fn the_function_moves_by_ticks() {
     let every = |ms: u64| {

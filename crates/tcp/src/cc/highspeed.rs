@@ -29,7 +29,8 @@ const HIGH_DECREASE: f64 = 0.1;
 pub struct HighSpeed {
     /// Row of the table for the current window: one less than the increase.
     row: usize,
-    /// Segments of increase, in parts of a window, that are not yet a whole segment.
+    /// Progress towards the next segment of increase: the window grows by one segment once this number reaches the
+    /// window in segments.
     cwnd_cnt: u64,
 }
 
@@ -70,7 +71,7 @@ impl WindowAlgorithm for HighSpeed {
         }
         let cwnd = window.segments();
         self.cwnd_cnt += self.increase(cwnd);
-        // a(w) parts of a window per ACK add up to a(w) segments per window of ACKs.
+        // Each ACK adds a(w), so a window of ACKs increases the window by a(w) segments.
         if self.cwnd_cnt >= cwnd {
             self.cwnd_cnt -= cwnd;
             window.set_segments(cwnd + 1);

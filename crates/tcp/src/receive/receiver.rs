@@ -14,7 +14,7 @@ use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Number of blocks that a receiver remembers for SACK (Linux).
+/// Number of blocks that a receiver stores for SACK (Linux).
 const BLOCKS_REMEMBERED: usize = 4;
 /// Number of SACK blocks that fit in every ACK with timestamps and DSACK (Linux).
 const BLOCKS_EXPECTED: usize = 2;

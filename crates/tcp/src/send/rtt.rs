@@ -114,8 +114,8 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// Starts the timeout from a longer RTT that the host remembers for this destination. The RTT estimate stays that
-    /// of the handshake (Linux's tcp_init_metrics).
+    /// Starts the timeout from a longer RTT that the host has cached for this destination. The RTT estimate keeps the
+    /// value from the handshake (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
         if let RtoRule::Linux { min, max, .. } = self.rule {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {

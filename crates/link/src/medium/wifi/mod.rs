@@ -333,7 +333,7 @@ impl Wifi {
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // Without a CTS the sender notices the failure, and has sent no data.
+            // Without a CTS the sender detects the failure, and has sent no data.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);
             let reason = match (knows, collided) {
@@ -355,7 +355,7 @@ impl Wifi {
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
-            // A sender that expects no answer cannot notice a failure.
+            // A sender that expects no answer cannot detect a failure.
             let failed = !success && knows && station.failures < self.config.retries;
             // A success, or a frame that was given up, resets the contention window.
             station.failures = if failed { station.failures + 1 } else { 0 };

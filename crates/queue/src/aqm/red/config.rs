@@ -204,7 +204,7 @@ impl Part for RedConfig {
         if !given.has("bandwidth") {
             self.bandwidth = given.line_rate;
         }
-        // Behind a discipline that peeks, Linux's RED never notices that it is idle.
+        // Behind a discipline that peeks, Linux's RED never detects that it is idle.
         if !given.has("idle_decay") {
             self.idle_decay = !given.line_peeks;
         }

@@ -25,7 +25,7 @@
 //!
 //! **Linux's `sch_red`** (tc-red(8)) is the plain variant in bytes, with a power of two as its weight, and `harddrop`
 //! off by default. Settings of the same names give the same results, except that Linux uses fixed point. Below a
-//! shaper, Linux's RED never notices that it is idle: `tbf` peeks before it dequeues, and RED's idle time starts only
+//! shaper, Linux's RED never detects that it is idle: `tbf` peeks before it dequeues, and RED's idle time starts only
 //! when a dequeue finds no packet. The average then changes only with arrivals (`idle_decay = false`). Once above
 //! `max`, RED drops hundreds of further packets that cannot be marked, such as SYNs and retransmissions, however slowly
 //! they arrive.

@@ -13,7 +13,7 @@ const WAIT: Duration = Duration::from_secs(2);
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
 /// Largest number of rounds between probes (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;
-/// Largest number of rounds by which the slope of raises doubles.
+/// Number of rounds after which the growth per round no longer doubles.
 const SLOPE_ROUNDS: u32 = 30;
 
 impl Bbr3 {

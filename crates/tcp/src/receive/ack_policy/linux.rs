@@ -6,10 +6,10 @@
 //! - An ACK by count that would offer a smaller window waits for the application's read. Quick ACKs end once the buffer
 //!   is half full.
 //! - A short segment is acknowledged when the application reads it. Since 6.1.57 this includes a full segment with PSH.
-//! - If the peer's data is ECN-capable, a segment that is not counts as a retransmission, and the next two ACKs are
-//!   quick. Two ACKs are also quick after the first mark.
+//! - If the peer's data is ECN-capable, a segment that is not ECN-capable counts as a retransmission, and the next two
+//!   ACKs are quick. Two ACKs are also quick after the first mark.
 //! - Pingpong mode: if this end answers within the delay, its data carries the acknowledgements. Quick ACKs and ACKs on
-//!   read stop until the timer had to send an ACK.
+//!   read stop until the timer sends an ACK.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};

@@ -35,7 +35,7 @@ fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     t.inject(130, "1:1001");
     t.expect(130, "ack 16001 sack 1:1001");
     expect_quick(&mut t, 131, 16);
-    // Data beyond the window is answered too, and grants none.
+    // Data beyond the window is acknowledged at once too, but begins no quick ACKs.
     let mut t = past_quick_acks();
     t.inject(130, "900001:901001");
     t.expect(130, "ack 16001");
