@@ -34,7 +34,7 @@ def row(found, remedies):
     return next(each for each in found.cells.rows() if each["remedies"] == remedies)
 
 
-def test_filtered_acks_leave_the_uplink_to_data_and_say_more_each(found):
+def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
     # In one queue with data, a few ACKs stall the download: the order of balakrishnan1999's table 3.
@@ -62,7 +62,7 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
     assert found.limits["none"].startswith("the downlink itself: ")
 
 
-def test_receivers_that_acknowledge_seldom_leave_the_uplink_to_data():
+def test_receivers_that_acknowledge_rarely_free_the_uplink():
     # On the idle return path of a download alone, so that nothing else decides the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
@@ -115,7 +115,7 @@ def test_a_remedy_in_tcp_replaces_the_settings_of_the_scenario(said):
     assert remedied(lop.Scenario.from_text(LINE + said), "link", "cslip").to_toml() == plain.to_toml()
 
 
-def test_it_leaves_tables_and_a_page(found, tmp_path):
+def test_ackpath_writes_tables_and_a_page(found, tmp_path):
     folder = found.save(tmp_path / "out")
     assert {path.name for path in folder.iterdir()} >= {"cells.csv", "runs.csv", "report.html", "scenario.toml"}
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8")).replace("\N{NO-BREAK SPACE}", " ")

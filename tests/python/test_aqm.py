@@ -75,13 +75,13 @@ def test_an_impossible_comparison_is_rejected(line: lop.Scenario):
         lop.aqm(line, "step")
 
 
-def test_the_own_fifo_is_the_file(found: Aqm):
+def test_the_fifo_of_the_scenario_equals_the_file(found: Aqm):
     cells = {(row["queue"], row["direction"]): row for row in found.cells.rows()}
     own = {way: {**cells["file", way], "queue": ""} for way in ("down", "up")}
     assert own == {way: {**cells["fifo", way], "queue": ""} for way in ("down", "up")}
 
 
-def test_fair_queueing_shortens_waits_and_answers_faster(found: Aqm):
+def test_fair_queueing_shortens_waits_and_response_times(found: Aqm):
     cells = {(row["queue"], row["direction"]): row for row in found.cells.rows()}
     users = {row["queue"]: row for row in found.users.rows()}
     assert cells["fq_codel", "up"]["sojourn_p95_ms"] < cells["fifo", "up"]["sojourn_p95_ms"] / 3
@@ -97,7 +97,7 @@ def test_cells_are_medians_of_the_runs(found: Aqm):
     assert cell["goodput_bps"] == pytest.approx(sum(row["goodput_bps"] for row in runs) / 2)
 
 
-def test_distributions_rise(found: Aqm):
+def test_distribution_functions_increase(found: Aqm):
     curve = found.delays.to_polars().filter(
         (found.delays["queue"] == "fifo") & (found.delays["direction"] == "up") & (found.delays["quantity"] == "rtt")
     )
@@ -142,7 +142,7 @@ count = 2
 
 
 @pytest.mark.slow
-def test_the_folder_holds_all(tmp_path: Path):
+def test_the_folder_contains_every_result(tmp_path: Path):
     file = tmp_path / "line.toml"
     file.write_text(LINE)
     folder = tmp_path / "out"
@@ -217,7 +217,7 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
     assert len(probes) == 1, "a twentieth of 1 Mbit/s allows one pair a second"
 
 
-def test_means_and_quantiles_of_what_was_counted():
+def test_means_and_quantiles_of_counts():
     # The slowest 5 % are left out; a value at the limit counts in part.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)

@@ -58,7 +58,7 @@ def test_a_server_that_cuts_every_answer_short_is_given_up(ranges, tmp_path):
     assert len(server.requests) <= 6
 
 
-def test_a_tag_of_any_octets_is_sent_back_as_it_came(tmp_path):
+def test_an_etag_of_any_bytes_is_sent_back_unchanged(tmp_path):
     content = os.urandom(60_000)
     # Its UTF-8 bytes, read as latin-1.
     server = FaultyServer(content, etag='"\u00c3\u00a9"')
@@ -67,7 +67,7 @@ def test_a_tag_of_any_octets_is_sent_back_as_it_came(tmp_path):
     assert any("if-range" in fields for _, fields in server.requests)
 
 
-def test_a_part_without_the_tag_of_the_first_ends_the_transfer():
+def test_a_response_without_the_first_etag_ends_the_transfer():
     what = Representation(100, '"a"', None)
     fields = {"content-range": "bytes 0-9/100"}
     with pytest.raises(FetchError, match="without the ETag"):
@@ -135,7 +135,7 @@ def test_replies_to_a_probe_are_checked(report: bytes | None, monkeypatch: pytes
         ["size", "--down", "2M", "--up", "1M", "--rtt", "20ms", "--repeat", "1000000000"],
     ],
 )
-def test_more_runs_than_can_be_meant_are_refused_at_once(command: list[str], tmp_path, monkeypatch):
+def test_absurd_numbers_of_runs_are_rejected_at_once(command: list[str], tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(SHORT)
     monkeypatch.chdir(tmp_path)
     assert cli.invoke(["s.toml" if word == "FILE" else word for word in command]) == 2
@@ -270,7 +270,7 @@ def test_a_foreign_or_damaged_partial_file_is_rejected(name, content, said, tmp_
         (resource.RLIMIT_AS, 600 << 20, "600 MiB of address space"),
     ],
 )
-def test_limits_that_end_a_process_abruptly_are_named_first(limit: int, most: int, said: str):
+def test_limits_that_kill_the_process_cause_a_warning(limit: int, most: int, said: str):
     done = subprocess.run(
         [sys.executable, "-m", "lopsided", "--version"],
         preexec_fn=lambda: resource.setrlimit(limit, (most, most)),
@@ -281,7 +281,7 @@ def test_limits_that_end_a_process_abruptly_are_named_first(limit: int, most: in
     assert done.returncode == 0 and said in done.stderr
 
 
-def test_a_title_without_end_is_cut_in_figures():
+def test_a_very_long_title_is_cut_in_figures():
     found = inks.cut("x" * 100_000, inks.TITLE_CHARACTERS)
     assert len(found) == inks.TITLE_CHARACTERS and found.endswith("…")
     figure = style.sheet("x" * 100_000, "y" * 100_000, (1.0,), "s").figure
@@ -361,7 +361,7 @@ def test_the_proxy_ends_without_a_traceback_while_clients_are_served():
     assert running.returncode == 130 and "Traceback" not in said, said
 
 
-def test_the_proxy_outlives_more_clients_than_descriptors():
+def test_the_proxy_survives_more_clients_than_file_descriptors():
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     with recorder(answer) as (server, _), proxy(most_files=32) as (running, port):
         idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(60)]

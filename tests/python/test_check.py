@@ -110,7 +110,7 @@ def test_a_failed_candidate_is_shown_and_a_failed_baseline_is_an_error(commands:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_killed_it_leaves_no_process(commands: list[str], tmp_path: Path, sent: signal.Signals) -> None:
+def test_a_killed_check_leaves_no_process(commands: list[str], tmp_path: Path, sent: signal.Signals) -> None:
     mark = f"{1_000_000_000 + os.getpid() * 10 + sent}"
     builds = ["--baseline", f"sleep {mark}", "--candidate", f"sleep  {mark}", "--client", "{}", "--server", commands[1]]
     running = subprocess.Popen(
@@ -145,7 +145,7 @@ def _until(is_met, what: str) -> None:
         time.sleep(0.02)
 
 
-def test_the_verdict_is_the_intervals_place():
+def test_the_verdict_depends_on_the_place_of_the_interval():
     of = study.verdict
     assert of(False, 0.10, 0.05, 0.02) == "worse"
     assert of(False, 0.10, 0.09, 0.02) == "unsure"
@@ -173,7 +173,7 @@ def test_wrong_options_are_refused(options: dict, said: str):
         study.check("a", "b", **{"client": "{}", **options})
 
 
-def test_files_or_two_builds(adsl_file, capsys):
+def test_two_files_or_two_builds_are_required(adsl_file, capsys):
     assert cli.invoke(["check", str(adsl_file), str(adsl_file)]) == 0
     assert capsys.readouterr().out.count(": good;") == 2
     assert cli.invoke(["check"]) == 2

@@ -26,7 +26,7 @@ USE = r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);"
 
 
 @pytest.mark.parametrize("crate", sorted(path.name for path in CRATES.iterdir()))
-def test_no_circle_of_files(crate):
+def test_crates_have_no_circle_of_files(crate):
     files = Crate(CRATES / crate / "src")
     allowed = TYPES_THAT_HOLD_THEMSELVES.get(crate, set())
     circles = [circle for circle in files.circles() if set(circle) != allowed]

@@ -69,7 +69,7 @@ def test_quiet_prints_nothing(adsl_file, capsys):
     assert (said.out, said.err) == ("", "")
 
 
-def test_json_is_all_there_is_on_stdout(adsl_file, capsys, adsl_run):
+def test_json_is_the_only_output_on_stdout(adsl_file, capsys, adsl_run):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "--json", "--out", "here"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["digest"] == adsl_run.digest
@@ -89,7 +89,7 @@ def test_repeat_shows_the_spread_over_seeds(adsl_file, tmp_path, capsys):
     assert "± " in capsys.readouterr().out
 
 
-def test_settings_and_seed_are_taken(adsl_file, capsys):
+def test_settings_and_seed_are_applied(adsl_file, capsys):
     arguments = ["--set", "link.up.queue.limit=5 packets", "--set", "scenario.title=Five", "--seed", "4", "--json"]
     assert cli.invoke(["run", str(adsl_file), "--no-report", *arguments]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -331,7 +331,7 @@ main()
     ],
     ids=["of the command line", "of its library", "in a destructor"],
 )
-def test_an_interrupt_while_loading_is_a_word(name, act):
+def test_an_interrupt_while_loading_prints_one_word(name, act):
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_WHILE_LOADING.format(name=name, act=act)], text=True, capture_output=True
     )
@@ -482,7 +482,7 @@ def test_unknown_names_list_the_valid_ones(arguments, said, capsys):
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_the_settings_that_stand_for_options_are_settings(adsl):
+def test_options_that_abbreviate_settings_name_valid_settings(adsl):
     for setting in hints._KEYS.values():
         key, _, value = setting.partition("=")
         adsl.with_(**{key: value.strip('"')})

@@ -58,7 +58,7 @@ WORDS = (
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_words_end_in_a_traceback(seed, tmp_path, monkeypatch, capsys):
+def test_random_words_never_cause_a_traceback(seed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(SHORT)
     Path("bad.toml").write_text("[scenario\n")
@@ -80,7 +80,7 @@ REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "ui", "reprodu
 """Commands for which an accepted wrong value costs seconds or sends packets; `cli_values.py` tests them."""
 
 
-def test_a_sample_of_wrong_values_is_refused_in_sentences(tmp_path, monkeypatch):
+def test_a_sample_of_wrong_values_is_rejected_with_error_messages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cli_values.place(tmp_path)
     tried = [words for words in cli_values.sample(4, 11) if words[0] not in REAL]

@@ -63,7 +63,7 @@ def test_an_interrupted_study_resumes_only_its_missing_jobs(client, short, tmp_p
         cluster.sweep(client, short, tmp_path / "mine", AXES)
 
 
-def test_a_run_that_fails_is_listed_and_the_others_are_made(client, short, tmp_path):
+def test_a_failed_run_is_listed_and_the_other_runs_continue(client, short, tmp_path):
     # Each setting is valid alone, but not with the other.
     arms = [{"label": "good", "link.rtt": "20 ms"}, {"label": "bad", "link.rtt": "20 ms", "flow.upload.start": "9 s"}]
     found = cluster.sweep(client, short, tmp_path / "there", {"arm": arms}, repeat=2)
@@ -74,7 +74,7 @@ def test_a_run_that_fails_is_listed_and_the_others_are_made(client, short, tmp_p
     assert "start" in failed["error"][0] and "9 s" in failed["settings"][0]
 
 
-def test_any_study_runs_there(client, short):
+def test_any_study_runs_on_the_cluster(client, short):
     def digest() -> str:
         sized = lop.size("1M", "100k", "20ms", sizes=[5, 10], queues=(), repeat=1)
         return sized.digest

@@ -211,11 +211,11 @@ def test_every_kind_of_device_has_commands_that_undo():
 
 
 @pytest.mark.parametrize("interface", ["eth0; reboot", "a" * 16, "", "x\ny", "-h", "$(id)"])
-def test_an_interface_that_is_no_name_is_refused(interface: str):
+def test_an_invalid_interface_name_is_rejected(interface: str):
     with pytest.raises(UsageError, match="interface"):
         device_configs.configs(Shaped(UP_BPS, PLAIN), 20, interface)
 
 
-def test_the_shaping_device_of_a_long_name_is_a_name_of_linux():
+def test_the_shaping_device_of_a_long_interface_has_a_valid_linux_name():
     assert device_configs.ifb_name("enx0123456789ab") == "ifb4enx01234567"
     assert device_configs.ifb_name("eth0") == "ifb4eth0"

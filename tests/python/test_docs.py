@@ -39,7 +39,7 @@ def test_the_tables_are_described_as_they_are_declared():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_world_keeps_to_the_declaration(adsl):
+def test_tables_of_every_world_follow_the_declaration(adsl):
     run = adsl.with_(**{"record.events": True, "record.traces": True}).run()
     for name, spec in run_tables().items():
         frame = getattr(run, name).to_polars()

@@ -48,7 +48,7 @@ def cell(matrix: fairness.Matrix, side: Contender, other: Contender) -> dict:
 
 
 @pytest.mark.parametrize(("kind", "count"), [("inter", 2 * 6), ("intra", 3), ("usual", 15), ("full", 21)])
-def test_every_pair_once(kind, count):
+def test_every_pair_is_run_once(kind, count):
     pairs = pairs_of(["reno", "cubic", "bbr"], [20, 100], kind)
     assert len(pairs) == len({frozenset(pair) for pair in pairs}) == count
 
@@ -61,7 +61,7 @@ def test_pairs_run_in_both_orders_and_a_control_against_itself_once():
     assert len(list(pair_orders((one, other), 0))) == 1
 
 
-def test_the_scenario_is_the_pair():
+def test_the_scenario_contains_the_pair():
     line = Bottleneck.of(FairnessOptions(link="20M", up="1M", buffer="2 BDP", flows=3))
     scenario = line.scenario(Contender("reno", 20), Contender("cubic", 60))
     resolved = scenario.resolved
@@ -99,7 +99,7 @@ def test_the_scenario_is_the_pair():
         ({"socket_buffer": "huge"}, "is not a size"),
     ],
 )
-def test_nonsense_is_refused_before_anything_runs(wrong, said):
+def test_wrong_options_are_rejected_before_any_run(wrong, said):
     cc, rtt_ms = wrong.get("cc", ["reno", "cubic"]), wrong.get("rtt_ms", [20, 100])
     options = {name: value for name, value in wrong.items() if name not in ("cc", "rtt_ms")}
     with pytest.raises(lop.UsageError, match=said):
@@ -109,7 +109,7 @@ def test_nonsense_is_refused_before_anything_runs(wrong, said):
 # The results of a matrix.
 
 
-def test_the_number_of_runs_is_known_before(small):
+def test_the_number_of_runs_is_known_in_advance(small):
     # Equal RTTs: 2 times 2 selves and 2 orders; unequal ones: 2 controls and 2 orders; alone: 2 controls at 20 and
     # 80 ms, each at its own queue and at that of a mean of 50 ms.
     assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
@@ -211,7 +211,7 @@ def test_the_same_question_has_the_same_answer(small):
     assert again.to_dict() == small.to_dict()
 
 
-def test_maps_show_every_cell(small):
+def test_figures_show_every_cell(small):
     for metric in heat_maps.MAPS:
         figure = small.plot(metric)
         texts = [artist.get_text() for artist in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
@@ -284,7 +284,7 @@ def test_bbr_gets_more_than_cubic_at_a_small_buffer_and_less_at_a_deep_one():
 # Fairness of any run.
 
 
-def test_a_long_way_is_entitled_to_its_max_min_share(parking_lot):
+def test_a_long_path_is_entitled_to_its_max_min_share(parking_lot):
     found = parking_lot.fairness(harm=False)
     rows = {row["group"]: row for row in found.groups.rows()}
     assert rows["long"]["fair_bps"] == pytest.approx(4e6)
@@ -374,7 +374,7 @@ def test_the_command_prints_the_result_of_the_function(small, capsys):
 
 
 @pytest.mark.usefixtures("_in_a_folder_of_its_own")
-def test_a_mistake_leaves_no_folder(tmp_path, capsys):
+def test_an_error_leaves_no_folder(tmp_path, capsys):
     assert cli.invoke(["fairness", "--cc", "cubik", "--out", "here"]) == 2
     assert "did you mean `cubic`" in capsys.readouterr().err
     assert cli.invoke(["fairness", "--within", "much", "--out", "here"]) == 2
@@ -391,7 +391,7 @@ def test_run_prints_fairness_on_request(adsl_file, capsys):
     assert [row["group"] for row in json.loads(capsys.readouterr().out)["fairness"]["groups"]] == ["download", "upload"]
 
 
-def test_sweeps_take_it_as_a_measure(adsl):
+def test_a_sweep_can_measure_fairness(adsl):
     table = sweeps.sweep(
         adsl,
         {"link.up.queue.limit": ["10 packets", "40 packets"]},

@@ -109,7 +109,7 @@ def test_a_changed_object_is_fetched_again_from_the_start(tmp_path):
     assert target.read_bytes() == CONTENT
 
 
-def test_a_checksum_is_held_to(tmp_path):
+def test_a_wrong_checksum_fails_the_download(tmp_path):
     right = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
     with FaultyServer(CONTENT).running() as server:
         fetch(server.url(), tmp_path / "right", Options(checksum=right))
@@ -151,7 +151,7 @@ def test_an_empty_object_is_an_empty_file(tmp_path):
     assert (tmp_path / "it").read_bytes() == b""
 
 
-def test_files_of_others_stay(tmp_path):
+def test_foreign_files_are_kept(tmp_path):
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "other.part").write_text("mine too")
     with FaultyServer(CONTENT).running() as server:
@@ -245,7 +245,7 @@ def test_invalid_urls_are_rejected(text, says):
         parse(text)
 
 
-def test_a_name_is_only_ever_a_name():
+def test_a_file_name_from_a_server_never_contains_a_path():
     for url, name in (
         ("http://h/a/b.iso?x=1", "b.iso"), ("http://h/", "download"), ("http://h/..%2f..%2fetc", "_.._etc"),
         ("http://h/%2e%2e", "download"), ("http://h/.bashrc", "bashrc"), ("http://h/a%00b", "a_b"),
@@ -264,7 +264,7 @@ def test_the_command_prints_a_summary(tmp_path, capsys, monkeypatch):
     assert Path("a.bin").read_bytes() == CONTENT
 
 
-def test_the_steps_of_a_download_come_to_the_same_again(tmp_path):
+def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
     record = tmp_path / "steps"
     with FaultyServer(CONTENT, seed=4, fault_rate=0.1, stall_s=1).running() as server:
         fetch(server.url(), tmp_path / "it", Options(record=record, **QUICK))
@@ -285,7 +285,7 @@ def test_the_steps_of_a_download_come_to_the_same_again(tmp_path):
     assert parts and parts[1] and (parts[0].loss, parts[1].loss) == ("queue", "channel")
 
 
-def test_an_answer_cut_short_is_no_hole(tmp_path, monkeypatch):
+def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypatch):
     """The connection stays open, and its kernel counters go on; only a new connection counts from zero."""
     monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
     with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
@@ -432,7 +432,7 @@ def test_the_proxy_forwards_requests_and_responses_of_a_browser():
 
 
 @pytest.mark.slow
-def test_the_proxy_holds_little_and_refuses_the_rest():
+def test_the_proxy_limits_its_memory_and_rejects_excess_requests():
     with FaultyServer(random.Random(1).randbytes(6_000_000)).running() as server:
         with proxied(Limits(ahead=200_000, clients=1, waiting=1), mode="greedy") as port:
             slow = socket.create_connection(("127.0.0.1", port))

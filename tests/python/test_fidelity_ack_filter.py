@@ -16,7 +16,7 @@ def test_every_case_and_every_cell_is_recorded():
 
 
 @pytest.mark.parametrize("case", ack_filter.CASES, ids=lambda case: case.name)
-def test_the_acks_that_went_on_linux_go_and_no_others(case: ack_filter.Case):
+def test_exactly_the_acks_that_linux_removed_are_removed(case: ack_filter.Case):
     seen = RECORDED[case.name]
     found = ack_filter.agreement(seen, ack_filter.simulate(case, seen))
     assert found.gone > 200, "the filter had something to do"

@@ -18,7 +18,7 @@ from reference.fidelity.draw import measure, page
 from reference.fidelity.records import Measurement, Records
 
 
-def test_a_draw_is_the_same_again_and_another_seed_is_another_draw():
+def test_a_draw_is_reproducible_and_depends_on_its_seed():
     assert draw.draw(3) == draw.draw(3)
     assert draw.draw(3, 5) == draw.draw(3)[:5]
     assert not {one.text for one in draw.draw(3)} & {one.text for one in draw.draw(4)}
@@ -101,7 +101,7 @@ def test_the_values_of_the_fixed_cells_are_shown_with_their_chance_errors():
     assert f"| {cell.name} | download | goodput | 2,000 kbit/s | 2,000 kbit/s | +0.0 % |" in values.render(found)
 
 
-def test_the_parts_of_a_draw_are_the_draw(tmp_path):
+def test_the_parts_of_a_draw_add_up_to_the_draw(tmp_path):
     drawn, seeds, count = draw.draw(3, 5), range(1, 4), 4
     wanted = program.wanted_of(drawn, seeds)
 

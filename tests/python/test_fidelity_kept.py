@@ -46,7 +46,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return folders
 
 
-def test_a_run_is_made_once_and_each_seed_has_its_own(made, tmp_path):
+def test_a_run_is_made_once_per_seed(made, tmp_path):
     asked = [wanted("A, 1 BDP"), wanted("A, 1 BDP", 2)]
     first = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}
     # The name also has six digits of the version of the kernel world.

@@ -11,7 +11,7 @@ from reference.fidelity.records import Measurement, Records
 from reference.fidelity.renew import Evidence, Old
 
 
-def test_linux_can_shape_every_access_line_and_both_kernels_have_run_on_it():
+def test_every_access_line_was_run_on_both_kernels():
     known = kernels.records()
     assert len(kernels.LINES) == 11
     for cell in kernels.ACCESS:
@@ -19,7 +19,7 @@ def test_linux_can_shape_every_access_line_and_both_kernels_have_run_on_it():
         assert known.get(cell, 1) is not None, cell.name
 
 
-def test_a_change_is_off_beyond_its_bound_and_beyond_chance():
+def test_a_change_is_off_only_beyond_its_bound_and_chance():
     change = kernels.Change("a line", "down", "goodput_bps", (2e6, 2e6), (2e6, 1.8e6), 0.01)
     assert change.is_off and change.row()[-1] == "**-10.0 ± 1.0**"
     assert not replace(change, chance=0.04).is_off
@@ -43,7 +43,7 @@ def test_values_are_compared_in_the_digits_of_the_record():
     assert renew.differing(recorded, again) == ["down retransmits"]
 
 
-def test_a_sample_that_is_the_same_renews_its_group_and_one_that_differs_does_not(tmp_path: Path):
+def test_an_equal_sample_renews_its_group_and_a_different_sample_does_not(tmp_path: Path):
     runs = [old(seed, 1e6 + seed) for seed in range(1, 6)]
     chosen = renew.sample(runs, 2)
     assert chosen == renew.sample(runs, 2) and len(chosen) == 2

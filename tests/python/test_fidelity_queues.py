@@ -23,7 +23,7 @@ def test_every_case_is_recorded():
 
 
 @pytest.mark.parametrize("case", [case for case in EXACT if case.asked], ids=lambda case: case.name)
-def test_every_packet_meets_the_fate_that_it_met_on_linux(case: queues.Case):
+def test_every_packet_has_the_same_fate_as_on_linux(case: queues.Case):
     seen = RECORDED[case.name]
     found = queues.agreement(seen, queues.simulate(case, seen, line=False))
     # If an arrival and a departure fall into one step of the clock, the simulator handles the arrival first.
@@ -31,7 +31,7 @@ def test_every_packet_meets_the_fate_that_it_met_on_linux(case: queues.Case):
 
 
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
-def test_with_the_line_packets_leave_at_the_times_at_which_they_left_on_linux(case: queues.Case):
+def test_packets_depart_from_the_line_at_the_times_of_linux(case: queues.Case):
     seen = RECORDED[case.name]
     found = queues.agreement(seen, queues.simulate(case, seen, line=True))
     if case.name in TIED:

@@ -16,7 +16,7 @@ def cells() -> list[reference.Cell]:
     return reference.cells(RECORDED, range(1, 9))
 
 
-def test_the_mean_of_the_cells_is_linux(cells: list[reference.Cell]) -> None:
+def test_the_mean_over_the_cells_matches_linux(cells: list[reference.Cell]) -> None:
     """Single cells vary with the chaos of two flows; over ten cells this must average out."""
     for quantity in reference.QUANTITIES:
         errors = [cell.error(quantity) for cell in cells]
@@ -24,7 +24,7 @@ def test_the_mean_of_the_cells_is_linux(cells: list[reference.Cell]) -> None:
 
 
 @pytest.mark.parametrize("quantity", reference.QUANTITIES)
-def test_no_cell_is_far_off(cells: list[reference.Cell], quantity: str) -> None:
+def test_errors_of_single_cells_are_bounded(cells: list[reference.Cell], quantity: str) -> None:
     """In these cells Linux's own means of four runs differ by up to 10 % between sets of runs."""
     for cell in cells:
         assert abs(cell.error(quantity)) < 0.12, (cell.buffer, cell.linux[quantity], cell.simulated[quantity])

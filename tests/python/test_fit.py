@@ -88,7 +88,7 @@ def test_remedies_are_compared_with_the_line_as_it_is(capture: Path) -> None:
     assert aqm["rtt_p95_change"] < -0.2
 
 
-def test_two_captures_count_together(capture: Path) -> None:
+def test_two_captures_are_fitted_together(capture: Path) -> None:
     both = lop.fit(capture, capture.with_name("host-client.pcapng"), trials=60, remedies=False)
     assert both.value("rate.down")["value"] == pytest.approx(6e6, rel=0.02)
 

@@ -47,7 +47,7 @@ def test_an_earlier_run_is_replaced_only_with_overwrite(adsl_run, saved):
     assert (saved / "notes.txt").read_text() == "mine"
 
 
-def test_other_peoples_files_are_never_touched(adsl_run, tmp_path):
+def test_a_folder_of_other_files_is_never_changed(adsl_run, tmp_path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(lop.FolderError, match="not a run"):
         adsl_run.save(tmp_path, overwrite=True)

@@ -101,7 +101,7 @@ def test_shaper_and_delay_are_never_at_a_host():
     assert sorted(roots) == ["htb", "netem", "netem", "tbf"]
 
 
-def test_every_node_has_a_way_to_every_host():
+def test_every_node_has_a_route_to_every_host():
     made = job(scenario())
     ways = {(route.node, route.destination) for route in made.routes}
     for host in (node for node in made.nodes if node.is_host):
@@ -348,7 +348,7 @@ def test_flow_defaults_describe_a_bulk_transfer():
     assert flow == Flow("download", "server", "client", 5001, 0, 20 * 10**9, "reno")
 
 
-def test_a_host_s_own_interface_is_a_delay_line_with_its_room_there():
+def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
     interface = "[host.server.interface]\ndelay = '100 ms'\nlimit = '1000 packets'\n"
     made = job(scenario(LINE + interface))
     (at_host,) = [each for each in made.qdiscs if each.node == "server"]
@@ -366,7 +366,7 @@ def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
-def test_a_damaged_kernel_is_found_out_and_not_taken(tmp_path, monkeypatch, capsys):
+def test_a_damaged_kernel_is_detected_and_rejected(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = build.cache_directory() / "6.1-x"
     folder.mkdir(parents=True)
@@ -399,7 +399,7 @@ def test_missing_tools_are_named_by_their_packages(monkeypatch):
     assert set(build.missing_packages()) <= set(build.PACKAGES)
 
 
-def test_programs_begin_in_their_time_and_the_run_lasts_until_the_awaited_have_ended(tmp_path: Path):
+def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp_path: Path):
     loop = Loop()
     network = SimpleNamespace(nodes={"client": SimpleNamespace(entered=nullcontext)})
     say = [sys.executable, "-c", "import sys; print(sys.argv[1]); sys.exit(3)", "to {server}"]

@@ -46,14 +46,14 @@ EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "c
 """Modules that every help page and every press of TAB loads. These load other modules only when needed."""
 
 
-def test_every_arrow_points_down():
+def test_every_import_points_to_a_lower_layer():
     up = [
         f"{source} imports {target} (line {line})" for source, target, line in arrows() if rank(target) > rank(source)
     ]
     assert not up, "\n".join(up)
 
 
-def test_no_ring_of_modules():
+def test_modules_have_no_import_cycles():
     graph: dict[str, set[str]] = {}
     for source, target, _ in arrows():
         if source != target:

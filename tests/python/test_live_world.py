@@ -98,7 +98,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
     [(), ("client",), ("server",), ("client", "server")],
     ids=["kernel", "our client", "our server", "both ends ours"],
 )
-def test_each_flow_arrives_whoever_plays_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
+def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
     # All pages in both worlds; of the other flows what the line carries, within the disturbance of a busy machine.
@@ -125,7 +125,7 @@ def test_the_tables_have_the_columns_of_the_simulator(captured: tuple[lop.Run, P
     assert run.samples.to_polars()["delivered_bytes"].null_count() == 0
 
 
-def test_captures_and_facts_are_left(captured: tuple[lop.Run, Path]):
+def test_a_run_keeps_captures_and_facts(captured: tuple[lop.Run, Path]):
     run, folder = captured
     assert {path.name for path in folder.iterdir()} == {
         "flows.csv",
@@ -140,7 +140,7 @@ def test_captures_and_facts_are_left(captured: tuple[lop.Run, Path]):
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
-def test_a_capture_between_our_tcp_and_the_kernels_is_whole(tmp_path: Path):
+def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path):
     captures = tmp_path / "pcap"
     live(("client",), pcap=captures)
     wrong = "tcp && (tcp.checksum.status == 0 || ip.checksum.status == 0 || _ws.malformed)"
@@ -148,7 +148,7 @@ def test_a_capture_between_our_tcp_and_the_kernels_is_whole(tmp_path: Path):
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
 
 
-def test_between_ends_of_ours_every_packet_crosses_the_kernel(tmp_path: Path):
+def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
     """The packets have one hop more than in the simulator, which is the kernel's; and ACC's options reach the other
     end.
     """
@@ -186,7 +186,7 @@ def test_unsupported_settings_are_rejected_by_name(settings: dict, options: dict
         scenario(**settings).run(world="live", **options)
 
 
-def test_ours_is_for_the_live_world():
+def test_user_space_endpoints_require_the_live_world():
     with pytest.raises(UsageError, match="world live"):
         scenario().run(ours=["client"])
 
@@ -207,7 +207,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
     assert Path(tempfile.gettempdir()).exists()
 
 
-def test_hosts_that_stand_still_beyond_the_end_are_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The hosts' devices disappear with the path, so their failures afterwards are not faults."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -296,6 +296,6 @@ def test_worlds_are_compared_with_quic_at_both_ends():
     assert not compared.beyond(), compared.table().to_polars()
 
 
-def test_hosts_with_own_endpoints_are_for_the_live_world():
+def test_hosts_with_their_own_endpoints_require_the_live_world():
     with pytest.raises(UsageError, match="only the world live"):
         compare(scenario(), ("sim", "kernel"), ours=("client",))

@@ -116,7 +116,7 @@ def test_a_crossing_is_no_convergence() -> None:
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=0) == 1
 
 
-def test_gaps_and_nonsense() -> None:
+def test_gaps_and_invalid_values_in_fairness() -> None:
     time, share = ramp([0.5, 0.5, math.nan, 0.5, 0.5, 0.5])
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=2) == 3
     with pytest.raises(ValueError, match="column for each target"):

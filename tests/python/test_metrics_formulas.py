@@ -163,7 +163,7 @@ def test_a_slow_return_path_limits_a_download() -> None:
         metrics.normalised_bandwidth_ratio(1.0, 1.0, 1.0, 0.0)
 
 
-def test_the_confidence_interval_is_students():
+def test_the_confidence_interval_uses_students_t():
     found = metrics.mean_interval([1, 2, None, 3, 4, 5, float("nan")])
     assert (found.mean, found.of) == (3, 5)
     assert found.half_width == pytest.approx(2.776 * math.sqrt(2.5 / 5))

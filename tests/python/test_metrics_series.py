@@ -184,7 +184,7 @@ def phase(a: np.ndarray, b: np.ndarray, **settings: float) -> metrics.Phase:
     return metrics.window_phase(TIME, a, TIME, b, 0, 120, **settings)
 
 
-def test_equal_and_opposite_swings() -> None:
+def test_phase_of_equal_and_opposite_oscillations() -> None:
     swing = np.sin(2 * np.pi * TIME / 10)
     together, against = phase(swing, 5 + 3 * swing), phase(swing, 5 - 3 * swing)
     assert together.verdict == "in phase" and together.correlation > 0.99 and together.agreement > 0.95
@@ -215,7 +215,7 @@ def test_a_slow_common_growth_is_not_phase() -> None:
     assert phase(a, b).verdict == "neither"
 
 
-def test_step_growth_in_the_same_moments_is_seen_without_any_loss() -> None:
+def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
     # Two windows that never fall: both grow for 1 s every 4 s. Together, or each while the other rests.
     grows = (TIME % 4) < 1
     stairs, later = np.cumsum(grows), np.cumsum(np.roll(grows, 20))

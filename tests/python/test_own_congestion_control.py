@@ -81,7 +81,7 @@ class Hearing(Reno):
 
 # One profile for each way of counting ACKs.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
-def test_reno_in_python_is_reno(profile):
+def test_reno_in_python_equals_the_built_in_reno(profile):
     Hearing.heard = set()
     own = hard(Hearing, **{"stack.profile": profile})
     built_in = own.with_(**{"stack.cc": "reno"}).run()
@@ -92,7 +92,7 @@ def test_reno_in_python_is_reno(profile):
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
 
-def test_the_window_algorithm_of_reno_in_python_is_reno():
+def test_the_window_algorithm_of_reno_in_python_equals_the_built_in_reno():
     own = hard(RenoAlgorithm)
     run = own.run()
     assert run.digest == own.with_(**{"stack.cc": "reno"}).run().digest
@@ -121,7 +121,7 @@ def test_a_function_may_make_the_controller(adsl):
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
 
 
-def test_a_window_is_used_from_a_segment_on(adsl):
+def test_a_window_below_one_segment_still_sends_one_segment(adsl):
     class Tiny(Reno):
         def on_ack(self, ack, path):
             self.cwnd_bytes = 0.3
@@ -132,7 +132,7 @@ def test_a_window_is_used_from_a_segment_on(adsl):
     assert flows.filter(name="download")["delivered_bytes"].item() > 50 * segment
 
 
-def test_a_rate_paces(adsl):
+def test_a_rate_paces_segments(adsl):
     class Paced(Reno):
         def on_established(self, path):
             super().on_established(path)
@@ -296,7 +296,7 @@ def test_a_class_that_is_no_controller_is_rejected_at_once(adsl, controllers, wo
         adsl.with_controllers(controllers)
 
 
-def test_a_name_that_is_not_given_is_a_mistake_in_the_scenario(adsl):
+def test_an_unknown_controller_name_is_an_error_of_the_scenario(adsl):
     with pytest.raises(lop.ScenarioError, match="unknown congestion control `mine`"):
         adsl.with_(**{"flow.download.cc": "mine"})
     own = adsl_with(adsl, Reno)
@@ -314,7 +314,7 @@ def test_a_run_folder_stores_the_name_of_the_class_without_its_code(adsl, tmp_pa
     assert loaded.scenario.with_controllers({"mine": Reno}).run().digest == run.digest
 
 
-def test_the_kernel_world_refuses_it(adsl):
+def test_the_kernel_world_rejects_a_user_control(adsl):
     with pytest.raises(lop.LopsidedError, match="'mine' is one of your own"):
         adsl_with(adsl, Reno).run(world="kernel")
 

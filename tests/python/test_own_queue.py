@@ -117,7 +117,7 @@ def test_errors_of_a_user_queue_are_reported(methods, message):
         run("python-broken")
 
 
-def test_names_and_classes_that_cannot_be_taken_are_refused():
+def test_unusable_names_and_classes_are_rejected():
     with pytest.raises(lop.UsageError, match="built in"):
         lop.queue_discipline("fifo")(Fifo)
     with pytest.raises(lop.UsageError, match="not a class derived"):
@@ -222,7 +222,7 @@ def test_a_key_called_limit_works(queue, tmp_path):
 
 
 @pytest.mark.parametrize("parameters", [{"limit": [1]}, {"limit": None}, ["limit"], {3: 4}])
-def test_parameters_that_cannot_be_are_refused(parameters):
+def test_impossible_parameters_are_rejected(parameters):
     broken = type("Broken", (Limited,), {"parameters": parameters})
     with pytest.raises(lop.UsageError, match=r"default|dictionary|no name"):
         lop.queue_discipline("python-broken")(broken)

@@ -99,7 +99,7 @@ def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     assert "--pcap hosts" in capsys.readouterr().err
 
 
-def test_folders_without_captures_and_half_a_question_are_refused(adsl_file, adsl, capsys):
+def test_folders_without_captures_and_incomplete_options_are_rejected(adsl_file, adsl, capsys):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "bare"]) == 0
     assert cli.invoke(["compare", "bare", "bare", "--packets"]) != 0
     assert "--pcap hosts" in capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_folders_without_captures_and_half_a_question_are_refused(adsl_file, ads
         packets.of_folders(adsl.run(), adsl.run())
 
 
-def test_a_control_of_ones_own_that_is_reno_sends_renos_packets(adsl_file, capsys):
+def test_a_user_reno_sends_the_packets_of_the_built_in_reno(adsl_file, capsys):
     arguments = ["--controller", f"Own={RENO}", "--against", "reno", "--worlds", "sim", "--seed", "3"]
     assert cli.invoke(["compare", str(adsl_file), *arguments, "--packets", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -140,7 +140,7 @@ def test_a_compared_control_replaces_that_of_the_flows_that_name_it(adsl):
         compare.arms_against(named, "Own")
 
 
-def test_datagrams_have_no_control_to_hold_against():
+def test_datagrams_have_no_congestion_control_to_compare():
     text = """
         [scenario]
         duration = "5 s"
@@ -177,7 +177,7 @@ def test_a_drawn_loss_is_chance_and_a_full_queue_is_not(adsl, tmp_path):
     assert full.first is not None and full.chance is None
 
 
-def test_the_first_phase_of_bbr_is_chance_and_another_pace_is_not(adsl, tmp_path):
+def test_a_different_first_phase_of_bbr_is_chance_and_a_different_pace_is_not(adsl, tmp_path):
     rates = {"link.down.rate": "10 Mbit/s", "link.up.rate": "1 Mbit/s"}
     bbr = adsl.with_(**{"stack.cc": "bbr", **rates}).only(["download"]).with_(**{"scenario.duration": "2 s"})
     found = apart(bbr, bbr, (1, 2), tmp_path / "bbr")

@@ -30,7 +30,7 @@ def test_reasons_state_what_was_measured(paper: Paper, m: Measurements) -> None:
     assert reasons_beyond_the_data(paper, m) == {}
 
 
-def test_the_simulated_networks_are_the_papers(paper: Paper) -> None:
+def test_the_simulated_networks_equal_those_of_the_paper(paper: Paper) -> None:
     def printed(where: str, case: str, metric: str) -> float:
         return paper.published.find(where, metric, case=case).number
 

@@ -182,7 +182,7 @@ def test_repetitions_are_independent_and_only_the_first_keeps_its_runs(paper: Pa
         lab.run("queues", queue_packets=41)
 
 
-def test_the_digest_is_that_of_the_runs(paper: Paper) -> None:
+def test_the_digest_covers_the_runs(paper: Paper) -> None:
     first, again = (run_experiments(paper, paper.experiments, 2, run_jobs).digest("queues") for _ in range(2))
     other = run_experiments(paper, paper.experiments, 2, run_jobs, overrides={"link.rtt": "21 ms"}).digest("queues")
     assert first == again != other
@@ -335,7 +335,7 @@ def test_results_are_plain_values(paper: Paper, monkeypatch: pytest.MonkeyPatch,
     json.dumps(said)
 
 
-def test_the_whole_ends_with_a_screenful(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_output_of_a_study_fits_one_screen(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _, printed = reproduce(paper, monkeypatch, tmp_path / "a")
     lines = printed.rstrip().splitlines()
     assert len(lines) <= 24
@@ -420,7 +420,7 @@ def curve(*values: float) -> Curve:
     return Curve(np.arange(1.0, 1 + len(values)), y, y, y)
 
 
-def test_near_is_ten_points_and_a_factor_of_two_for_shares_and_fifteen_per_cent_for_all_else(paper: Paper) -> None:
+def test_near_means_10_points_and_a_factor_of_2_for_shares_and_15_percent_otherwise(paper: Paper) -> None:
     printed = paper.published.find("Table 1", "goodput", queue_packets=40)  # 1.80
     shares = {
         value: near([number("", value, "percent", published=printed)], printed=10).holds for value in (8, 10, 27, 29)
@@ -439,14 +439,14 @@ def test_reasons_of_several_sentences_stay_sentences() -> None:
     assert all_of(short, at_least(2, [number("c", 1)])).reason == "a 1; c 1"
 
 
-def test_trends_need_their_ranks_and_their_ends() -> None:
+def test_trends_are_judged_by_ranks_and_end_points() -> None:
     assert falls("x", curve(5, 4, 3, 2)).holds and not falls("x", curve(2, 5, 4, 3)).holds
     assert not falls("x", curve(2, 3, 4, 5)).holds
     verdict = falls("x", curve(5, 4, 3, 2), show=(2,))
     assert [each.name for each in verdict.measured] == ["x at 1", "x at 2", "x at 4", "x: rank correlation"]
 
 
-def test_orders_and_ratios() -> None:
+def test_orders_and_ratios_are_judged() -> None:
     one, two = number("one", 1.2), number("two", 1.0)
     assert ordered([one, two]).holds and not ordered([two, one]).holds
     assert not ordered([one, number("two", 1.1)]).holds
@@ -649,7 +649,7 @@ def test_inversely_proportional_is_more_than_falling() -> None:
     assert unexplained(verdict) == []
 
 
-def test_arithmetic_is_counted_apart(paper: Paper) -> None:
+def test_arithmetic_claims_are_counted_separately(paper: Paper) -> None:
     moves, miracle = paper.claims
     counted = replace(paper, claims=(replace(moves, origin="arithmetic"), miracle))
     found = run_paper(counted, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
@@ -753,7 +753,7 @@ def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_pat
     assert part.coverage == ()
 
 
-def test_a_full_length_run_is_longer_and_more_often(paper: Paper) -> None:
+def test_a_full_length_run_is_longer_and_has_more_seeds(paper: Paper) -> None:
     longer = Variant("longer", {"scenario.duration": "4 s"})
     experiment = replace(paper.experiments[0], full=longer, full_repetitions=4, usual=1)
     at_length = replace(paper, experiments=(experiment,)).at_full_length.experiments[0]

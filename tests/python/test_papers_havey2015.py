@@ -95,7 +95,7 @@ def test_reasons_state_what_was_measured():
 
 
 @pytest.mark.slow
-def test_repair_of_chapter_3_is_whole_and_its_reasons_are_measured():
+def test_results_of_chapter_3_are_complete_and_its_reasons_are_measured():
     paper = load("havey2015")
     m = run_experiments(paper, [chapter3.REPAIR], 1, run_jobs)
     claims = [each for each in paper.claims if each.needs == (chapter3.REPAIR.key,)]

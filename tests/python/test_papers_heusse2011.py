@@ -48,7 +48,7 @@ def _byte_buffers(paper: Paper, overrides: Overrides) -> Measurements:
     return run_experiments(paper, [replace(sweep, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)
 
 
-def test_windows_that_never_fill_a_buffer_make_no_pendulum(paper: Paper) -> None:
+def test_windows_that_never_fill_a_buffer_do_not_oscillate(paper: Paper) -> None:
     right = _byte_buffers(paper, {})
     assert alternates.check(right).holds and sizing_helps.check(right).holds
     wrong = _byte_buffers(paper, {"stack.send_buffer": "12 KiB"})

@@ -56,7 +56,7 @@ def test_a_fast_reverse_link_is_fair(paper: Paper) -> None:
     assert not claims.reverse_congestion_is_unfair.check(fast).holds
 
 
-def test_drops_from_the_same_end_perform_alike(paper: Paper) -> None:
+def test_the_claim_about_front_drop_fails_without_front_drop(paper: Paper) -> None:
     assert claims.front_performs_better.check(_in_world(paper, "front", {})).holds
     alike = _in_world(paper, "front", {"link.up.queue.drop": "tail"})
     assert not claims.front_performs_better.check(alike).holds
@@ -72,7 +72,7 @@ def test_the_bound_of_bursts_holds_in_every_run(m: Measurements) -> None:
 
 
 @pytest.mark.slow
-def test_the_expression_under_loss_is_near(m: Measurements) -> None:
+def test_the_expression_under_loss_is_close_to_the_simulation(m: Measurements) -> None:
     for rtt, k, loss, _, found in claims.lossy(m):
         expected = model.with_loss(loss, k, setup.LOSSY_REVERSE_BUFFER, claims.pipe(rtt))
         assert found == pytest.approx(expected, abs=0.2), (rtt, k, loss)

@@ -146,7 +146,7 @@ def test_table_5_1_agrees_to_the_last_printed_digit(artifacts: dict[str, tuple[F
         assert round(each.measured, 3) == pytest.approx(each.published.number, abs=1e-9)
 
 
-def test_the_thesis_s_figures_and_tables_are_all_there(paper: Paper) -> None:
+def test_every_figure_and_table_of_the_thesis_is_reproduced(paper: Paper) -> None:
     wanted = ["1.1", "3.2", *(f"5.{number}" for number in range(1, 13)), "6.1", "6.2"]
     assert [figure.number for figure in paper.figures if figure.kind == "Figure"][: len(wanted)] == wanted
     assert {figure.number for figure in paper.figures if figure.kind == "Table"} == {"5.1", "6.1", "6.2", "M12", "E10"}
@@ -184,7 +184,7 @@ def test_curves_stay_inside_their_panels(artifacts: dict[str, tuple[Figure, Arti
 
 
 @pytest.mark.parametrize("name", ["Figure 5.1", "Figure 5.8"])
-def test_a_drawing_is_a_picture(artifacts: dict[str, tuple[Figure, Artifact]], name: str) -> None:
+def test_a_figure_is_written_as_an_image(artifacts: dict[str, tuple[Figure, Artifact]], name: str) -> None:
     drawing = artifacts[name][1].drawing
     assert drawing is not None
     pixels = np.asarray(Image.open(io.BytesIO(style.png(drawing, dpi=50))).convert("L"))
@@ -239,7 +239,7 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
     assert of_field("estimate_packets")[-1] < of_field("estimate_packets")[0] - 10
 
 
-def test_the_second_way_needs_no_measurement() -> None:
+def test_the_second_procedure_needs_no_measurement() -> None:
     # 110 ms and a full R1 of 50 packets (250 ms) on 2400/196; the upload's 110 ms and 17 packets (1.04 s).
     down, up = 2.4e6 / 8 * 0.36, 196e3 / 8 * (0.11 + 17 * 12000 / 196e3)
     expected = ((down - up) / 2 - 0.36 * 196e3 / 8) / 1500

@@ -94,7 +94,7 @@ def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
         assert value(m, each, "goodput_1_bps").median <= 1440 / 1492 * throughput * 1.001
 
 
-def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(m: Measurements) -> None:
+def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
     """Almost nothing is dropped. At most one window of one upload waits, and twice as much of two uploads."""
     for each in OTHERS:
         for window in WINDOWS:
@@ -130,7 +130,7 @@ def test_the_products_agree_to_the_last_printed_digit(artifacts: dict[str, tuple
         assert each.measured == pytest.approx(each.published.number, abs=1e-9)
 
 
-def test_the_letter_s_figures_are_all_there_and_drawn(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+def test_every_figure_of_the_letter_is_drawn(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
     drawn = {figure.number for figure, artifact in artifacts.values() if artifact.drawing is not None}
     assert drawn == {"1", "2", "3", "4", "H", "R", "A", "B", "W", "Ratio"}
     for name, (_, artifact) in artifacts.items():
@@ -170,7 +170,7 @@ def test_robust_claims_hold_and_failed_claims_state_a_reason(paper: Paper, m: Me
         assert verdict.holds or len(verdict.reason) > 15, key
 
 
-def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(m: Measurements) -> None:
+def test_a_deeper_modem_buffer_costs_the_download_more(m: Measurements) -> None:
     shares = {
         packets: mean_over(m, OTHERS, "share_2", "buffers", uplink_buffer_packets=packets).median for packets in BUFFERS
     }

@@ -51,7 +51,7 @@ def test_every_mechanism_changes_its_scenario(paper: Paper) -> None:
                 assert (with_ != without) == (path.key in each.paths), (path.key, each.key)
 
 
-def test_the_rule_needs_a_gain_and_no_harm() -> None:
+def test_a_mechanism_holds_only_with_gain_and_without_harm() -> None:
     path = OF_RFC[0]
 
     def found(down: float, up: float) -> list[Ratio]:

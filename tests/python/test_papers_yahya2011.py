@@ -56,7 +56,7 @@ def m(paper: Paper) -> Measurements:
 # --- The scenarios
 
 
-def test_the_laboratory_is_the_report_s(paper: Paper) -> None:
+def test_the_testbed_equals_that_of_the_report(paper: Paper) -> None:
     resolved = Scenario.load(paper.folder / "scenarios" / SCENARIO).resolved
     rate = paper.published.find("Section 2.1", "rate", item="every link including the bottleneck").number
     assert {link[way]["rate_bps"] for link in resolved["links"] for way in ("down", "up")} == {rate * 1e6}
@@ -75,7 +75,7 @@ def test_the_laboratory_is_the_report_s(paper: Paper) -> None:
         assert delays + 8 * (84 + 38) * 8 / rate / 1e3 == pytest.approx(ping, abs=0.02)
 
 
-def test_every_test_is_there_with_its_delay_variant_windows_and_loss(paper: Paper) -> None:
+def test_every_test_has_its_delay_variant_windows_and_loss(paper: Paper) -> None:
     for experiment, tests in (("baselines", BASELINES), ("combos", COMBOS)):
         cases = paper.experiment(experiment).cases
         assert [case.labels["test"] for case in cases] == [test.name for test in tests]
@@ -112,7 +112,7 @@ def test_observed_windows_are_settings_of_the_report_or_of_linux() -> None:
 # --- The measures
 
 
-def test_tcptrace_s_average_leaves_netem_out(m: Measurements) -> None:
+def test_the_average_of_tcptrace_excludes_netem(m: Measurements) -> None:
     for test in BASELINES[4:]:
         behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
         assert behind < 10 and beyond - behind > 100

@@ -42,14 +42,14 @@ def test_the_first_window_is_refused_and_the_rest_passes(tunnel):
     assert run.flows["goodput_bps"][0] > 6.5e6
 
 
-def test_later_connections_to_the_same_host_know_the_way(tunnel):
+def test_later_connections_to_the_same_host_use_the_cached_mtu(tunnel):
     again = '{ kind = "transfer", size = "100 kB", repeat = 4, pause = "100 ms" }'
     run = tunnel.with_(**{"flow.download.app": again}).run()
     assert len(run.transfers["flow"]) == 4
     assert too_big(run) == 10
 
 
-def test_each_direction_has_its_own(tunnel):
+def test_each_direction_has_its_own_mtu(tunnel):
     up = tunnel.with_(**{"link.down.mtu": "any", "link.up.mtu": "1000 B"}).run()
     assert too_big(up) == 0, "acknowledgements are small"
     assert too_big(tunnel.with_(**{"flow.download.direction": "up"}).run()) == 0, "it is the way down that is narrow"
@@ -60,7 +60,7 @@ def test_an_mtu_that_linux_would_send_fragments_for_is_refused(tunnel):
         tunnel.with_(**{"link.down.mtu": "500 B"}).run()
 
 
-def test_datagrams_beyond_it_are_lost_here_and_refused_on_linux(tunnel):
+def test_datagrams_beyond_the_mtu_are_dropped_here_and_rejected_on_linux(tunnel):
     datagrams = tunnel.with_(**{"flow.download.app": '{ kind = "udp", rate = "1 Mbit/s", size = "1500 B" }'})
     run = datagrams.run()
     assert too_big(run) > 100 and run.flows["goodput_bps"][0] == 0

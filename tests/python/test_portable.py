@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_leaves_its_folder_twice(folder):
+def test_a_run_can_be_saved_twice(folder):
     for more in ([], ["--overwrite"]):
         done = _lopsided(folder, "run", "adsl.toml", "--out", "run", *more)
         assert done.returncode == 0, done.stderr
@@ -102,7 +102,7 @@ def test_commands_of_the_simulator_run(folder, arguments):
     ],
     ids=lambda arguments: " ".join(arguments[-1:]),
 )
-def test_worlds_of_linux_are_refused_in_a_sentence(folder, arguments):
+def test_linux_worlds_are_rejected_with_an_error_message(folder, arguments):
     done = _lopsided(folder, *arguments)
     assert done.returncode == 2
     assert "needs Linux" in done.stderr

@@ -61,7 +61,7 @@ def test_both_directions_are_logged_by_their_senders(port: int):
     assert probe.frame(logs)["flow"].unique().sort().to_list() == ["down1", "up1", "up2"]
 
 
-def test_a_flow_of_a_size_delivers_just_that(port: int):
+def test_a_flow_with_a_size_delivers_exactly_that_size(port: int):
     flows = probe.plan(down=1, up=1, duration_s=20.0, size=300_000, cc=None)
     assert [log.received for log in probe.run("127.0.0.1", flows, port=port)] == [300_000, 300_000]
 
@@ -118,7 +118,7 @@ def test_text_of_a_foreign_sender_is_printed_without_escapes():
 
 
 @pytest.mark.slow
-def test_slow_clients_do_not_hold_every_place(monkeypatch: pytest.MonkeyPatch):
+def test_slow_clients_do_not_block_every_connection(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(probe, "PATIENCE_S", 1.0)
     one, other = socket.socketpair()
     with one, other:
@@ -158,7 +158,7 @@ def test_a_sink_without_options_listens_only_on_the_local_machine():
     assert "listening on 127.0.0.1 port " in said
 
 
-def test_the_sink_outlives_nonsense(port: int):
+def test_the_sink_survives_invalid_input(port: int):
     hostile = {"name": "x", "direction": "down", "start_s": 0, "duration_s": 1e9}
     for text in (
         b"\x00\xff\n",
@@ -186,7 +186,7 @@ def test_a_missing_sink_causes_one_error_message():
             probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=0.2, cc=None), port=unused.getsockname()[1])
 
 
-def test_flows_that_cannot_be_are_refused():
+def test_impossible_flows_are_rejected():
     with pytest.raises(UsageError, match="must be from 1"):
         probe.plan(down=0, up=0, duration_s=1.0, cc=None)
     with pytest.raises(UsageError, match="would start"):
@@ -229,7 +229,7 @@ stop.set()
 
 
 @pytest.mark.slow
-def test_either_end_may_be_our_tcp():
+def test_either_end_can_use_the_user_space_tcp():
     """In a network namespace, because setting rules there needs root."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     with contextlib.suppress(FileNotFoundError):

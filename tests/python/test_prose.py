@@ -78,7 +78,7 @@ def test_an_allowance_needs_a_reason():
         prose.read_allowed("docs/* | 3 |")
 
 
-def test_the_project_keeps_to_its_allowances():
+def test_the_project_stays_within_its_allowances():
     areas = prose.read_allowed(prose.ALLOWED.read_text(encoding="utf-8"))
     found = [one for path in prose.tracked() for one in prose.check(prose._name(path), path.read_text("utf-8"))]
     assert prose.too_many(found, areas) == []

@@ -59,19 +59,19 @@ def test_a_report_states_what_was_run(page, adsl_run):
         assert text in page
 
 
-def test_every_figure_is_there_and_its_ids_are_its_own(page):
+def test_a_report_has_every_figure_with_unique_ids(page):
     assert page.count("<svg") == len(plot.KINDS)
     ids = re.findall(r'<clipPath id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
 
 
-def test_it_follows_the_readers_colours(page):
+def test_a_report_follows_the_colour_scheme_of_the_reader(page):
     assert "prefers-color-scheme: dark" in page
     assert "var(--ink)" in page
     assert not re.search(rf"(?<!, ){style.INK}", drawn(page).split("</style>", 1)[1])
 
 
-def test_no_word_of_a_figure_is_black_on_a_dark_page():
+def test_text_of_figures_is_readable_on_a_dark_page():
     drawn = style.sheet("title", "", (1.0,), "time (s)")
     figure, panel = drawn.figure, drawn.panels[0]
     panel.plot([1, 2], label="a curve")
@@ -122,7 +122,7 @@ def test_a_curve_with_gaps_is_drawn_in_pieces_and_stays_in_its_panel():
 
 
 @pytest.mark.parametrize("end", [1e-6, 0.7, 1.0, 2.4, 23.0, 250.0, 1e9])
-def test_ticks_are_few_round_and_within(end):
+def test_ticks_are_few_round_and_inside_the_axis(end):
     ticks = svg.ticks(end, 5)
     values = [value for value, _ in ticks]
     assert 2 <= len(ticks) <= 6

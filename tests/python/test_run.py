@@ -66,7 +66,7 @@ def test_several_cores_give_the_same_run(adsl, adsl_run):
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
-def test_a_seed_must_fit(adsl, seed):
+def test_a_seed_must_fit_64_bits(adsl, seed):
     with pytest.raises(lop.UsageError, match="not a seed"):
         adsl.run(seed=seed)
 

@@ -65,7 +65,7 @@ def test_an_error_points_at_its_line():
     assert "bad.toml:9" in error.rendered
 
 
-def test_all_errors_of_a_file_come_at_once():
+def test_all_errors_of_a_file_are_reported_together():
     text = ADSL.replace("196 kbit/s", "196 kbits").replace('rtt = "20 ms"', 'rttt = "20 ms"')
     with pytest.raises(lop.ScenarioError) as caught:
         lop.Scenario.from_text(text, "bad.toml")
@@ -83,7 +83,7 @@ def test_all_errors_of_a_file_come_at_once():
     ],
     ids=["empty", "binary", "huge", "broken"],
 )
-def test_a_file_that_is_no_scenario(tmp_path, content, expected):
+def test_a_file_without_a_scenario_is_rejected(tmp_path, content, expected):
     path = tmp_path / "bad.toml"
     path.write_bytes(content)
     with pytest.raises(lop.ScenarioError) as caught:
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_scenario(tmp_path, content, expected):
     assert expected in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder(tmp_path):
+def test_a_missing_file_and_a_folder_are_rejected(tmp_path):
     with pytest.raises(lop.ScenarioError, match="does not exist"):
         lop.Scenario.load(tmp_path / "nothing.toml")
     with pytest.raises(lop.ScenarioError, match="is a folder"):

@@ -116,7 +116,7 @@ def test_a_key_that_is_set_twice_is_refused(tmp_path, capsys):
     assert "link.rtt is given twice" in capsys.readouterr().err
 
 
-def test_a_preset_on_the_command_line_is_the_line_that_is_run(tmp_path):
+def test_a_preset_on_the_command_line_replaces_the_line(tmp_path):
     scenario = lop.Scenario.load(written(tmp_path), **{"link.preset": "docsis31-1000-35"})
     assert (scenario.link_rate_bps("down"), scenario.link_rate_bps("up")) == (1e9, 35e6)
 

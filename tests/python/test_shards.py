@@ -57,7 +57,7 @@ def test_a_lost_and_a_cut_shard_are_named_and_made_again(made, tmp_path, capsys)
     assert (tmp_path / "all.csv").read_bytes() == table
 
 
-def test_a_shard_that_is_there_makes_no_run(made, capsys):
+def test_an_existing_shard_is_not_run_again(made, capsys):
     file, parts, _ = made
     before = shards.Shard(7, COUNT).file(parts).read_bytes()
     assert cli.invoke(["sweep", str(file), *AXES, "--shard", f"7/{COUNT}", "--out", str(parts)]) == 0

@@ -59,12 +59,12 @@ def test_the_models_limit_lies_on_the_diagonal(sized):
     assert sized.model.packets == int(crossing.packets)
 
 
-def test_the_rules_of_thumb(sized):
+def test_the_rules_of_thumb_are_computed(sized):
     assert sized.rule_of_thumb_packets == pytest.approx(196_000 * 0.02 / 8 / 1500)
     assert sized.many_flows_packets(4) == pytest.approx(sized.rule_of_thumb_packets / 2)
 
 
-def test_the_reason_names_this_lines_numbers(sized):
+def test_the_reason_has_the_numbers_of_the_line(sized):
     for text in ("196 kbit/s", f"{sized.measured.knee_packets} packets", f"{sized.model.packets} packets", "61.2 ms"):
         assert text in sized.why
 
@@ -113,7 +113,7 @@ def test_default_sizes_span_the_relevant_range(down, up, rtt):
 
 
 @pytest.mark.parametrize("wrong", [{"sizes": [0, 5]}, {"sizes": []}, {"repeat": 0}])
-def test_nonsense_is_refused(wrong):
+def test_impossible_lines_are_rejected(wrong):
     with pytest.raises(lop.UsageError):
         lop.size("2.4M", "196k", "20ms", **wrong)
 
@@ -183,7 +183,7 @@ def test_a_slow_line_has_the_whole_procedure():
     assert plan.whole and (plan.alone_s, plan.both_s, plan.repeat, plan.coarse) == (30, 120, 5, 14)
 
 
-def test_an_estimate_looks_closer_about_the_knee(monkeypatch):
+def test_an_estimate_is_refined_near_the_knee(monkeypatch):
     monkeypatch.setattr(size_plan, "BUDGET_PACKETS", 100_000)
     plans = []
     found = lop.size("2.4M", "196k", "200ms", queues=(), repeat=2, estimate=plans.append)

@@ -109,7 +109,7 @@ def test_a_case_fails_for_a_known_reason_and_passes_without_it(name: str, tested
     assert case not in [key for key, _ in suite(name, cases=[case], **other).failed]
 
 
-def test_ns3_window_peaks_are_ours_and_its_slow_start_is_not():
+def test_window_peaks_equal_those_of_ns3_and_slow_start_differs():
     # HyStart of Linux ends slow start at 267 segments, by the length of an ACK train; ns-3 grows to 511.
     found = suite("ns3-validation", cases=["cubic-50ms-ecn"])
     verdicts = {(row["measure"], row["expected"][:12]): row["verdict"] for row in found.checks.rows()}
@@ -159,7 +159,7 @@ def test_a_discipline_is_placed_at_the_bottleneck(own: Path):
     assert second.scenario.resolved["links"][0]["down"]["queue"]["kind"] == "fq_codel"
 
 
-def test_a_way_back_is_narrow_loaded_and_filtered(own: Path):
+def test_return_paths_are_narrow_loaded_and_filtered(own: Path):
     found = suite(own, line="")
     assert found.lines == tuple(line.name for line in reverse.LINES)
     for line in reverse.LINES:
@@ -174,7 +174,7 @@ def test_a_way_back_is_narrow_loaded_and_filtered(own: Path):
     assert ("1", "10:1 idle") not in found.failed
 
 
-def test_words_choose_ways_back():
+def test_names_choose_return_paths():
     assert [line.name for line in reverse.lines("25:1 loaded plain")] == ["25:1 loaded"]
     assert len(reverse.lines("plain")) == 6
     with pytest.raises(UsageError, match="no reverse path"):

@@ -21,7 +21,7 @@ def table() -> lop.Table:
     return lop.Table(pl.DataFrame(frame))
 
 
-def test_any_library_reads_it_through_arrow(table):
+def test_any_library_reads_a_table_through_arrow(table):
     class Foreign:
         def __arrow_c_stream__(self, requested_schema=None):
             return table.__arrow_c_stream__(requested_schema)
@@ -54,7 +54,7 @@ def test_a_long_table_states_its_omitted_rows():
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
-def test_it_is_written_by_the_ending_of_the_name(table, tmp_path, ending):
+def test_the_file_extension_selects_the_format(table, tmp_path, ending):
     path = table.write(tmp_path / f"table.{ending}")
     read = getattr(pl, f"read_{ending}")(path)
     assert read["cwnd_max_bytes"].to_list() == [162_000, 999]

@@ -60,7 +60,7 @@ def test_the_queue_with_short_round_trips_is_named_with_its_price():
     ]
 
 
-def test_queues_that_are_alike_are_called_so():
+def test_the_verdict_states_that_queues_are_alike():
     (said,) = aqm.verdict(queues({"fifo": 100.0, "pie": 101.0}, {"fifo": 1e6, "pie": 1e6}))
     assert said.startswith("Round trips are similar under all disciplines: 100 ms to 101 ms")
     assert "alone" in aqm.verdict(queues({"fifo": 1.0}, {"fifo": 1.0}))[0]
@@ -125,7 +125,7 @@ def worlds(*errors):
     return Comparison(None, ("sim", "kernel"), rows, {})
 
 
-def test_worlds_that_agree_are_called_so_and_the_furthest_is_named():
+def test_the_verdict_states_agreement_of_worlds_and_the_largest_difference():
     agreed = compare.verdict(worlds(0.01, -0.02))
     assert agreed[0].startswith("sim agrees with kernel in all 2 quantities") and "of flow1, by -2.0 %" in agreed[0]
     assert agreed[1] == "Goodput is off by -2.0 % to +1.0 %."
@@ -162,7 +162,7 @@ def test_the_verdict_of_a_sweep_names_best_and_worst_values(swept, monkeypatch):
     ]
 
 
-def test_a_sweep_by_another_metric_opens_with_that(swept):
+def test_the_verdict_of_a_sweep_starts_with_the_chosen_metric(swept):
     swept = Table(swept.to_polars().rename({"limit": "link.up.queue.limit_packets"}), SWEEP)
     assert sweep.verdict(swept, "delay") == [
         "download has its lowest mean round trip, 100 ms, with link.up.queue.limit 10 packets, and its highest, "

@@ -75,12 +75,12 @@ def test_an_option_of_several_commands_is_in_the_table():
         assert len(commands) == 1 or name in MEANINGS or name in ALIKE, f"{name} of {', '.join(commands)}"
 
 
-def test_the_table_names_options_that_there_are():
+def test_the_table_names_only_existing_options():
     there = options()
     assert not [name for name in MEANINGS if name not in there]
 
 
-def test_no_option_has_come_back_under_an_old_name():
+def test_no_command_has_an_option_of_an_old_name():
     there = options()
     for command, old in RENAMED:
         assert command not in there.get(old, {}), f"{command} {old}"
@@ -112,7 +112,7 @@ def test_every_repeating_command_has_a_repeat_option(command: str):
         ["size", "--interface", "a b", "--down", "1M", "--up", "1M"],
     ],
 )
-def test_every_wrong_use_ends_in_two_and_an_error(wrong, capsys, tmp_path, monkeypatch):
+def test_every_usage_error_exits_with_2_and_a_message(wrong, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli.invoke(wrong) == 2
     told = capsys.readouterr().err

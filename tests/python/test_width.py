@@ -71,7 +71,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_eighty_columns_suffice(command: str, adsl_file: Path, tmp_path: Path):
+def test_output_fits_80_columns(command: str, adsl_file: Path, tmp_path: Path):
     if command == "search":
         pytest.importorskip("optuna")
     if command == "explain":
@@ -85,7 +85,7 @@ def test_eighty_columns_suffice(command: str, adsl_file: Path, tmp_path: Path):
     assert not [line for line in shown if "…" in line or len(line) > WIDTH]
 
 
-def test_no_command_is_forgotten():
+def test_every_command_is_tested_for_width():
     here = {words[0] for words in COMMANDS.values()}
     assert here | set(ELSEWHERE) == {command.name for command in commands.COMMANDS}
     assert not here & set(ELSEWHERE)
