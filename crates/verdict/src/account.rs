@@ -91,6 +91,7 @@ impl Account {
         let link = |row: usize| LinkFacts {
             link: links.link[row].to_string(),
             direction: links.direction[row].to_owned(),
+            // Each link has two rows, down before up.
             queue: scenario.graph.links[row / 2].dir(Dir::BOTH[row % 2]).queue.kind().to_owned(),
             sojourn_mean_ms: links.sojourn_mean_ms[row],
         };

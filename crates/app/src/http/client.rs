@@ -146,6 +146,7 @@ impl HttpClient {
                     let what = if fetch.is_index { "index" } else { "object" };
                     io.report(Report::Completed { what, start: fetch.asked, size: fetch.size });
                     page.count_come(fetch.is_index);
+                    // The stream ends with its only response.
                     if self.streams {
                         page.connections.swap_remove(at);
                         break;

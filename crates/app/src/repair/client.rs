@@ -307,6 +307,7 @@ impl Application for RepairClient {
             SocketEvent::Connected => {
                 self.lines[at].open = true;
                 self.lines[at].heard = io.now();
+                // The first connection requests the whole object. The second requests only missing ranges, in `ask`.
                 if at == 0 {
                     let (size, request_size) = (self.config.size.get(), self.config.request_size.get());
                     self.lines[0].request(io.now(), size, None, request_size);

@@ -392,6 +392,7 @@ impl Work {
     /// Ends the datagram flows with the longest idle time until enough descriptors are free for connections.
     fn make_room(&mut self) {
         let sockets: usize = self.datagrams.values().map(|datagrams| 1 + datagrams.senders.len()).sum();
+        // Leave room for one more socket.
         let mut excess = (sockets + 1).saturating_sub(self.most_datagram_sockets);
         if excess == 0 {
             return;

@@ -214,6 +214,7 @@ impl Table {
                 if let Some(segment) = held.connection.poll_segment(now) {
                     return Some(self.packet(ends.1.addr, segment));
                 }
+                // The application has no socket that could remove the connection later.
                 if held.connection.is_finished() && held.orphaned {
                     self.connections.remove(&ends);
                 }

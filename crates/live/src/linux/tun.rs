@@ -120,6 +120,7 @@ impl Tun {
         packet.clear();
         let Some((offload, whole)) = octets[..came].split_first_chunk::<OFFLOAD>() else { return Ok(Some(())) };
         let offload = Offload::read(offload);
+        // This call returns the first segment of a large packet, later calls return the others.
         *cut = Cut::of(&offload, whole);
         match cut {
             Some(cut) => {

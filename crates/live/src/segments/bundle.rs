@@ -123,12 +123,14 @@ impl Bundle {
             return false;
         }
         let Some(next) = Head::of(packet) else { return false };
+        // Segmentation makes packets of one size, except that the last may be smaller.
         if (next.kind, next.ip_len, next.header_len) != (head.kind, head.ip_len, head.header_len)
             || next.size > head.size
             || is_v4(first) != is_v4(packet)
         {
             return false;
         }
+        // Segmentation increases IPv4's identification by 1 per packet and copies all other fields.
         let same_ip = if is_v4(first) {
             first[..at::IPV4_LEN] == packet[..at::IPV4_LEN]
                 && word(packet, at::IPV4_ID) == word(first, at::IPV4_ID).wrapping_add(self.count as u16)
@@ -144,6 +146,7 @@ impl Bundle {
                 Kind::Tcp => {
                     let seq = |header: &[u8]| u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
                     let sent = (head.size * self.count) as u32;
+                    // Sequence numbers continue. Only the first segment may have CWR, only the last FIN and PSH.
                     mine[..at::TCP_SEQ] == its[..at::TCP_SEQ]
                         && seq(its) == seq(mine).wrapping_add(sent)
                         && mine[8..at::TCP_FLAGS] == its[8..at::TCP_FLAGS]

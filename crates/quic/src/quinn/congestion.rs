@@ -170,6 +170,7 @@ impl Controller for Watching {
             let mut watched = lock(&self.watched);
             let took = now.saturating_duration_since(sent);
             watched.rtts.push(Duration::from_nanos(took.as_nanos() as u64));
+            // RFC 9002 section 7.3.2: an ACK of a packet that was sent during the recovery ends it.
             if self.recovery_start.is_some_and(|start| sent > start) {
                 self.recovery_start = None;
                 watched.in_recovery = false;

@@ -75,6 +75,7 @@ impl PacketCounts {
                 self.counters.sums.retransmits += u64::from(again > 0);
             }
             self.counters.sums.pure_acks_out += u64::from(acks && !eliciting);
+            // Only 1-RTT packets are stored, because only their ACKs are evaluated.
             if packet.kind == PacketKind::OneRtt {
                 self.largest_sent = Some(number);
                 self.note(number, octets as u32);

@@ -360,6 +360,7 @@ impl Session for PlainSession {
                 PlainSession::put(buf, &self.parameters, sizes.client_hello);
                 None
             }
+            // The server's hello has arrived. In TLS, both ends derive the handshake keys from the hellos.
             (true, 1, 1..) => Some(keys(HANDSHAKE, self.side, None)),
             (true, 2, 2..) => {
                 PlainSession::put(buf, &[], sizes.finished);
@@ -370,6 +371,7 @@ impl Session for PlainSession {
                 PlainSession::put(buf, &[], sizes.server_hello);
                 Some(keys(HANDSHAKE, self.side, None))
             }
+            // The server can send data before the client's Finished arrives.
             (false, 1, _) => {
                 PlainSession::put(buf, &self.parameters, sizes.server_flight);
                 Some(keys(APPLICATION, self.side, Some(&self.acks)))

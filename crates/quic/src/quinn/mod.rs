@@ -314,6 +314,7 @@ impl QuicEndpoint {
     fn serve(&mut self, place: usize, now: Time) {
         loop {
             let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
+            // Endpoint events come first, because the endpoint's answer can cause events of the connection.
             if let Some(event) = link.connection.poll_endpoint_events() {
                 let drained = event.is_drained();
                 if let Some(event) = self.endpoint.handle_event(link.handle, event) {
@@ -349,6 +350,7 @@ impl QuicEndpoint {
                     };
                     self.end_sockets(place, reason);
                 }
+                // One event can announce several streams.
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                     while let Some(id) = self.accept_stream(place) {
                         let socket = self.add_socket(place, Some(id), false);
@@ -373,6 +375,7 @@ impl QuicEndpoint {
                         self.end_if_done(socket);
                     }
                 }
+                // The peer permits more streams.
                 Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
                     let waiting: Vec<u32> = link.waiting.drain(..).collect();
                     waiting.into_iter().for_each(|socket| self.flush(socket));
@@ -399,6 +402,7 @@ impl QuicEndpoint {
         let begun = received >= u64::from(config.ack_start);
         link.arrivals.note(now, rtt, received);
         let share = (link.arrivals.most as f64 * config.ack_window_share) as u64;
+        // At the beginning, ACKs are at least as frequent as RFC 9000 section 13.2.2 recommends: one per 2 packets.
         let packets = match begun {
             true => u64::from(config.ack_packets).max(share.min(u64::from(config.ack_packets_most))),
             false => u64::from(config.ack_packets.min(2)),

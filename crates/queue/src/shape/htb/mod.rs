@@ -211,6 +211,7 @@ impl Htb {
             let burst = |given: Option<Bytes>| given.unwrap_or(Bytes::new(1600));
             nodes.push(Node {
                 parent: class.parent.map(|parent| parent as usize),
+                // As in Linux, leaves have level 0 and roots the highest level.
                 level: if is_leaf { 0 } else { HtbConfig::MOST_LEVELS - 1 - config.depth(number) },
                 rate: Bucket::new(class.rate, burst(class.burst)),
                 ceil: Bucket::new(class.ceil.unwrap_or(class.rate), burst(class.cburst)),
@@ -221,6 +222,7 @@ impl Htb {
             });
         }
         let leaf_of = |class: usize| leaf_nodes.iter().position(|node| *node == class).expect("checked: it is a leaf");
+        // Rules contain class numbers, but the classifier needs leaf numbers.
         let to_leaf = |rule: &Rule| Rule { class: leaf_of(rule.class as usize) as u32, ..rule.clone() };
         let rules = config.classify.iter().map(to_leaf).collect();
         let default = config.default_leaf();
