@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,7 +85,15 @@ class Capture(Study):
 
     def stretches(self, direction: int) -> list[Stretch]:
         """Returns the periods of a direction, given by its number in `directions`, each with one limit."""
-        return joined(row for row in self.timeline.rows() if row["direction"] == direction)
+        return self._stretches.get(direction, [])
+
+    @cached_property
+    def _stretches(self) -> dict[int, list[Stretch]]:
+        # One pass over the table for all directions: a capture may have 100,000 of them.
+        bins: defaultdict[int, list[Row]] = defaultdict(list)
+        for row in self.timeline.rows():
+            bins[row["direction"]].append(row)
+        return {direction: joined(rows) for direction, rows in bins.items()}
 
     @property
     def title(self) -> str:
