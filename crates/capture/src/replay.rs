@@ -173,7 +173,7 @@ impl Shadow {
             self.stage = Stage::Spoiled;
             return;
         }
-        // After a timeout the end of slow start does not show.
+        // After a timeout the capture does not show where slow start ends.
         if self.timeout {
             return;
         }

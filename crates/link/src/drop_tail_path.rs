@@ -360,7 +360,7 @@ impl DropTailPath {
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
         let counted_until = unseen_until.max(cx.now());
-        // Count finished records first: without older records this packet may be counted in one step after all.
+        // Count finished records first. If no record remains, this packet can be counted in one step.
         if self.courses.front().is_some_and(|first| first.ends() <= counted_until) {
             self.count_courses(counted_until, measured, cx);
         }

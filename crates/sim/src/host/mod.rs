@@ -191,7 +191,7 @@ impl Host {
     /// The connection of a segment, or a new connection if the segment is a SYN for a listening port.
     #[inline]
     fn connection_for(&mut self, packet: &Packet, header: &TcpHeader, now: Time) -> Option<u32> {
-        // Mostly a segment belongs to the same connection as the last one. Then no table is searched.
+        // A segment usually belongs to the same connection as the last one. Then no table is searched.
         let belongs = |conn: &Conn| {
             // Ports first: addresses are more expensive to compare.
             let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;

@@ -87,7 +87,7 @@ pub(crate) struct AppSlot {
     pub flow: FlowId,
     /// The differentiated services codepoint of all packets.
     pub dscp: u8,
-    /// True if it sends the flow's data. Round trips and windows are measured at this end.
+    /// True if this application sends the flow's data. Round trips and windows are measured at this end.
     pub sends: bool,
     /// The application's reaction to a ready socket.
     pub on_ready: OnReady,

@@ -114,7 +114,7 @@ fn jitter_spreads_the_starts() {
 #[test]
 fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
     let text = line(r#"app = { kind = "bulk", wait = "2 s", wait_jitter = "500 ms" }"#);
-    // The seed draws the jitter.
+    // The jitter depends on the seed.
     let begins: Vec<f64> = (1..4)
         .map(|seed| {
             let result = run_seed(&text, seed);

@@ -170,8 +170,8 @@ impl Htcp {
     }
 }
 
-/// alpha without beta's factor, `since` ticks after the last congestion, with `hz` ticks per second. It is whole
-/// segments and at least one, as in Linux. In the first second the window grows as Reno's.
+/// alpha without beta's factor, `since` ticks after the last congestion, with `hz` ticks per second. As in Linux, it is
+/// a whole number of segments, at least one. In the first second the window grows as Reno's.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);
