@@ -1,4 +1,4 @@
-"""Tries wrong values for every option of every command: each must be rejected in a sentence, without a traceback.
+"""Tries wrong values for every option of every command: each must cause an error message without a traceback.
 
     .venv/bin/python tests/python/cli_values.py            all of them: some thousands, in minutes
     .venv/bin/python tests/python/cli_values.py run size   those of some commands

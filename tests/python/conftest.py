@@ -59,7 +59,7 @@ def adsl_file(tmp_path):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Skips a test if a run in real time reports that the machine is too busy: that is no fault."""
+    """Skips a test if a run in real time reports that the machine is too busy: this is not a failure."""
     try:
         return (yield)
     except Overloaded as late:

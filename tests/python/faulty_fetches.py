@@ -1,4 +1,4 @@
-"""Downloads under random faults from a seed: the result is the object, or a sentence says why there is no file.
+"""Downloads under random faults from a seed: the result is the object, or an error message explains the missing file.
 
 Forbidden results: bytes of another object or of two objects, an incomplete file under the final name, and any other
 file than the download's own.

@@ -218,7 +218,7 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """True if Ctrl-C came before the entry point took it over, so that Python printed a traceback."""
+    """True if Ctrl-C arrived before the entry point installed its handler, so that Python printed a traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
@@ -293,7 +293,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Duration of the command in seconds, measured once at this machine's load."""
+    """Duration of the command in seconds, measured once under the present load of the machine."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)

@@ -1,4 +1,4 @@
-"""The documentation of the API exists at runtime; docs/api.md is made from it."""
+"""Docstrings of the API exist at runtime; docs/api.md is generated from them."""
 
 from __future__ import annotations
 

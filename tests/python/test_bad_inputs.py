@@ -1,4 +1,4 @@
-"""Every input of tests/bad-inputs/ is refused with its sentence, without a traceback, and leaves nothing behind."""
+"""Every input of tests/bad-inputs/ is rejected with its error message, without a traceback, and leaves no files."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ while connection.recv(65536):
 
 @pytest.fixture
 def commands(tmp_path: Path) -> list[str]:
-    """The options for a server that sends as many bytes as the build's name says."""
+    """The options for a server that sends the number of bytes in the name of the build."""
     (tmp_path / "server.py").write_text(SERVER)
     (tmp_path / "client.py").write_text(CLIENT)
     tried = subprocess.run(

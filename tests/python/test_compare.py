@@ -84,7 +84,7 @@ def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_pat
 
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
-    """The simulator's errors against the recorded values, by cell, flow and quantity."""
+    """The simulator's errors relative to the recorded values of Linux, by cell, flow and quantity."""
     records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:

@@ -1,5 +1,4 @@
-"""The paper that CONTRIBUTING.md shows runs as it stands there, and the tests that it names exist; its Rust code is run
-by cargo."""
+"""The paper in CONTRIBUTING.md runs unchanged, and the tests that the page names exist; cargo runs its Rust code."""
 
 import re
 import sys

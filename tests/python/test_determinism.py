@@ -1,4 +1,4 @@
-"""Every scenario of the repository gives the same digest and tables again, in any process, order or thread."""
+"""Every scenario of the repository has the same digest and tables in every process, order and thread."""
 
 import hashlib
 import json

@@ -78,7 +78,7 @@ def test_a_span_covers_only_its_own_time(recorded: lop.Run) -> None:
 
 
 def test_samples_without_events_yield_states_and_windows(recorded: lop.Run) -> None:
-    """The same run without its events: a run of the kernel world records no events."""
+    """The same run without events, because the kernel world records none."""
     sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
     assert not story.events

@@ -1,4 +1,4 @@
-"""A new part takes its own file and three lines elsewhere, a key or a column one line; CONTRIBUTING has the numbers."""
+"""A new part needs its own file and three lines elsewhere, a key or a column one line; CONTRIBUTING has the numbers."""
 
 import subprocess
 import sys

@@ -370,7 +370,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
 
 @contextmanager
 def answering(answer):
-    """A server that gives each request, as `(head, body)`, the octets that `answer` says; gives its address."""
+    """A server that answers each request `(head, body)` with the bytes that `answer` returns; yields its address."""
 
     async def one(reader, writer):
         with suppress(OSError, EOFError):

@@ -20,7 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """Half of the page's seeds, on every second buffer; also without delayed ACKs, to which nothing was fitted."""
+    """Half of the seeds, with every second buffer; also without delayed ACKs, to which the profile was not fitted."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()
@@ -33,7 +33,7 @@ def test_performance_matches_freebsd() -> None:
 
 @pytest.mark.slow
 def test_the_upload_retransmits_as_often_as_on_freebsd() -> None:
-    """With 35 to 50 packets: there the windows are so large that no single packet decides."""
+    """Buffers of 35 to 50 packets: the windows are large enough that no single packet decides the outcome."""
     wanted = {
         key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
     }

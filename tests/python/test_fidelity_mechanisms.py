@@ -1,4 +1,4 @@
-"""Each mechanism of Linux's TCP has packet scripts, and sends what Linux sends where it acts."""
+"""Each mechanism of Linux's TCP has packet scripts, and its scenario has the packets of Linux."""
 
 from __future__ import annotations
 

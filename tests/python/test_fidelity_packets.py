@@ -1,4 +1,4 @@
-"""The records of how many packets are equal in two worlds."""
+"""The records of the number of equal packets in both worlds."""
 
 from __future__ import annotations
 

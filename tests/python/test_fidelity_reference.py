@@ -17,7 +17,7 @@ def cells() -> list[reference.Cell]:
 
 
 def test_the_mean_over_the_cells_matches_linux(cells: list[reference.Cell]) -> None:
-    """Single cells vary with the chaos of two flows; over ten cells this must average out."""
+    """Two competing flows are chaotic, so single cells vary; over ten cells the errors must average out."""
     for quantity in reference.QUANTITIES:
         errors = [cell.error(quantity) for cell in cells]
         assert abs(sum(errors) / len(errors)) < 0.03, (quantity, errors)

@@ -207,7 +207,7 @@ def test_options_are_whole_attributes():
 
 
 def red_options(options: str) -> tuple[tuple[int, ...], bytes, float, int]:
-    """The parameters, the table for idle times, the probability and the flags of a red."""
+    """The parameters, the table for idle times, the probability and the flags of a RED qdisc."""
     data = bytes.fromhex(options)
     parameters = struct.unpack_from("=IIIBBBB", data, 4)
     table, rest = data[24:280], data[280:]
@@ -417,7 +417,7 @@ def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp
 
 
 def built(tmp_path: Path, version: str) -> Path:
-    """A kernel of this version in the cache, which only its name tells from another."""
+    """A fake kernel of this version in the cache; only its name shows the version."""
     folder = tmp_path / "lopsided" / "kernels" / version
     folder.mkdir(parents=True)
     program = folder / "linux"

@@ -65,7 +65,7 @@ def scenario(**settings: str) -> lop.Scenario:
 def live(
     ours: tuple[str, ...] = (), pcap: Path | None = None, its: lop.Scenario | None = None, **settings: str
 ) -> lop.Run:
-    """A run in which this machine was never late for long; otherwise the test is skipped."""
+    """A run without long delays of this machine; otherwise the test is skipped."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
@@ -149,9 +149,7 @@ def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path)
 
 
 def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
-    """The packets have one hop more than in the simulator, which is the kernel's; and ACC's options reach the other
-    end.
-    """
+    """The packets have one hop more than in the simulator: the kernel. ACC's options reach the other end."""
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)

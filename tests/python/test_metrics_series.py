@@ -74,7 +74,7 @@ SERVICE_S = SEGMENT * 8 / UPLINK_BPS
 
 
 def bunched(per_bunch: int, bunches: int) -> tuple[np.ndarray, np.ndarray]:
-    """ACKs of one segment each that wait until `per_bunch` are together and then come 1 ms apart."""
+    """ACKs of one segment each, collected in bunches of `per_bunch` and then delivered 1 ms apart."""
     index = np.arange(per_bunch * bunches)
     ready = (index // per_bunch + 1) * per_bunch * SERVICE_S
     return ready + (index % per_bunch) * 0.001, (index + 1) * SEGMENT
@@ -176,7 +176,7 @@ TIME = np.arange(0, 120, 0.1)
 
 
 def sawtooth(period_s: float, delay_s: float = 0.0) -> np.ndarray:
-    """A window that grows from one half to one and falls back, as Reno's."""
+    """A window that grows from 0.5 to 1 and falls back, like Reno's."""
     return 0.5 + 0.5 * (((TIME - delay_s) / period_s) % 1.0)
 
 

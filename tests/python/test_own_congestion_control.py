@@ -62,7 +62,7 @@ def adsl_with(adsl, controller) -> lop.Scenario:
 
 
 class Hearing(Reno):
-    """Records its calls, of all its connections."""
+    """Records the calls of all its connections."""
 
     heard: set[str]
 
@@ -366,7 +366,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_every_member(name):
-    """The stubs of these classes, which editors show, are written by hand."""
+    """The stubs of these classes, which editors display, are written by hand, so they could miss members."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))

@@ -82,7 +82,7 @@ Section 2,,rate,2,Mbit/s,eq,setting,
 
 
 def toy(folder: Path) -> Paper:
-    """One experiment with two settings, a figure, a claim that holds, one that does not, and an open parameter."""
+    """One experiment with two settings, a figure, a claim that holds, a claim that fails, and an open parameter."""
     (folder / "scenarios").mkdir()
     (folder / "scenarios" / "line.toml").write_text(SCENARIO)
     (folder / "published.csv").write_text(PUBLISHED)

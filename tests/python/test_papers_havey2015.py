@@ -85,7 +85,7 @@ LENGTHS = {
 
 @pytest.mark.slow
 def test_reasons_state_what_was_measured():
-    """Judges every claim on measurements of the right form: the numbers of any outcome are in the data."""
+    """Judges every claim on random measurements: every number in its reason must come from the data."""
     paper = load("havey2015")
     short = {each.key: {"scenario.duration": LENGTHS.get(each.key, "32 s")} for each in EXPERIMENTS}
     m = of_one_case_each(paper, EXPERIMENTS, short)

@@ -95,7 +95,7 @@ def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
 
 
 def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
-    """Almost nothing is dropped. At most one window of one upload waits, and twice as much of two uploads."""
+    """Almost nothing is dropped. One upload queues at most one window, and two uploads at most two."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440

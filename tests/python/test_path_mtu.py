@@ -71,9 +71,7 @@ def test_datagrams_beyond_the_mtu_are_dropped_here_and_rejected_on_linux(tunnel)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_linux_sends_the_very_same_packets(tunnel):
-    """Segments in flight are sent again in pieces, the written data in pieces as well, and the rest in smaller
-    segments.
-    """
+    """Data in flight and data in the send buffer are sent in pieces; later data is sent in smaller segments."""
     try:
         found = packets.compare(tunnel, ignored=["psh", "window"], kernel="timetravel")
     except KernelUnavailable as reason:

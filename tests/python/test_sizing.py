@@ -1,4 +1,4 @@
-"""Sizing: the answer for one small line, and its arithmetic."""
+"""Sizing: the result for one small line, and the formulas."""
 
 import itertools
 

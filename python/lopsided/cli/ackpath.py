@@ -74,7 +74,7 @@ def ackpath(
     link
         The link at which the network's remedies work; default: the slowest uplink.
     repeat
-        Runs of each remedy, each with a different seed, so that chance can be told from effect.
+        Number of seeds for each remedy; more seeds separate effects from chance.
     """
     from lopsided.studies import ackpath as study
 

@@ -110,9 +110,9 @@ def compare(
     to
         End of the measured time; default: the end of the run.
     packets
-        Align the packets of one run of each; for run folders, their captures at the hosts. Given one run folder, or a
-        folder of run folders, it simulates the scenario again and aligns the result with the folder's captures. With
-        captures of Linux this takes seconds.
+        Align the packets of one run in each world; for run folders, align their captures at the hosts. Given one run
+        folder, or a folder of run folders, `compare` simulates the scenario again and aligns the result with the
+        captures of the folder. With captures of Linux this takes seconds.
     apart
         With --packets: largest allowed difference between the times of a packet, both counted from the connection's
         SYN. Accumulated rounding stays below a few microseconds; a different decision of the sender moves a packet by

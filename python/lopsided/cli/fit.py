@@ -50,8 +50,8 @@ def fit(
     other
         A second capture of the same flows at another point of the path.
     log
-        A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. It gives the rate of a direction
-        that the capture does not load.
+        A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. It provides the rate of a
+        direction without load in the capture.
     flow
         Fit only the direction with this number in the table of `lopsided analyze`.
     trials

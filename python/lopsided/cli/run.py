@@ -66,7 +66,7 @@ def run(
     pcap: Pcap = None,
     fairness: Annotated[
         bool,
-        Parameter(negative=(), show_default=False, help="Report fairness between flows; as [fairness] in the file."),
+        Parameter(negative=(), show_default=False, help="Report fairness between flows, like [fairness] in the file."),
     ] = False,
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",

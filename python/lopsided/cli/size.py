@@ -68,7 +68,7 @@ def size(
     up
         Uplink rate, such as 196k.
     rtt
-        Round-trip time of the path without queueing, such as 20ms: the least that `ping` shows on the idle line.
+        Round-trip time of the path without queueing, such as 20ms: the minimum that `ping` shows on the idle line.
         Default: 30ms, or the preset's.
     measure
         Measure the real line to this host by the field procedure; takes 1 minute. The host runs `lopsided probe sink`.

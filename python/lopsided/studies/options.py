@@ -73,26 +73,26 @@ class FairnessOptions:
     buffer: str = "1 BDP"
     """Buffer of each direction: in BDP at the mean RTT of a pair ("1 BDP"), in packets (50p) or in bytes (64kB)."""
     pairs: Literal["usual", "inter", "intra", "full"] = "usual"
-    """`inter`: control against control at equal RTT; `intra`: each against itself at unequal RTT; `usual`: both;
-    `full`: everything against everything."""
+    """`inter`: different controls at equal RTT; `intra`: each control against itself at unequal RTT; `usual`: both;
+    `full`: all combinations."""
     flows: int = 1
     """Number of flows on each side."""
     stack: str = "linux-6.1"
     """Stack profile of all hosts."""
     socket_buffer: str | None = None
-    """Send and receive buffers, such as "4 MiB" or auto; default: so large that they never limit a flow."""
+    """Send and receive buffers, such as "4 MiB" or auto; default: large enough never to limit a flow."""
     duration: str | float = "60s"
     """Time for which both sides are active."""
     warmup: str | float | None = None
-    """Time at the start that the means leave out; default: 33 % of the duration."""
+    """Time at the start that the means exclude; default: 33 % of the duration."""
     lead: str | float = "10s"
     """Time for which the first side runs alone; with 0s both start together."""
     within: str | float = "20%"
-    """Flows have converged when their shares are this close to the fair share ..."""
+    """Flows have converged if each share stays within this distance of the fair share for the time in `--hold`."""
     hold: str | float = "5s"
-    """... for this long."""
+    """Time for which the shares must stay within `--within` of the fair share."""
     harm: bool = True
-    """Also run each side alone, and measure the harm that the other side does."""
+    """Also run each side by itself, and measure the harm that the other side does."""
     repeat: int = 2
     """Number of seeds for each order of arrival; each pair runs in both orders, so it has twice as many runs."""
     seed: int = 1
@@ -104,7 +104,7 @@ class AqmOptions:
     """Options for comparing queue disciplines."""
 
     direction: Literal["both", "down", "up"] = "both"
-    """Place of the disciplines: at the slowest link of both directions, or of one."""
+    """Place of the disciplines: at the slowest link of both directions or of one direction."""
     link: str | None = None
     """Place the disciplines at this link instead."""
     workload: str | None = None
@@ -114,9 +114,9 @@ class AqmOptions:
     probe: bool = True
     """Send a small request every 0.5 s to measure responsiveness."""
     ecn: bool = False
-    """Use ECN at both ends, and mark in all queues that can."""
+    """Use ECN at both ends, and mark in all queues that support marking."""
     repeat: int = 3
-    """Runs of each discipline, each with a different seed, so that chance can be told from effect."""
+    """Number of seeds for each discipline; more seeds separate effects from chance."""
     seed: int | None = None
     """The first seed; default: the scenario's."""
 
@@ -137,14 +137,14 @@ class SizeOptions:
     target_delay: str | float | None = None
     """Largest delay that a full uplink buffer may add, such as 100ms; limits the recommended buffer."""
     framing: str | None = None
-    """Overhead of the line on each IP packet, as a scenario's `framing` (`ethernet`, `pppoe-llcsnap`, ...); default:
+    """Overhead of the line on each IP packet, like `framing` in a scenario (`ethernet`, `pppoe-llcsnap`, ...); default:
     none, or the preset's."""
     cc: str = "reno"
     """Congestion control of both flows."""
     stack: str = "linux-6.1"
     """Stack profile of both hosts."""
     repeat: int = 5
-    """Number of seeds per size, of which the median is used; at most 3 per discipline."""
+    """Number of seeds per size (the median is used); at most 3 per discipline."""
     seed: int = 1
     """The first seed."""
     interface: str = USUAL_INTERFACE

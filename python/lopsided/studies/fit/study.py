@@ -218,7 +218,8 @@ def fit(
         Number of threads; default: the number of cores.
     log
         A log of another measurement on the same line, taken at the subscriber's side: a data file of Flent, the JSON of
-        irtt, or a log of cake-autorate. It gives the rate of a direction that the capture does not load.
+        irtt, or a log of cake-autorate. It provides the rate of a direction
+        without load in the capture.
     progress
         Called with the share of the work done, 0 to 1.
 
