@@ -13,7 +13,7 @@ type Arrival = (u64, u32, Vec<u8>);
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
 /// Replays captured packets to a direction of a link and returns the fate of each. With `instants`, only the queue
-/// discipline runs, and a packet is dequeued at each of these times. Without, the link sends as it can.
+/// discipline runs, and a packet is dequeued at each of these times. Without these times, the link sends as soon as it can.
 #[pyfunction]
 #[pyo3(signature = (scenario, link, direction, arrivals, *, instants = None, credit_ns = 0, seed = 1))]
 #[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]

@@ -45,7 +45,8 @@ impl Part for AfvqConfig {
         key(
             "ack_limit",
             |part: &mut Self| &mut part.ack_limit,
-            "Largest number of ACKs that may wait, reached only while no data waits.",
+            "Largest number of ACKs that may wait. While data waits, fewer may: one more than left since the \
+             last data packet.",
         )
         .typed(ValueType::Packets),
         key(

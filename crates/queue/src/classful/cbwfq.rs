@@ -72,7 +72,8 @@ impl Part for CbwfqClass {
         key(
             "priority",
             |class: &mut Self| &mut class.priority,
-            "The class is served before all others, and is policed.",
+            "The class is served before all others. While any packet waits, the class is policed to its \
+             bandwidth.",
         ),
         key("burst", |class: &mut Self| &mut class.burst, "With priority: amount that may arrive at once.")
             .default_text("200 ms of the bandwidth"),

@@ -47,7 +47,8 @@ impl Part for WfqConfig {
         key(
             "threshold",
             |wfq: &mut Self| &mut wfq.threshold,
-            "Number of packets of one flow from which on a packet is dropped.",
+            "Congestive discard threshold: if a flow has this many packets, the packet with the latest finish \
+             time is dropped.",
         )
         .typed(ValueType::Packets),
         key("flows", |wfq: &mut Self| &mut wfq.flows, "Number of queues that flows are hashed to."),

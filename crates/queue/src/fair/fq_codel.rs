@@ -65,7 +65,7 @@ impl Part for FqCodelConfig {
         key(
             "drop_batch",
             |part: &mut Self| &mut part.drop_batch,
-            "Largest number of packets dropped at once, from the queue with the most octets, if the limit is exceeded.",
+            "Largest number of packets dropped at once, from the queue with the most bytes, if the limit is exceeded.",
         ),
         key("target", |part: &mut Self| &mut part.codel.target, codel::TARGET),
         key("interval", |part: &mut Self| &mut part.codel.interval, codel::INTERVAL),
