@@ -524,6 +524,7 @@ LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
         _alone(m, aqm, 750, m.published.find("Section 6.4 / Figure 6.6", "expected_throughput_high", base_rtt_ms=750))
         for aqm in ("bdp", "pie")
     ],
+    origin="fitted",
 )
 
 

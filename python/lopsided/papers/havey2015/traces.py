@@ -205,7 +205,9 @@ of_mesh = Statements(("mesh",), "fitted")
 # --- Claims
 
 
-@of_detection("Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7")
+@of_detection(
+    "Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7", origin="fitted"
+)
 def detection_lines_up(m: Measurements) -> Verdict:
     """90 % of the back-offs follow a hole within 200 ms, and 90 % of the holes precede a back-off by at most 200 ms."""
     found = [

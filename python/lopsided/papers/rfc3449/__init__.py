@@ -26,7 +26,8 @@ HINDSIGHT = (
     "The queues for each flow had another buffer than the FIFO; they now have the same, and FQ-CoDel is in table 2.",
     "RED's thresholds were 3 and 12 packets on every line; they are now 15 and 60 % of the buffer.",
     "The large MSS applied to the upload too; it now applies to the forward path alone (section 4.2).",
-    "The statement uplink-first also required a full line with an ACK for 16 segments, which the text does not say.",
+    "The statement uplink-first also required a full line with an ACK for 16 segments. Section 3.1 says only that the "
+    "uplink saturates first if the receiver acknowledges more often than once in k segments, so this was removed.",
 )
 """Choices that were made after results had been seen."""
 

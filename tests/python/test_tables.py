@@ -1,0 +1,79 @@
+"""The measured tables of docs/rfc3449.md and docs/reverse-path.md are those that their tools make."""
+
+import importlib.machinery
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from lopsided.papers.rfc3449 import setup
+from lopsided.papers.rfc3449.setup import mechanism
+
+ROOT = Path(__file__).parents[2]
+
+
+def _load(name: str) -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+rfc3449, reverse_path = _load("rfc3449-table"), _load("reverse-path-table")
+
+
+def _rows(name: str) -> list[list[str]]:
+    """The cells of a table of `rfc3449-table`, without its head."""
+    lines = [line for line in rfc3449.in_document(name).splitlines() if line.startswith("|")]
+    return [line.strip("| ").split(" | ") for line in lines[2:]]
+
+
+def test_each_mechanism_has_its_verdict_and_each_remedy_the_same_ratios():
+    verdicts = {row[1]: row for row in _rows("verdicts")}
+    assert list(verdicts) == [each.title for each in (*setup.IN_TABLES, *setup.COMBINED)]
+    for title, row in verdicts.items():
+        each = next(each for each in setup.ALL if each.title == title)
+        assert (row[0], row[2]) == (each.section, each.advice)
+    remedies = _rows("remedies")
+    assert [row[0] for row in remedies] == [mechanism(key).title for key in rfc3449.OF_REMEDIES]
+    for title, down, up, _ in remedies:
+        assert f"{down}, {up}" == verdicts[title][6], title
+
+
+def test_the_table_of_buffers_has_a_column_for_each_variant():
+    from lopsided import papers
+
+    assumption = next(each for each in papers.load("rfc3449").assumptions if each.key == "uplink-buffer")
+    names = {rfc3449.ASSUMED, *(variant.value for variant in assumption.variants)}
+    lines = rfc3449.in_document("buffers").splitlines()
+    assert set(lines[2].strip("| ").split(" | ")[1:]) == names
+    rows = _rows("buffers")
+    assert int(lines[0].split()[0]) == len(rows)
+    assert all(set(row[1:]) == {"yes", "no"} for row in rows)
+
+
+@pytest.mark.slow
+def test_the_verdicts_are_measured():
+    chosen = [mechanism(key) for key in ("reconstruct", "per-flow", "acks-first")]
+    m = rfc3449.measured(chosen)
+    for each in chosen:
+        assert rfc3449.verdict_row(m, each) in rfc3449.in_document("verdicts").splitlines()
+    claims = [claim for claim in rfc3449.of_1999() if claim.key == "advice-per-flow"]
+    held = rfc3449.with_buffers(m, claims, chosen)
+    assert rfc3449.buffer_row(claims[0], held) in rfc3449.in_document("buffers").splitlines()
+    assert rfc3449.remedy_row(m, chosen[1]) in rfc3449.in_document("remedies").splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "cc"), [("6.1-bdp", "vegas"), ("7.1-fq_codel", "bbr3"), ("5.1.4", "cubic")])
+def test_the_reverse_path_is_measured(case: str, cc: str):
+    made = re.search(reverse_path.MADE, reverse_path.DOCUMENT.read_text(encoding="utf-8"))
+    assert made
+    table = made[0].partition(reverse_path.head(case))[2].partition("\n\n")[0].splitlines()[1:]
+    table = [row for row in table if row.startswith("|")]
+    assert [row.split()[1] for row in table] == list(reverse_path.CONTROLS)
+    assert reverse_path.row(case, cc) in table
