@@ -114,8 +114,10 @@ def test_window_peaks_equal_those_of_ns3_and_slow_start_differs():
     found = suite("ns3-validation", cases=["cubic-50ms-ecn"])
     verdicts = {(row["measure"], row["expected"][:12]): row["verdict"] for row in found.checks.rows()}
     assert "fail" in verdicts.values()
-    later = [row for row in found.checks.rows() if row["origin"] == "ours"]
-    assert [row["verdict"] for row in later] == ["pass"]
+    (later,) = [row for row in found.checks.rows() if row["origin"] == "fitted"]
+    assert later["at_least"] <= later["value"] <= later["at_most"]
+    assert later["verdict"] == "no threshold"
+    assert "1 threshold is fitted and not judged." in found.conclusions()
 
 
 @pytest.mark.parametrize(
@@ -125,12 +127,13 @@ def test_window_peaks_equal_those_of_ns3_and_slow_start_differs():
         (Check(measure="jain", at_least=0.5, origin="ours"), 0.5, "pass"),
         (Check(measure="jain", at_least=0.5, origin="ours"), 0.49, "fail"),
         (Check(measure="jain", at_least=0.5, at_most=0.6, origin="source"), 0.61, "fail"),
+        (Check(measure="jain", at_least=0.5, origin="fitted"), 0.6, "no threshold"),
         (Check(measure="completion_s", at_most=3, origin="ours"), None, "fail"),
     ],
 )
 def test_a_value_is_judged_by_its_bounds(check: Check, value: float | None, verdict: str):
     assert judged(check, value) == verdict
-    assert (expected(check) == "no threshold") == (verdict == "no threshold")
+    assert (expected(check) == "no threshold") == (check.at_least is None and check.at_most is None)
 
 
 def test_a_user_suite_is_one_folder(own: Path, tmp_path: Path):

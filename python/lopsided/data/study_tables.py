@@ -242,7 +242,7 @@ SUITE_CHECKS = TableSpec(
         Column("value", "number", "value", "The value; null if there is none, as of a transfer that never ends."),
         Column("at_least", "number", "at least", "Lower bound."),
         Column("at_most", "number", "at most", "Upper bound."),
-        _text("origin", "threshold", "Where the bounds are from: the source, or ours."),
+        _text("origin", "threshold", "Where the bounds are from: source, ours, or fitted (not judged)."),
         _text("verdict", "verdict", "`pass`, `fail` or `no threshold`."),
         _text("digest", "digest", "Of the run, with the first seed."),
     ),

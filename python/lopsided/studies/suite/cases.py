@@ -7,7 +7,8 @@
                         bottleneck, default: the slowest link downwards), `beside` (links that get the same queue),
                         `baseline` (settings of a second run, which checks with `compared` divide by), `reverse = false`
     [[case.check]]      measure, `of`, `since_s`, `until_s`, `level`, `states`; `at_least` and `at_most`; `origin`:
-                        "source" if the text gives the threshold, "ours" if it does not; none without a threshold
+                        "source" if the text gives the threshold, "ours" if it does not, "fitted" if the threshold was
+                        chosen with a result in view (it is shown and not judged); none without a threshold
     [[left_out]]        section, title and reason of what cannot be simulated
 
 A suite of your own is such a folder; its path stands for its name.
@@ -51,7 +52,7 @@ class Check:
     """Prefixes of the names of a control's states, for the measures of states."""
     at_least: float | None = None
     at_most: float | None = None
-    origin: Literal["source", "ours", ""] = ""
+    origin: Literal["source", "ours", "fitted", ""] = ""
     compared: bool = False
     """The number is divided by that of the case's baseline."""
     why: str = ""
@@ -179,8 +180,8 @@ def _check(table: dict[str, Any], where: str) -> Check:
     judged = found.at_least is not None or found.at_most is not None
     if judged != bool(found.origin):
         raise UsageError(
-            f'{where}, {found.measure}: a check with a threshold needs an `origin` ("source" or "ours"), and a check '
-            "without a threshold must not have one"
+            f'{where}, {found.measure}: a check with a threshold needs an `origin` ("source", "ours" or '
+            '"fitted"), and a check without a threshold must not have one'
         )
     return found
 

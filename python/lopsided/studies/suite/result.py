@@ -32,7 +32,8 @@ class SuiteResult(Study):
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
-        "The column of the origin marks whether a threshold is the source's or ours. `checks.csv` and `checks.parquet` "
+        "The column of the origin marks whether a threshold is the source's, ours, or fitted to a known result and "
+        "therefore not judged. `checks.csv` and `checks.parquet` "
         "next to this page hold every number."
     )
 
@@ -101,6 +102,9 @@ class SuiteResult(Study):
         if counts["no threshold"]:
             said[0] += f", {units.count(counts['no threshold'])} have no threshold"
         said[0] += "."
+        fitted = sum(check.origin == "fitted" for case in self.cases for check in case.check)
+        if fitted:
+            said.append(f"{counted(fitted, 'threshold')} {'is' if fitted == 1 else 'are'} fitted and not judged.")
         if len(self.lines) == 1 and self.failed:
             said.append(f"Failed: {', '.join(case for case, _ in self.failed)}.")
         elif self.failed:

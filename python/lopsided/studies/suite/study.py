@@ -261,8 +261,11 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def judged(check: Check, value: float | None) -> Verdict:
-    """Whether the value is within the check's bounds. A missing value, such as of a transfer that never ends, fails."""
-    if not check.origin:
+    """Whether the value is within the check's bounds. A missing value, such as of a transfer that never ends, fails.
+
+    A fitted threshold judges nothing, because a result was known when it was chosen.
+    """
+    if check.origin in ("", "fitted"):
         return "no threshold"
     low = check.at_least is None or (value is not None and value >= check.at_least)
     high = check.at_most is None or (value is not None and value <= check.at_most)
