@@ -85,8 +85,8 @@ def test_the_scenario_contains_the_pair():
     [
         ({"cc": ["cubik"]}, "unknown congestion control `cubik`; did you mean `cubic`"),
         ({"cc": ["reno", "reno"]}, "given twice"),
-        ({"cc": []}, "no congestion control"),
-        ({"rtt_ms": [0]}, "not one of a line on Earth"),
+        ({"cc": []}, "at least one congestion control"),
+        ({"rtt_ms": [0]}, "impossible for a line on Earth"),
         ({"rtt_ms": [20], "pairs": "intra"}, "two different round-trip times"),
         ({"pairs": "some"}, "no pairs called 'some'; there are usual, inter"),
         ({"buffer": "3x"}, "or '1 BDP'"),
@@ -181,7 +181,7 @@ def test_without_harm_no_flow_runs_by_itself():
     assert len(matrix.study) == 1
     assert matrix.cells["harm_rate"].to_list() == [None]
     assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # One run, in which both sides join.
-    with pytest.raises(lop.UsageError, match="no side was run alone"):
+    with pytest.raises(lop.UsageError, match="no side ran alone"):
         matrix.plot("harm_rate")
 
 

@@ -123,7 +123,7 @@ def test_a_preset_on_the_command_line_replaces_the_line(tmp_path):
 
 def test_an_axis_without_effect_is_rejected():
     scenario = lop.Scenario.from_text(LINE)
-    with pytest.raises(lop.UsageError, match=r"no value of link\.up\.queue\.limit changes anything"):
+    with pytest.raises(lop.UsageError, match=r"the axis link\.up\.queue\.limit has no effect"):
         lop.sweep(scenario, {"stack.cc": ["reno", "cubic"], "link.up.queue.limit": ["20 packets", "20p"]})
 
 
