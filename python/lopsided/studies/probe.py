@@ -115,7 +115,7 @@ class Sample:
     receive_window_bytes: int | None
     send_window_bytes: int | None
     bandwidth_window_bytes: int | None
-    """The delivery rate times the round trip: Linux' counterpart of BSD's bandwidth-limited window."""
+    """The delivery rate times the round trip: Linux's counterpart of BSD's bandwidth-limited window."""
     throughput_bps: float
     """Bytes written to the socket so far, divided by the time since the first write, in bit/s."""
     retransmits: int

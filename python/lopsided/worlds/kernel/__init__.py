@@ -121,7 +121,7 @@ def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
     """Raises UsageError for options of other worlds."""
     if options.ours:
-        raise UsageError("in the world kernel every host has Linux' TCP: --ours is for the world live")
+        raise UsageError("in the world kernel every host has Linux's TCP: --ours is for the world live")
     if options.cores > 1:
         raise UsageError("the world kernel has one clock: only the simulator takes several cores for one run")
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]}

@@ -314,7 +314,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
     if direction["header_compression"]["scheme"] != "none":
         raise Unsupported(f"{where}: header_compression has no counterpart in the kernel world")
     if (access := direction["access"]) is not None:
-        raise Unsupported(f"{where}: access {access['kind']} has no counterpart: Linux' shapers have one rate")
+        raise Unsupported(f"{where}: access {access['kind']} has no counterpart: Linux's shapers have one rate")
     if direction["jitter"]["spread_s"]:
         raise Unsupported(f"{where}: jitter has no counterpart: netem draws its own from numbers that no seed sets")
     gilbert = loss["gilbert"]
@@ -335,13 +335,15 @@ def _direction(direction: said.Direction, where: str) -> Direction:
         else (gilbert["to_bad"], gilbert["to_good"], 1 - gilbert["loss_bad"], gilbert["loss_good"]),
     )
     if made.rate_bps and made.burst and made.burst < made.octets(LARGEST_PACKET):
-        raise Unsupported(f"{where}: Linux' tbf cannot have a burst below one packet ({made.octets(LARGEST_PACKET)} B)")
+        raise Unsupported(
+            f"{where}: Linux's tbf cannot have a burst below one packet ({made.octets(LARGEST_PACKET)} B)"
+        )
     return made
 
 
 def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
-        raise Unsupported(f"{where}: Linux' shapers take whole octets per second below 34 Gbit/s")
+        raise Unsupported(f"{where}: Linux's shapers take whole octets per second below 34 Gbit/s")
     # Linux has no framing that adds 1 byte for each 64; a slower line takes the same time.
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
@@ -351,11 +353,11 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
         return 0
     if shaper["refill_interval_s"] is not None:
         # Changing tbf from outside fills its bucket, and wakes no waiting packet (tbf_change).
-        raise Unsupported(f"{where}: Linux' tbf refills continuously, and not by intervals")
+        raise Unsupported(f"{where}: Linux's tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
         # tbf's second bucket (peakrate) holds one full packet, so small packets leave too early. htb borrows tokens for
         # the first packet.
-        raise Unsupported(f"{where}: Linux' tbf lets a burst pass at once, and not at a line's rate")
+        raise Unsupported(f"{where}: Linux's tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
 
@@ -376,7 +378,7 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
         return Discipline("htb", options, 0, tuple(classes), _classifier(queue, len(classes)), shapes=True)
     if queue["kind"] == "tbf":
         if queue["rate_bps"] % 8:
-            raise Unsupported(f"{where}: Linux' shapers take whole octets per second")
+            raise Unsupported(f"{where}: Linux's shapers take whole octets per second")
         peak, buckets = queue["peakrate_bps"], (queue["burst_bytes"], queue["mtu_bytes"])
         options = qdisc.bucket_filter(queue["rate_bps"], buckets[0], peak, buckets[1], queue["overhead_bytes"])
         return Discipline("tbf", options, 0, (Branch(1, child=_discipline(queue["queue"], where)),), shapes=True)
@@ -398,7 +400,7 @@ def _htb_class(each: said.HtbClass, number: int, queue: said.HtbQueue, where: st
     ceil, burst, cburst, quantum = each["ceil_bps"], each["burst_bytes"], each["cburst_bytes"], each["quantum_bytes"]
     assert ceil is not None and burst is not None and cburst is not None and quantum is not None, "resolved"
     if each["rate_bps"] % 8 or ceil % 8:
-        raise Unsupported(f"{where}: Linux' shapers take whole octets per second")
+        raise Unsupported(f"{where}: Linux's shapers take whole octets per second")
     options = qdisc.htb_class(each["rate_bps"], ceil, burst, cburst, quantum, each["prio"], queue["overhead_bytes"])
     inner = None if child is None else _discipline(child, where)
     return Branch(number + 1, 0 if parent is None else parent + 1, options, inner)
@@ -465,9 +467,9 @@ def _fq(queue: said.FqQueue) -> tuple[str, str, int]:
 def _sfq(queue: said.SfqQueue, where: str) -> tuple[str, str, int]:
     perturb = queue["perturb_s"] or 0
     if perturb != round(perturb):
-        raise Unsupported(f"{where}: Linux' sfq takes whole seconds for perturb")
+        raise Unsupported(f"{where}: Linux's sfq takes whole seconds for perturb")
     if queue["divisor"].bit_count() != 1:
-        raise Unsupported(f"{where}: Linux' sfq takes a power of two as divisor")
+        raise Unsupported(f"{where}: Linux's sfq takes a power of two as divisor")
     limits = (queue["limit_packets"], queue["depth_packets"], queue["flows"], queue["divisor"])
     return "sfq", qdisc.sfq(*limits, queue["quantum_bytes"], round(perturb), queue["headdrop"]), 0
 
@@ -483,16 +485,16 @@ def _choke(queue: said.ChokeQueue, where: str) -> tuple[str, str, int]:
 def _weight_shift(weight: float, kind: str, where: str) -> int:
     shift = -math.log2(weight)
     if shift != int(shift) or shift > 31:
-        raise Unsupported(f"{where}: Linux' {kind} takes weights that are powers of two, and this is {weight}")
+        raise Unsupported(f"{where}: Linux's {kind} takes weights that are powers of two, and this is {weight}")
     return int(shift)
 
 
 def _red(queue: said.RedQueue, where: str) -> tuple[str, str, int]:
     limit, low, high = (queue[name].get("bytes") for name in ("limit", "min", "max"))
     if limit is None or low is None or high is None:
-        raise Unsupported(f"{where}: Linux' red counts octets: give limit, min and max in bytes or as times")
+        raise Unsupported(f"{where}: Linux's red counts octets: give limit, min and max in bytes or as times")
     if queue["gentle"]:
-        raise Unsupported(f"{where}: Linux' red has no gentle slope")
+        raise Unsupported(f"{where}: Linux's red has no gentle slope")
     shift = _weight_shift(queue["weight"], "red", where)
     flags = qdisc.RED_ECN * queue["ecn"] | qdisc.RED_HARDDROP * queue["harddrop"]
     flags |= qdisc.RED_ADAPTATIVE * queue["adaptive"]
@@ -514,7 +516,7 @@ def _codel(queue: said.CodelQueue | said.FqCodelQueue, where: str) -> tuple[str,
 
 def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
     if not queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["mark_threshold"] != 0.1:
-        raise Unsupported(f"{where}: Linux' pie always has derandomise, and no max_burst and no mark_threshold")
+        raise Unsupported(f"{where}: Linux's pie always has derandomise, and no max_burst and no mark_threshold")
     limit = _packets(queue["limit"], "pie", where)
     law = (queue["target_s"], queue["tupdate_s"], queue["alpha"], queue["beta"])
     return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
@@ -522,7 +524,7 @@ def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
 
 def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
     if not queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["header_bytes"]:
-        raise Unsupported(f"{where}: Linux' fq_pie always has derandomise, no max_burst and here no header")
+        raise Unsupported(f"{where}: Linux's fq_pie always has derandomise, no max_burst and here no header")
     options = qdisc.fq_pie(
         queue["limit_packets"],
         queue["flows"],
@@ -544,9 +546,9 @@ def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
     inner = queue["queue"]
     rule = queue["rule"]
     if rule not in qdisc.CAKE_FILTERS:
-        raise Unsupported(f"{where}: Linux' cake filters with the rule conservative or aggressive, not {rule}")
+        raise Unsupported(f"{where}: Linux's cake filters with the rule conservative or aggressive, not {rule}")
     if queue["share"] < 1 or queue["above"] is not None or queue["below"] is not None:
-        raise Unsupported(f"{where}: Linux' cake filters all that it may: leave out share, above and below")
+        raise Unsupported(f"{where}: Linux's cake filters all that it may: leave out share, above and below")
     if inner["kind"] == "cake":
         return _cake(cast("said.CakeQueue", inner), where, rule)
     raise Unsupported(f"{where}: Linux only filters ACKs in cake, not in {inner['kind']}")
@@ -554,7 +556,7 @@ def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
 
 def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str, int]:
     if queue["memlimit_bytes"] is not None:
-        raise Unsupported(f"{where}: Linux' cake counts the kernel's buffers, not octets: leave memlimit out")
+        raise Unsupported(f"{where}: Linux's cake counts the kernel's buffers, not octets: leave memlimit out")
     framing = queue["framing"]
     # The kernel subtracts the link header from each packet, which the size table of the line has done already.
     overhead = framing["overhead_bytes"] + ETHERNET_HEADER
@@ -568,7 +570,7 @@ def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str,
 
 def _packets(limit: said.Limit, kind: str, where: str) -> int:
     if "packets" not in limit:
-        raise Unsupported(f"{where}: Linux' {kind} counts its limit in packets")
+        raise Unsupported(f"{where}: Linux's {kind} counts its limit in packets")
     return limit["packets"]
 
 
