@@ -12,9 +12,9 @@ pub(super) struct PacketCounts {
     counters: LinkCounters,
     /// Retransmissions that the endpoint has not taken yet.
     events: Vec<TcpEvent>,
-    /// Stream bytes of each 1-RTT packet from packet number `first` on; 0 after the packet is acknowledged.
-    sent: VecDeque<u32>,
-    first: u64,
+    /// Number and stream bytes of each 1-RTT packet with stream data that is not acknowledged, by number. Lost packets
+    /// stay here, because their ACK may only be late.
+    sent: VecDeque<(u64, u32)>,
     /// Largest 1-RTT packet number sent.
     largest_sent: Option<u64>,
     /// Largest 1-RTT packet number received.
@@ -35,6 +35,8 @@ pub(super) struct LinkCounters {
 
 /// Limit of the bytes counted for anti-amplification, which matters only during the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
+/// A packet whose number is this much below an acknowledged one will not be acknowledged any more.
+const OLD: u64 = 1 << 16;
 /// Largest number of events kept for the endpoint.
 const MOST_EVENTS: usize = 1 << 12;
 
@@ -78,7 +80,9 @@ impl PacketCounts {
             // Only 1-RTT packets are stored, because only their ACKs are evaluated.
             if packet.kind == PacketKind::OneRtt {
                 self.largest_sent = Some(number);
-                self.note(number, octets as u32);
+                if octets > 0 {
+                    self.sent.push_back((number, octets as u32));
+                }
             }
         }
     }
@@ -98,19 +102,6 @@ impl PacketCounts {
         let again = edge.saturating_sub(offset).min(len);
         *edge = (*edge).max(offset + len);
         again
-    }
-
-    fn note(&mut self, number: u64, octets: u32) {
-        if self.sent.is_empty() {
-            self.first = number;
-        }
-        let Some(ahead) = number.checked_sub(self.first).filter(|ahead| *ahead < 1 << 24) else { return };
-        let at = ahead as usize;
-        if at >= self.sent.len() {
-            // Numbers without stream data count as acknowledged.
-            self.sent.resize(at + 1, 0);
-        }
-        self.sent[at] = octets;
     }
 
     /// Counts a datagram that arrived.
@@ -137,21 +128,60 @@ impl PacketCounts {
                 self.counters.sums.bytes_received += Bytes::new(octets);
             }
         }
-        // Remove acknowledged packets from the front. Their numbers cannot be acknowledged again.
-        while self.sent.len() > 1 && self.sent.front() == Some(&0) {
-            self.sent.pop_front();
-            self.first += 1;
-        }
     }
 
     fn acked(&mut self, start: u64, end: u64) {
-        let last = self.first + self.sent.len() as u64;
-        for number in start.max(self.first)..(end.saturating_add(1)).min(last) {
-            let octets = std::mem::take(&mut self.sent[(number - self.first) as usize]);
-            self.counters.sums.bytes_acked += Bytes::new(u64::from(octets));
+        // Each ACK repeats old ranges, so the cost must depend only on the packets that it acknowledges for the first time.
+        let from = self.sent.partition_point(|(number, _)| *number < start);
+        let to = self.sent.partition_point(|(number, _)| *number <= end);
+        if from == to {
+            return;
         }
+        let octets = self.sent.drain(from..to).map(|(_, octets)| u64::from(octets)).sum();
+        self.counters.sums.bytes_acked += Bytes::new(octets);
         // A byte sent twice may be acknowledged twice, but must count once.
         let unique = self.counters.sums.bytes_sent.saturating_sub(self.counters.sums.bytes_retransmitted);
         self.counters.sums.bytes_acked = self.counters.sums.bytes_acked.min(unique);
+        while self.sent.front().is_some_and(|(number, _)| number + OLD < end) {
+            self.sent.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::put_varint;
+    use crate::quinn::forged_packet;
+
+    /// A packet with 100 bytes of a stream, and an ACK of this and all earlier packets but the first.
+    fn data_and_ack(number: u32) -> (Vec<u8>, Vec<u8>) {
+        let mut data = vec![0x0e, 0];
+        put_varint(&mut data, 100 * u64::from(number));
+        data.extend([0x40, 100]);
+        data.resize(data.len() + 100, 0);
+        let mut ack = vec![0x02];
+        for value in [u64::from(number), 0, 0, u64::from(number - 1)] {
+            put_varint(&mut ack, value);
+        }
+        let packet = |frames: &[u8]| forged_packet(PacketKind::OneRtt, true, &[7; frames::CID_LEN], number, frames);
+        (packet(&data), packet(&ack))
+    }
+
+    /// Each ACK of a long flow covers all packets since the last loss. Only the lost packet and the packets in flight
+    /// are stored, so that the cost of an ACK does not grow with the length of the flow.
+    #[test]
+    fn a_lost_packet_does_not_keep_acknowledged_packets() {
+        let mut counts = PacketCounts::default();
+        let lost = [0x0e, 0, 0, 1, 0];
+        counts.sent(&forged_packet(PacketKind::OneRtt, true, &[7; frames::CID_LEN], 0, &lost));
+        for number in 1..2000 {
+            let (data, ack) = data_and_ack(number);
+            counts.sent(&data);
+            counts.received(&ack);
+            assert_eq!(counts.sent.len(), 1, "{number}: only the lost packet");
+        }
+        let sums = counts.counters().sums;
+        assert_eq!((sums.bytes_acked.get(), sums.bytes_sent.get()), (1999 * 100, 1999 * 100 + 1));
     }
 }

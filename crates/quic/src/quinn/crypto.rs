@@ -102,10 +102,15 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     let word = |octets: &[u8; 8]| u64::from_le_bytes(*octets);
     let mix = |sum: u64, one: u64, other: u64| {
         let product = u128::from(sum ^ one) * u128::from(other ^ FACTOR);
-        // A factor of 0 would discard the sum, so it is added again.
-        (product as u64) ^ ((product >> 64) as u64) ^ sum.rotate_left(29)
+        (product as u64) ^ ((product >> 64) as u64)
     };
-    let mut lanes = [payload.len() as u64 | 1 << 63, 2, 3, 4];
+    // Digits of pi. A word equal to the sum makes a factor 0 and hides the word next to it, so small numbers are no seeds.
+    let mut lanes = [
+        0x243f_6a88_85a3_08d3 ^ payload.len() as u64,
+        0x1319_8a2e_0370_7344,
+        0xa409_3822_299f_31d0,
+        0x082e_fa98_ec4e_6c89,
+    ];
     let mut rest = payload;
     while let Some((block, tail)) = rest.split_first_chunk::<64>() {
         for (number, lane) in lanes.iter_mut().enumerate() {
