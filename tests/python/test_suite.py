@@ -75,6 +75,7 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         for check in case.check:
             assert check.measure in MEASURES, (case.key, check.measure)
             assert (check.at_least is None and check.at_most is None) == (check.origin == "")
+            assert check.why or check.origin not in ("ours", "fitted"), f"{case.key} does not explain {check.measure}"
             assert not check.of or any(flow.startswith(check.of) for flow in scenario.flow_names), (case.key, check.of)
             assert check.until_s is None or check.since_s < check.until_s <= scenario.duration_s
             assert check.since_s < scenario.duration_s
@@ -98,6 +99,8 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
         # A delay-based control mistakes jitter for a queue.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
+        # Linux's HyStart ends slow start by a train of ACKs of half a round trip; ns-3's needs a whole round trip.
+        ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-slow-start"}),
         # Drop-tail has no control of delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
         ("rrul", {"queue": "fifo"}, "rrul", {"queue": "fq_codel"}),
@@ -109,11 +112,9 @@ def test_a_case_fails_for_a_known_reason_and_passes_without_it(name: str, tested
     assert case not in [key for key, _ in suite(name, cases=[case], **other).failed]
 
 
-def test_window_peaks_equal_those_of_ns3_and_slow_start_differs():
-    # HyStart of Linux ends slow start at 267 segments, by the length of an ACK train; ns-3 grows to 511.
+def test_a_fitted_threshold_is_shown_and_not_judged():
     found = suite("ns3-validation", cases=["cubic-50ms-ecn"])
-    verdicts = {(row["measure"], row["expected"][:12]): row["verdict"] for row in found.checks.rows()}
-    assert "fail" in verdicts.values()
+    assert not found.failed
     (later,) = [row for row in found.checks.rows() if row["origin"] == "fitted"]
     assert later["at_least"] <= later["value"] <= later["at_most"]
     assert later["verdict"] == "no threshold"
