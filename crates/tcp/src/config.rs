@@ -25,14 +25,14 @@ pub struct Endpoint {
 pub struct PathMtu {
     /// The largest IP packet that the path can carry, in bytes.
     pub mtu: Bytes,
-    /// Time at which larger packets are tried again.
+    /// Time at which the sender tries larger packets again.
     pub until: Time,
 }
 
-/// Keep-alive times and limits. The default is that of Linux.
+/// Keep-alive times and limits. The default values are those of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Time without a segment from the peer before the first probe (TCP_KEEPIDLE).
+    /// Time without a segment from the peer after which the first probe is sent (TCP_KEEPIDLE).
     pub idle: Duration,
     /// Time between two probes (TCP_KEEPINTVL).
     pub interval: Duration,
@@ -89,15 +89,15 @@ pub struct ConnConfig {
     pub iss: u32,
     /// Offset of the timestamp clock in ms (RFC 7323 section 5.4 recommends a random one).
     pub timestamp_offset: u32,
-    /// The largest IP packet of the interface, in bytes.
+    /// MTU of the interface: the largest IP packet that it carries, in bytes.
     pub mtu: Bytes,
-    /// A path MTU that is known for this destination.
+    /// Path MTU already known for this destination; `None` if no router has reported one.
     pub path_mtu: Option<PathMtu>,
-    /// The behaviour of the stack, shared by connections of one kind.
+    /// The behaviour of the TCP stack. Connections with the same stack share one profile.
     pub profile: Arc<Profile>,
     /// The congestion control.
     pub controller: Box<dyn Controller>,
-    /// The policy that decides when this end acknowledges.
+    /// Decides when this end sends an ACK.
     pub ack_policy: Box<dyn AckPolicy>,
 }
 
@@ -136,8 +136,8 @@ impl ConnConfig {
         make: impl Fn(&Setup) -> Box<dyn Controller>,
     ) -> ConnConfig {
         let profile = profile.into();
-        // The controller gets the largest possible segment size. The handshake sets the agreed size, and with it the
-        // initial window.
+        // The controller starts with the largest possible segment size. The handshake sets the negotiated size and
+        // recomputes the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
         let ack_policy = ack_policy::build(&profile.ack_settings()).expect("a profile names a policy that is known");
@@ -154,8 +154,8 @@ impl ConnConfig {
         }
     }
 
-    /// The value of the MSS option in bytes: the largest payload of an IP packet without options (RFC 6691), limited by
-    /// a known path MTU (Linux).
+    /// Value of the MSS option, in bytes: the largest payload of an IP packet without options (RFC 6691). A known path
+    /// MTU lowers it, as in Linux.
     pub(crate) fn mss_option(&self) -> u16 {
         let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));
         payload_limit(mtu, false) as u16

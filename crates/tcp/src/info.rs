@@ -1,4 +1,4 @@
-//! The state of a connection: the fields of Linux's `tcp_info`, and the counters of a connection.
+//! The state of a connection, in the fields of Linux's `tcp_info`, and its counters.
 
 use lopsided_core::tcp_event::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -16,39 +16,39 @@ pub struct OptionsInUse {
     pub ecn: bool,
 }
 
-/// The state of a connection, with the fields and meanings of Linux's `tcp_info` (6.1, and `rcv_wnd` of 6.2). Windows
-/// and delivered data are in bytes instead of segments.
+/// The state of a connection, with the fields and meanings of Linux 6.1's `tcp_info`; `rcv_wnd` is from Linux 6.2.
+/// Windows and delivered data are counted in bytes instead of segments.
 ///
-/// Not included: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux does not fill, and the fields of TCP Fast Open.
+/// Not included: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux leaves at 0, and the fields of TCP Fast Open.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     /// State of the connection (`tcpi_state`).
     pub state: State,
     /// State of congestion control and loss recovery (`tcpi_ca_state`).
     pub ca_state: CaState,
-    /// Number of timeouts in a row without progress.
+    /// Number of consecutive retransmission timeouts without an acknowledgement of new data.
     pub retransmits: u32,
-    /// Number of window probes since the peer's last answer.
+    /// Number of window probes that were sent since the peer last answered.
     pub probes: u32,
-    /// Number of doublings of the RTO since the last RTT sample.
+    /// Number of times that the RTO was doubled since the last RTT sample.
     pub backoff: u32,
     /// The options that both ends agreed on.
     pub options: OptionsInUse,
-    /// Shift of the windows that the peer sends.
+    /// Window scale of the peer: left shift of the window fields that this end receives.
     pub snd_wscale: u8,
-    /// Shift of the windows that this end sends.
+    /// Window scale of this end: right shift of the window fields that this end sends.
     pub rcv_wscale: u8,
     /// The retransmission timeout.
     pub rto: Duration,
     /// The delayed-ACK timeout.
     pub ato: Duration,
-    /// Payload of a full segment that this end sends.
+    /// Payload of a full segment that this end sends, in bytes.
     pub snd_mss: Bytes,
-    /// Measured payload of the peer's full segments.
+    /// Estimated payload of the peer's full segments, in bytes.
     pub rcv_mss: Bytes,
-    /// The largest payload that this end accepts in a segment with the usual options.
+    /// Largest payload of a segment with the usual options that this end accepts, in bytes.
     pub advmss: Bytes,
-    /// The largest IP packet that this end may send on the path.
+    /// Path MTU: the largest IP packet that this end may send, in bytes.
     pub pmtu: Bytes,
     /// Number of outstanding segments.
     pub unacked: u32,
@@ -58,9 +58,9 @@ pub struct TcpInfo {
     pub lost: u32,
     /// Number of retransmitted segments that are outstanding.
     pub retrans: u32,
-    /// Bytes that the sender assumes to be in the network.
+    /// Number of bytes that the sender assumes to be in flight.
     pub in_flight: Bytes,
-    /// Number of written bytes that were never sent.
+    /// Number of bytes that the application has written and TCP has never sent.
     pub notsent: Bytes,
     /// Time since data was last sent; `None` if never.
     pub last_data_sent: Option<Duration>,
@@ -80,39 +80,39 @@ pub struct TcpInfo {
     pub snd_ssthresh: Option<Bytes>,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
-    /// The unused part of the window that this end offers.
+    /// Part of the advertised receive window that the peer has not used yet.
     pub rcv_wnd: Bytes,
-    /// The largest window that this end would offer with an empty buffer.
+    /// Largest window that this end would advertise if its receive buffer were empty.
     pub rcv_ssthresh: Bytes,
     /// Bytes that the application read in the last round trip (`tcpi_rcv_space`).
     pub rcv_space: Bytes,
-    /// The RTT as the receiver estimates it.
+    /// The receiver's estimate of the RTT; `None` before the first sample.
     pub rcv_rtt: Option<Duration>,
-    /// Number of duplicate ACKs that mean a loss.
+    /// Number of duplicate ACKs after which a segment counts as lost.
     pub reordering: u32,
     /// Number of ACKs that reported segments delivered out of order.
     pub reord_seen: u32,
     /// The pacing rate of the congestion control; `None` without pacing.
     pub pacing_rate: Option<BitRate>,
-    /// The application's limit of the pacing rate.
+    /// Upper limit of the pacing rate that the application set; `None` if it set none.
     pub max_pacing_rate: Option<BitRate>,
-    /// The rate of the last delivery-rate sample that counts.
+    /// Delivery rate of the last sample that the rate estimator kept; `None` before the first.
     pub delivery_rate: Option<BitRate>,
-    /// True if the application limited that sample.
+    /// True if the sample of `delivery_rate` was limited by the application.
     pub delivery_rate_app_limited: bool,
-    /// Bytes delivered to the peer, including SACKed bytes.
+    /// Number of bytes delivered to the peer, including SACKed bytes.
     pub delivered: Bytes,
-    /// Time with data to send.
+    /// Time during which the connection had data to send or outstanding data.
     pub busy_time: Duration,
     /// Part of `busy_time` during which the peer's window limited the sender.
     pub rwnd_limited: Duration,
     /// Part of `busy_time` during which the send buffer limited the sender.
     pub sndbuf_limited: Duration,
-    /// The counters since the connection began.
+    /// The counters since the start of the connection.
     pub counters: Counters,
 }
 
-/// Counts since the connection began.
+/// Counters since the start of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes of data sent, including retransmissions.
@@ -141,21 +141,21 @@ pub struct Counters {
     pub timeouts: u64,
     /// Fast recoveries.
     pub fast_retransmits: u64,
-    /// Tail loss probes that became due.
+    /// Tail loss probe timers that expired.
     pub tail_probes: u64,
-    /// Reductions that were undone as spurious.
+    /// Window reductions that were undone because the loss was spurious.
     pub undos: u64,
     /// DSACK blocks received.
     pub dsacks_received: u64,
-    /// Segments received whose data had all arrived before, or was not acceptable.
+    /// Segments received that carried no new data, or data that was not acceptable.
     pub duplicates_received: u64,
     /// Segments received out of order.
     pub out_of_order_received: u64,
     /// ACKs sent without data.
     pub pure_acks_out: u64,
-    /// Window reductions because of ECE or marks.
+    /// Window reductions in response to ECN feedback (ECE or reported marks).
     pub ecn_reductions: u64,
-    /// Window reductions because the host's interface queue was full.
+    /// Window reductions because the queue of the host's interface was full.
     pub local_congestion: u64,
 }
 
@@ -189,8 +189,9 @@ impl std::ops::Add for Counters {
     }
 }
 
-/// RTTs as in a packet capture at the sender: one sample for each ACK that advances, measured from the transmission of
-/// the newest segment that the ACK covers. An ACK that also covers a retransmission gives no sample (Karn's rule).
+/// RTT statistics as a packet capture at the sender would show them: one sample per ACK that acknowledges new data,
+/// measured from the transmission of the newest segment that the ACK covers. An ACK that also covers a retransmission
+/// gives no sample (Karn's rule).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     /// Number of samples.

@@ -1,11 +1,11 @@
-//! A listening socket: it creates a connection for each peer that opens one, and queues the connections until the
+//! A listening socket creates a connection for each peer that sends a SYN, and queues the connections until the
 //! application accepts them (listen(2)).
 //!
-//! As in Linux the backlog limits both queues. A SYN is dropped if that number of handshakes is under way, or if more
-//! connections than that wait to be accepted. In the second case the ACK that completes a handshake is dropped too, so
-//! that the SYN-ACK is retransmitted and the peer repeats the ACK.
+//! As in Linux, the backlog limits both queues. A SYN is dropped if the number of handshakes under way has reached the
+//! backlog, or if more connections than the backlog wait to be accepted. In the second case the ACK that completes a
+//! handshake is dropped too: the SYN-ACK is retransmitted, and the peer repeats its ACK.
 //!
-//! A real endpoint may let a new SYN replace the oldest handshake ([`Listener::evicting`]).
+//! A listener for real sockets may let a new SYN replace the oldest handshake ([`Listener::evicting`]).
 //!
 //! Left out: SYN cookies, TCP Fast Open, `tcp_abort_on_overflow`.
 
@@ -17,7 +17,7 @@ use lopsided_core::{Ecn, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// Creates the settings of a connection with a peer.
+/// Returns the configuration of a connection with the given peer.
 type MakeConfig = Box<dyn FnMut(Endpoint) -> ConnConfig + Send>;
 
 /// A listening socket. It is polled like a connection, and each segment has a peer. Once a connection is
@@ -50,7 +50,7 @@ type MakeConfig = Box<dyn FnMut(Endpoint) -> ConnConfig + Send>;
 pub struct Listener {
     backlog: usize,
     make: MakeConfig,
-    /// Connections that were not accepted yet, with or without a complete handshake.
+    /// Connections that the application has not accepted yet. Their handshakes may be complete or under way.
     waiting: BTreeMap<Endpoint, Connection>,
     /// Peers whose handshakes are complete, the oldest first.
     complete: VecDeque<Endpoint>,
@@ -58,7 +58,8 @@ pub struct Listener {
     ready: Vec<Endpoint>,
     /// Resets to send.
     pending_rsts: VecDeque<(Endpoint, Segment)>,
-    /// Peers whose handshakes are under way, the oldest first. May contain peers whose handshakes have ended.
+    /// Peers whose handshakes are under way, the oldest first. The list may still contain peers whose handshakes have
+    /// ended.
     opening: VecDeque<Endpoint>,
     /// True if a SYN may replace the oldest handshake.
     evicts: bool,
@@ -68,8 +69,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Creates a listener. `make` returns the settings of a connection with the given peer. `backlog` is the length of
-    /// both queues.
+    /// Creates a listener. `make` returns the configuration of a connection with the given peer. `backlog` is the
+    /// maximum length of both queues.
     pub fn new(backlog: usize, make: impl FnMut(Endpoint) -> ConnConfig + Send + 'static) -> Listener {
         Listener {
             backlog,
@@ -94,7 +95,8 @@ impl Listener {
         self
     }
 
-    /// Changes the length of both queues, as another call of listen(2). Queued connections stay.
+    /// Changes the maximum length of both queues, as a second call of listen(2) does. Connections that are already
+    /// queued stay.
     pub fn set_backlog(&mut self, backlog: usize) {
         self.backlog = backlog;
     }
@@ -119,14 +121,13 @@ impl Listener {
         self.drops
     }
 
-    /// Removes and returns the connection that has waited longest; `None` if none is complete.
+    /// Removes and returns the connection that has waited longest; `None` if no handshake is complete.
     pub fn accept(&mut self) -> Option<Connection> {
         let peer = self.complete.pop_front()?;
         self.waiting.remove(&peer)
     }
 
-    /// Processes a segment from `peer` for this socket. Any segment but a SYN from an unknown peer is answered with a
-    /// reset.
+    /// Processes a segment from `peer`. If `peer` is unknown and the segment is not a SYN, the answer is a reset.
     pub fn handle_segment(&mut self, now: Time, peer: Endpoint, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         if let Some(connection) = self.waiting.get_mut(&peer) {
             let completes = connection.state() == State::SynReceived
@@ -219,7 +220,8 @@ impl Listener {
         }
     }
 
-    /// Stops listening. Connections that were not accepted are reset, and new peers are refused.
+    /// Stops listening. Connections that the application has not accepted are reset, and SYNs from new peers are
+    /// answered with a reset.
     pub fn close(&mut self) {
         self.closed = true;
         self.complete.clear();
@@ -233,8 +235,8 @@ impl Listener {
         self.closed && self.waiting.is_empty() && self.pending_rsts.is_empty()
     }
 
-    /// Updates the queues after an event of the peer's connection. A connection that fails before it is accepted is
-    /// dropped. A connection that the peer closed can still be accepted.
+    /// Moves the peer's connection between the queues after its state may have changed. A connection that fails before
+    /// it is accepted is dropped. A connection that the peer has closed can still be accepted.
     fn settle(&mut self, peer: Endpoint) {
         let Some(connection) = self.waiting.get(&peer) else { return };
         self.ready.push(peer);
@@ -263,13 +265,13 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Returns the reset for a segment without a connection and without a listener (RFC 9293 section 3.10.7.1). `None` if
-/// the segment is a reset itself. `payload_octets` is the number of its data bytes.
+/// Returns the reset that answers a segment if neither a connection nor a listener exists for it (RFC 9293 section
+/// 3.10.7.1). Returns `None` if the segment is a reset itself. `payload_octets` is the length of its data in bytes.
 pub fn refuse(header: &TcpHeader, payload_octets: u32) -> Option<Segment> {
     if header.flags.has(Flags::RST) {
         return None;
     }
-    // SYN and FIN have a sequence number each (RFC 9293 section 3.4).
+    // SYN and FIN consume one sequence number each (RFC 9293 section 3.4).
     let numbers = u32::from(header.flags.has(Flags::SYN)) + u32::from(header.flags.has(Flags::FIN));
     let (seq, ack, flags) = if header.flags.has(Flags::ACK) {
         (header.ack, Seq::default(), Flags::RST)

@@ -1,40 +1,42 @@
-//! The metrics of a destination that a host keeps from one connection to the next (Linux's `tcp_metrics`).
+//! Path metrics that a host saves per destination at the end of a connection (Linux's `tcp_metrics`).
 
 use crate::info::TcpInfo;
 use crate::profile::{MetricsSave, Profile};
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{Bytes, Duration};
 
-/// The metrics of one destination, stored at the end of a connection for the next one.
+/// Path metrics of one destination, saved at the end of a connection for the next connection to it.
 ///
-/// Left out: the congestion window, which Linux saves and does not use; the deviation of the RTT, which Linux uses only
-/// with its old clock; and the expiry of entries after an hour.
+/// Left out: the congestion window, which Linux saves but does not use; the RTT deviation, which Linux uses only with
+/// its old clock; and the expiry of entries after an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remembered {
     /// Smoothed round-trip time.
     rtt: Option<Duration>,
     /// Slow-start threshold.
     ssthresh: Option<Bytes>,
-    /// Number of duplicate ACKs that mean a loss, if reordering has raised it.
+    /// Number of duplicate ACKs after which a segment counts as lost; `None` if it is the default.
     reordering: Option<u32>,
 }
 
 impl Remembered {
-    /// Stores the metrics of a connection under `profile` at its end (Linux's tcp_update_metrics).
+    /// Saves the metrics of a connection at its end (Linux's tcp_update_metrics). `profile` is the profile of that
+    /// connection.
     ///
-    /// The window of a connection that ends in congestion avoidance is reliable, and half of it is the least threshold
-    /// of the next connection. A connection that ends before its first loss or in recovery only corrects a stored
-    /// threshold.
+    /// If the connection ends in congestion avoidance, its window is reliable, and half of the window becomes the
+    /// minimum slow-start threshold of the next connection. A connection that ends before its first loss or in recovery
+    /// can only correct a threshold that is already stored.
     pub fn learn(&mut self, info: &TcpInfo, profile: &Profile) {
         if profile.metrics_save == MetricsSave::Off {
             return;
         }
         let Some(srtt) = info.srtt.filter(|_| info.backoff == 0) else {
-            // After timeouts the RTT estimate is not reliable.
+            // Timeouts make the RTT estimate unreliable.
             self.rtt = None;
             return;
         };
-        // A longer RTT replaces the stored one. A shorter RTT counts 1/8, because an overestimate does less harm.
+        // A longer RTT replaces the stored RTT. A shorter RTT has a weight of 1/8, because an overestimate does less
+        // harm.
         self.rtt = Some(match self.rtt {
             Some(known) if known > srtt => known - (known - srtt) / 8,
             _ => srtt,
@@ -51,7 +53,7 @@ impl Remembered {
     fn next_threshold(&self, info: &TcpInfo) -> Option<Bytes> {
         let half = Bytes::new(info.snd_cwnd.get() / 2);
         match info.snd_ssthresh {
-            // The connection is still in its first slow start.
+            // No threshold yet: the connection is still in its first slow start.
             None => self.ssthresh.map(|known| known.max(half)),
             Some(threshold) if info.snd_cwnd >= threshold && info.ca_state == CaState::Open => {
                 Some(half.max(threshold))
@@ -60,7 +62,8 @@ impl Remembered {
         }
     }
 
-    /// The profile of the next connection to this destination; `None` if no stored metric changes it.
+    /// Returns the profile of the next connection to this destination; `None` if the saved metrics change nothing in
+    /// `profile`.
     pub fn apply(&self, profile: &Profile) -> Option<Profile> {
         if *self == Remembered::default() {
             return None;

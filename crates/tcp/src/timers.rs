@@ -1,11 +1,11 @@
-//! The timers of a connection, by name, and the grain of a stack's clock.
+//! The timers of a connection, and the granularity of a stack's clock.
 
 use crate::profile::TimerGrain;
 use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Duration, Time};
 
 impl TimerGrain {
-    /// The same kind of clock with a different tick.
+    /// Returns the same kind of clock with another tick length.
     pub(crate) fn with_tick(self, tick: Duration) -> TimerGrain {
         match self {
             TimerGrain::Exact | TimerGrain::Tick(_) => TimerGrain::Tick(tick),
@@ -13,7 +13,7 @@ impl TimerGrain {
         }
     }
 
-    /// Time at which a timer expires that is armed at `now` for `after`.
+    /// Time at which a timer expires if it is armed at `now` with the duration `after`.
     pub(crate) fn deadline(self, now: Time, after: Duration) -> Time {
         match self {
             TimerGrain::Exact => now + after,
@@ -55,19 +55,19 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     Time::from_nanos(slot * tick)
 }
 
-/// Added to timers that are computed from measured times, so that the tick of the clock does not shorten them (Linux's
-/// TCP_TIMEOUT_MIN, 2 ms).
+/// Margin added to timers that are computed from measured times. Without it, the tick of the clock could make them
+/// expire too early (Linux's TCP_TIMEOUT_MIN, 2 ms).
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
-/// All timers of a connection. The four loss timers, which guard outstanding data, share one slot, as in Linux: arming
-/// one of them cancels the others.
+/// All timers of a connection. As in Linux, the four loss timers, which guard outstanding data, share one slot: arming
+/// one of them cancels the one that was armed before.
 #[derive(Debug)]
 pub(crate) struct TimerTable {
     /// Deadlines; [`UNSET`] if a timer is not armed.
     slots: [Time; SLOTS],
-    /// The earliest deadline of the rare timers, so that [`TimerTable::next`] need not compare all of them.
+    /// Earliest deadline of the rare timers. It saves [`TimerTable::next`] the comparison of all of them.
     earliest_rare: Time,
-    /// The loss timer that the shared slot belongs to.
+    /// Kind of the loss timer that currently occupies the shared slot.
     loss: TimerKind,
 }
 
@@ -168,7 +168,7 @@ impl TimerTable {
         due
     }
 
-    /// As [`TimerTable::take_due`] for the loss timers. Returns the kind that was due.
+    /// As [`TimerTable::take_due`], for the loss timers. Returns the kind of the timer that was due.
     #[inline]
     pub fn take_due_loss(&mut self, now: Time) -> Option<TimerKind> {
         self.take_due(self.loss, now).then_some(self.loss)

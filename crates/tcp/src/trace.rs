@@ -1,16 +1,16 @@
-//! The recorded events of a connection. Without a listener no event is built; the only cost is the check of a bit.
+//! The recorded events of a connection. If nothing listens, no event is built, and the only cost is a test of one bit.
 
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-/// Recorded events and the kinds to record.
+/// The recorded events, and the kinds of event to record.
 pub(crate) struct Trace {
     mask: TcpEventMask,
     now: Time,
     events: VecDeque<TimedTcpEvent>,
-    /// The limit that was recorded last.
+    /// The limit in the last `Limited` event; `None` before the first.
     limit: Option<Limit>,
 }
 
@@ -19,7 +19,7 @@ impl Trace {
         self.mask = mask;
     }
 
-    /// Sets the time of the events that follow.
+    /// Sets the time stamp of the events that are recorded from now on.
     #[inline]
     pub fn set_now(&mut self, now: Time) {
         self.now = now;
@@ -36,7 +36,7 @@ impl Trace {
         self.mask.has(kinds)
     }
 
-    /// Records the event that `event` builds, if events of this kind are recorded.
+    /// Records an event if its kind is enabled. `event` builds it only in that case.
     #[inline]
     pub fn emit(&mut self, kind: TcpEventMask, event: impl FnOnce() -> TcpEvent) {
         if self.mask.has(kind) {
@@ -44,7 +44,7 @@ impl Trace {
         }
     }
 
-    /// Records the limit that holds the sender back, if it differs from the last one.
+    /// Records which limit keeps the sender from sending, if it is not the limit that was recorded last.
     #[inline]
     pub fn limited(&mut self, by: Limit) {
         if self.mask.has(TcpEventMask::LIMIT) && self.limit != Some(by) {

@@ -1,5 +1,5 @@
-//! The application's calls: writing, reading, and three ways to end a connection (RFC 9293 section 3.9.1; RFC 1122
-//! section 4.2.2.13 for data that the application will not read).
+//! The application's calls: writing, reading, and three ways to end a connection (RFC 9293 section 3.9.1). RFC 1122
+//! section 4.2.2.13 applies to data that the application will not read.
 
 use super::Connection;
 use super::conn_event::{ConnError, ConnEvent, ReadError, Readiness, WriteError};
@@ -10,24 +10,25 @@ use std::net::Shutdown;
 use std::ops::Range;
 
 impl Connection {
-    /// Number of bytes that arrived in order and wait for the application.
+    /// Number of bytes that have arrived in order and that the application has not read yet.
     pub fn readable(&self) -> u64 {
         self.recv.unread()
     }
 
-    /// Number of bytes that the application may write now.
+    /// Number of bytes that fit into the send buffer now.
     pub fn writable(&self) -> u64 {
         if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }
 
-    /// The error that ended the connection, or `None`. Unlike SO_ERROR, reading it does not clear it.
+    /// The error that ended the connection; `None` if it has not failed. Unlike SO_ERROR, reading it does not clear it.
     pub fn error(&self) -> Option<ConnError> {
         self.error
     }
 
-    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, to an application that
-    /// waits. A reader waits before its first read and after a read that returned less than its limit. A writer waits
-    /// after a partial write. As in Linux, a writer that filled the buffer is notified when 1/3 of the buffer is free.
+    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, and only if the
+    /// application waits for it. A reader waits before its first read, and after a read that returned less than its
+    /// limit. A writer waits after a partial write. As in Linux, a writer that filled the buffer is notified once 1/3
+    /// of the buffer is free.
     pub fn watch_readiness(&mut self) {
         self.readiness = Readiness { watched: true, reader_waits: true, writer_waits: false };
         self.tell_readiness();
@@ -49,8 +50,9 @@ impl Connection {
         Ok(len)
     }
 
-    /// Returns the ranges of the peer's stream that were acknowledged without being received (`placeholders` of the
-    /// profile), as stream offsets since the last call. Reads return zeros for these ranges.
+    /// Returns the ranges of the peer's stream that this end acknowledged without having received them (`placeholders`
+    /// of the profile). Only ranges since the last call are returned, as stream offsets. Reads return zeros for these
+    /// ranges.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.recv.take_placeholders()
     }
@@ -89,7 +91,7 @@ impl Connection {
         Ok(payload)
     }
 
-    /// The reason why no data can be read.
+    /// Returns the reason why no data can be read.
     #[cold]
     fn nothing_to_read(&self) -> ReadError {
         match self.error {
@@ -110,9 +112,9 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, as close(2): the application will neither read nor write. Written data is still
-    /// delivered, followed by a FIN. If data is unread or arrives later, the peer gets a reset. The connection waits
-    /// for the peer's FIN for 60 s (Linux's tcp_fin_timeout).
+    /// Closes the connection, as close(2). Data that was written is still delivered, followed by a FIN. If unread data
+    /// is in the buffer or new data arrives, the peer gets a reset. The connection waits at most 60 s for the peer's
+    /// FIN (Linux's tcp_fin_timeout).
     pub fn close(&mut self, now: Time) {
         self.orphaned = true;
         if self.recv.unread() > 0 {
@@ -125,11 +127,11 @@ impl Connection {
         }
     }
 
-    /// Ends writing: a FIN follows the written data.
+    /// Closes the sending direction: a FIN follows the data that was written.
     fn shut_write(&mut self) {
         let may_send = self.may_send_data();
         match self.state {
-            // Data written before the end of the handshake is still delivered.
+            // Data written before the handshake completes is still delivered.
             State::SynSent if self.send.has_unsent_data() => self.send.close(may_send),
             State::Listen | State::SynSent => self.finish(None),
             State::SynReceived | State::Established => {
@@ -168,7 +170,7 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Reports readable and writable data to the application if it waits.
+    /// Reports `Readable` and `Writable` if the application waits for them and they are true.
     #[inline]
     pub(super) fn tell_readiness(&mut self) {
         if self.readiness.watched {

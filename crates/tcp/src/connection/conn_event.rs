@@ -22,7 +22,8 @@ pub enum ConnEvent {
     Failed(ConnError),
 }
 
-/// The state of readiness events. Without [`super::Connection::watch_readiness`] none is reported.
+/// Which readiness events are enabled and still to be reported. Without [`super::Connection::watch_readiness`] none is
+/// reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Readiness {
     pub watched: bool,
@@ -34,7 +35,7 @@ pub(super) struct Readiness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnError {
-    /// The peer answered the SYN with a reset, because nothing listens there (ECONNREFUSED).
+    /// The peer answered the SYN with a reset, because no socket listens on that port (ECONNREFUSED).
     Refused,
     /// The peer reset the connection (ECONNRESET).
     Reset,
@@ -56,7 +57,7 @@ pub enum WriteError {
 pub enum ReadError {
     /// No unread data has arrived (EAGAIN).
     Blocked,
-    /// All data before the peer's FIN was read.
+    /// All data has been read, and the peer has sent its FIN.
     Ended,
     /// The connection has failed.
     Failed(ConnError),

@@ -10,7 +10,7 @@ pub(super) const SYN_ACK_RETRIES: u32 = 5;
 /// The state of the SYN exchange.
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
-    /// True if a SYN must be sent.
+    /// True if a SYN or SYN-ACK must be sent.
     syn_due: bool,
     /// Time of the first SYN.
     sent_at: Option<Time>,
@@ -26,7 +26,7 @@ impl Handshake {
         self.syn_due = true;
     }
 
-    /// Cancels a scheduled SYN, because the handshake is complete or has failed.
+    /// Cancels a scheduled SYN. Called if the handshake is complete or has failed.
     pub fn give_up(&mut self) {
         self.syn_due = false;
     }
@@ -36,7 +36,7 @@ impl Handshake {
         self.syn_due
     }
 
-    /// Records a sent SYN and returns true if it was a retransmission.
+    /// Records that a SYN was sent. Returns true if it was a retransmission.
     pub fn on_sent(&mut self, now: Time) -> bool {
         self.syn_due = false;
         let again = self.sent_at.is_some();
@@ -45,20 +45,21 @@ impl Handshake {
         again
     }
 
-    /// Records a timeout and schedules a retransmission. Returns false if all `retries` are used.
+    /// Counts a timeout and schedules a retransmission. Returns false after `retries` retransmissions.
     pub fn retry(&mut self, retries: u32) -> bool {
         self.retries += 1;
         self.syn_due = self.retries <= retries;
         self.syn_due
     }
 
-    /// True if more than one SYN was sent. An answer may belong to any of them (Karn's rule).
+    /// True if the SYN was retransmitted. An answer may then belong to any of its copies, so it gives no RTT sample
+    /// (Karn's rule).
     pub fn is_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// True if the SYN timed out and was sent at least three times. A repeated SYN of the peer causes retransmissions
-    /// too.
+    /// True if the SYN timed out and was sent at least three times. Both conditions are needed, because a repeated SYN
+    /// of the peer causes a retransmission without a timeout.
     pub fn was_lost_twice(&self) -> bool {
         self.retries > 0 && self.resent > 1
     }
@@ -68,7 +69,7 @@ impl Handshake {
         self.retries
     }
 
-    /// Time of the SYN if exactly one was sent.
+    /// Time at which the SYN was sent; `None` if it was never sent or was retransmitted.
     pub fn sent_once_at(&self) -> Option<Time> {
         self.sent_at.filter(|_| !self.is_resent())
     }

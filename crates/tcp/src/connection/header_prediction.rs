@@ -1,9 +1,9 @@
-//! Header prediction: one call processes the usual segment, which only acknowledges new data or carries the next data
+//! Header prediction: a fast path for segments that only acknowledge new data, or only carry the next data in order
 //! (Van Jacobson, in 4.4BSD; RFC 1323 section 4.2.2 has the conditions with timestamps).
 //!
 //! [`Connection::predicts`] and the two functions after it check the conditions. All other segments take the general
-//! path in `input`, which has the same result for predicted segments: `tests/prediction.rs` compares the segments,
-//! timers and counters of both paths.
+//! path in `input`. Both paths have the same result for a predicted segment: `tests/prediction.rs` compares their
+//! segments, timers and counters.
 
 use super::Connection;
 use super::input::DataSegment;
@@ -14,19 +14,19 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Ecn, Payload, Time};
 
-/// Lets a test compare both paths.
+/// Lets a test compare the fast path with the general path.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     /// True if all segments must take the general path.
     pub off: bool,
-    /// Number of segments that were predicted.
+    /// Number of segments that took the fast path.
     pub taken: u64,
 }
 
 impl Connection {
-    /// Processes a segment that only acknowledges new data or carries the next data. Returns false and changes nothing
-    /// for any other segment.
+    /// Processes a segment on the fast path if it only acknowledges new data or only carries the next data in order.
+    /// Returns false and changes nothing for any other segment.
     #[inline(always)]
     pub(super) fn take_predicted(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         if !self.predicts(header) {
@@ -44,9 +44,9 @@ impl Connection {
         taken
     }
 
-    /// True if the connection is open and the segment is the next in order and usual: no flag but PSH, no option but
-    /// timestamps that are not older than the last, and no ECN mark to echo. Such a segment is acceptable, and neither
-    /// end has closed, so only its acknowledgement and its data matter.
+    /// True if the connection is established and the segment is the next in order, with no flag except ACK and PSH, no
+    /// option except timestamps that are not older than the last, and no ECN mark to echo. Such a segment is
+    /// acceptable, and neither end has closed, so only its acknowledgement and its data matter.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -84,8 +84,8 @@ impl Connection {
         true
     }
 
-    /// Processes a segment with data if no earlier data is missing, nothing is outstanding, and the data fits the
-    /// window.
+    /// Processes a segment with data if the receiver misses no earlier data, the sender has no outstanding data, and
+    /// the data fits the receive window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         let una = self.send.flight.una();
@@ -100,14 +100,14 @@ impl Connection {
         self.note_data(now, header, payload);
         let before = self.recv.next();
         self.recv.take_next(payload.len());
-        // The segment was the next one and nothing is held, so no gap can close.
+        // The segment was the next in order and no out-of-order data is buffered, so it cannot close a gap.
         let arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
         let segment = DataSegment { header, payload, ecn, start: before as i64 };
         self.settle_arrival(now, &segment, before, arrival, false);
         true
     }
 
-    /// The fields for the send side of a segment without SACK blocks and marks.
+    /// The input of the sender for a segment without SACK blocks and without ECN marks.
     #[inline(always)]
     fn plain_ack_info(&self, header: &TcpHeader, ack: u64, has_data: bool) -> AckInfo<'static> {
         let stamps = header.options.timestamps;

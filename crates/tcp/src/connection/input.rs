@@ -11,10 +11,11 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
-/// Duration of TIME-WAIT, and the time that an orphaned connection waits for the peer's FIN: 60 s in Linux and FreeBSD.
+/// Duration of TIME-WAIT. Also the longest time that an orphaned connection waits for the peer's FIN. 60 s in Linux and
+/// FreeBSD.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
-/// The least time between two answers to unacceptable segments without data. It prevents two ends that disagree from
-/// answering each other forever (Linux's tcp_invalid_ratelimit).
+/// Minimum time between two answers to unacceptable segments without data. Without this limit two ends that disagree
+/// could answer each other forever (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A segment with data, or with a FIN.
@@ -24,7 +25,7 @@ pub(super) struct DataSegment<'a> {
     pub payload: &'a Payload,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// Offset in the peer's stream.
+    /// Offset of the first byte in the peer's stream.
     pub start: i64,
 }
 
@@ -49,8 +50,8 @@ impl Connection {
         self.tell_readiness();
     }
 
-    /// Computes the window of an ACK that is due now, before the application reads. The read then changes only the window
-    /// of later segments.
+    /// Stores the window of an ACK that is due now, for stacks that acknowledge before the application reads. Data that
+    /// the application then reads enlarges only the windows of later segments.
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
@@ -60,15 +61,15 @@ impl Connection {
         }
     }
 
-    /// Processes a segment in all states with a known peer.
+    /// Processes a segment in every state in which the peer's sequence numbers are known.
     fn on_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         let start = self.recv.offset(header.seq);
         if !self.is_acceptable(now, header, start, payload) {
             return;
         }
         if header.flags.has(Flags::RST) {
-            // Only a reset with exactly the next sequence number is accepted. A reset elsewhere in the window is
-            // challenged (RFC 5961 section 3.2).
+            // RFC 5961 section 3.2: accept a reset only if it has exactly the next expected sequence number. Answer any
+            // other reset in the window with a challenge ACK.
             if start != self.recv.rcv_nxt() {
                 self.challenge(now);
             } else if self.state == State::TimeWait {
@@ -94,7 +95,7 @@ impl Connection {
             }
             self.establish(now, header);
         }
-        // RFC 9768 section 3.2.2.5.1: some marks must be acknowledged at once.
+        // RFC 9768 section 3.2.2.5.1: some CE marks require an immediate ACK.
         if self.ecn.is_accurate() && self.ecn.count(header, payload.len(), ecn) {
             self.acks.ack_now(AckReason::Ecn);
         }
@@ -121,7 +122,8 @@ impl Connection {
         }
     }
 
-    /// True if the segment has new data after the application closed both directions (RFC 1122 section 4.2.2.13).
+    /// True if the segment carries new data although the application has closed both directions (RFC 1122 section
+    /// 4.2.2.13).
     #[cold]
     fn refuses_data(&self, start: i64, payload: &Payload) -> bool {
         let is_closed = matches!(self.state, State::FinWait1 | State::FinWait2);
@@ -149,15 +151,15 @@ impl Connection {
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
         let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
-        // The segment is outside the window, or ends before the last ACK, which the peer may have missed. A segment
-        // that ends exactly at the last ACK is acceptable: its data is old, but its timestamp and its acknowledgement
-        // count.
+        // Unacceptable: the segment begins beyond the window, or ends before the last ACK that this end sent (the peer
+        // may have missed that ACK). A segment that ends exactly at the last ACK is acceptable: its data is old, but
+        // its timestamp and its acknowledgement count.
         let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
                 if payload.is_empty() { self.challenge(now) } else { self.on_unacceptable(now, start, payload) }
             }
-            // A pure ACK from before the window still counts: its acknowledgement may be new.
+            // A pure ACK with a sequence number before the window may still acknowledge new data.
             return start <= edge
                 && header.flags.has(Flags::ACK)
                 && payload.is_empty()
@@ -167,7 +169,8 @@ impl Connection {
         true
     }
 
-    /// Handles data that is not accepted: older than the last ACK, beyond the window, or with an old timestamp.
+    /// Handles data that is not acceptable: it ends before the last ACK, begins beyond the window, or has an old
+    /// timestamp.
     fn on_unacceptable(&mut self, now: Time, start: i64, payload: &Payload) {
         self.counters_mut().duplicates_received += 1;
         let again = start < self.recv.next() as i64;
@@ -175,7 +178,7 @@ impl Connection {
         self.acks.on_unacceptable(now, again, self.ack_context(), &mut self.send.flight.timers);
     }
 
-    /// Handles a SYN on a connection that has already received one.
+    /// Handles a SYN that arrives after the first SYN of the peer.
     fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader) {
         if self.awaits_ack_of_syn() && self.recv.offset(header.seq) == -1 {
             self.handshake.request_syn();
@@ -188,7 +191,8 @@ impl Connection {
         }
     }
 
-    /// Answers an unacceptable segment without data with an ACK that informs a live peer about the state of this end.
+    /// Answers an unacceptable segment without data with a challenge ACK, which shows a live peer the state of this
+    /// end.
     fn challenge(&mut self, now: Time) {
         if self.last_challenge.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL) {
             self.last_challenge = Some(now);
@@ -196,8 +200,8 @@ impl Connection {
         }
     }
 
-    /// Stores the peer's timestamp for the echo (RFC 7323 section 4.3). Called for segments with an acceptable
-    /// acknowledgement.
+    /// Stores the timestamp that the next segment echoes (RFC 7323 section 4.3). Called only if the segment's
+    /// acknowledgement is acceptable.
     #[inline(always)]
     pub(super) fn note_timestamp(&mut self, header: &TcpHeader) {
         let start = self.recv.offset(header.seq);
@@ -211,19 +215,20 @@ impl Connection {
         }
     }
 
-    /// The stream offset of an acknowledgement number: the offset nearest to the acknowledged data.
+    /// Converts an acknowledgement number to a stream offset: of all candidates, the offset nearest to the acknowledged
+    /// data.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// Number of bytes that an acknowledgement number newly covers; 0 if it covers data that was never sent.
+    /// Number of bytes that `ack` newly acknowledges; 0 if `ack` covers data that was never sent.
     fn newly_acked(&self, ack: Seq) -> u64 {
         let (ack, una) = (self.ack_offset(ack), self.send.flight.una() as i64);
         if ack > self.send.flight.nxt() as i64 { 0 } else { (ack - una).max(0) as u64 }
     }
 
-    /// Processes the acknowledgement. Returns true if the segment's data must be processed too.
+    /// Processes the acknowledgement. Returns true if the segment's data must be processed afterwards.
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
@@ -235,12 +240,12 @@ impl Connection {
             return false;
         }
         if ack < self.send.flight.una() as i64 - self.send.window.largest().max(65_535) as i64 {
-            // The segment is older than any that may still be in the network (RFC 5961 section 5).
+            // RFC 5961 section 5: the acknowledgement is older than any that can still be in the network.
             self.challenge(now);
             return false;
         }
         self.last_ack_recv = Some(now);
-        // An old ACK may still carry SACK blocks and data, but is no duplicate ACK.
+        // An old ACK may still carry new SACK blocks or data, but it does not count as a duplicate ACK.
         let old = ack < self.send.flight.una() as i64;
         if !old {
             self.note_timestamp(header);
@@ -269,9 +274,9 @@ impl Connection {
         true
     }
 
-    /// Answers a partial acknowledgement as FreeBSD's tcp_sack_partialack: a segment at once, which is empty if there
-    /// is nothing to retransmit and no retransmission is outstanding. New data that the acknowledgement permits
-    /// follows.
+    /// Answers a partial acknowledgement with an immediate segment, as FreeBSD's tcp_sack_partialack. The segment is
+    /// empty if there is nothing to retransmit and no retransmission is outstanding. New data follows if the
+    /// acknowledgement permits it.
     fn answer_partial(&mut self, now: Time) {
         let board = &self.send.flight.scoreboard;
         if board.retrans_bytes() == 0 && board.retransmit_pending() == 0 {
@@ -281,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// Changes the state after the peer acknowledged the FIN.
+    /// Changes the state once the peer has acknowledged the FIN.
     fn on_fin_acked(&mut self, now: Time) {
         match self.state {
             State::FinWait1 => {
@@ -297,7 +302,7 @@ impl Connection {
         }
     }
 
-    /// Processes data and a FIN: ECN, reassembly, and the decision about an ACK.
+    /// Processes data and a FIN: ECN feedback, reassembly, and the decision whether to send an ACK.
     fn on_data(&mut self, now: Time, segment: &DataSegment<'_>) {
         let &DataSegment { header, payload, ecn, start } = segment;
         match self.ecn.feedback() {
@@ -305,8 +310,8 @@ impl Connection {
             Feedback::Classic => {
                 let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
                 let marked = mark.is_some_and(|first| self.acks.on_mark(first));
-                // After a reduction the peer's window may be one or two segments, so the peer should not wait for the
-                // ACK.
+                // After its window reduction the peer may have a window of one or two segments. It would stall if it
+                // had to wait for a delayed ACK.
                 if reduced || marked {
                     self.acks.ack_now(AckReason::Ecn);
                 }
@@ -330,13 +335,13 @@ impl Connection {
         }
         self.settle_arrival(now, segment, before, arrival, prepared);
         if self.recv.fin_reached() {
-            // This end probably answers soon; see `on_fin`.
+            // Prefer a delayed ACK, because this end probably sends data or a FIN soon; see `on_fin`.
             self.acks.withdraw_quick();
             self.on_fin(now);
         }
     }
 
-    /// Counts an acceptable data segment, even if its data is not accepted.
+    /// Counts an acceptable segment with data, even if the receiver does not store the data.
     #[inline(always)]
     pub(super) fn note_data(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters_mut().data_segments_in += 1;
@@ -344,8 +349,8 @@ impl Connection {
         self.note_echo(now, header, payload.len());
     }
 
-    /// Takes an RTT sample from the echo of an acceptable segment with `len` bytes of data. Only a full segment whose
-    /// echo differs from that of the segment before gives a sample.
+    /// Takes an RTT sample for the receiver from the echoed timestamp of an acceptable segment with `len` bytes of
+    /// data. Only a full segment gives a sample, and only if its echo differs from that of the segment before it.
     #[inline(always)]
     pub(super) fn note_echo(&mut self, now: Time, header: &TcpHeader, len: u32) {
         let Some(stamps) = header.options.timestamps.filter(|_| self.options.timestamps) else { return };
@@ -355,8 +360,8 @@ impl Connection {
         }
     }
 
-    /// Grows the receive window and decides about an ACK for the accepted data. `before` is the next expected offset
-    /// before the segment arrived. `prepared` is true if an ACK was already prepared.
+    /// Grows the receive window and decides whether to send an ACK for the accepted data. `before` is the next expected
+    /// offset before the segment arrived. `prepared` is true if an ACK was already built.
     #[inline(always)]
     pub(super) fn settle_arrival(
         &mut self,
@@ -376,14 +381,14 @@ impl Connection {
             let ends = header.flags.has(Flags::PSH) || header.flags.has(Flags::FIN);
             let (len, full) = (payload.len(), self.acks.rcv_mss());
             self.acks.measure(len, header.options.sack_len(), ends);
-            // Linux's tcp_measure_rcv_mss reads the memory of a segment only if it is larger than the estimated MSS. A
-            // shorter segment may lower the estimate, but its memory is not read.
+            // tcp_measure_rcv_mss reads a segment's memory size only if the segment is larger than the estimated MSS. A
+            // shorter segment may lower the estimate, but its memory size is not read.
             if len > full {
                 self.recv.measure(len);
             }
         }
         let received = self.recv.next() - before;
-        // FreeBSD's receive buffer counts only data without gaps.
+        // FreeBSD sizes its receive buffer only from data that arrives while no earlier data is missing.
         if let (Arrival::InOrder { closed_gap: false, gaps_left: false }, Some(stamps)) =
             (arrival, header.options.timestamps)
         {
@@ -411,8 +416,8 @@ impl Connection {
         }
     }
 
-    /// Handles data whose CE mark differs from that of the data before (DCTCP). Data received before the change is
-    /// acknowledged separately, with its own echo (RFC 8257 section 3.2).
+    /// Handles data whose CE mark differs from that of the data before it (DCTCP). The data received before the change
+    /// gets an ACK of its own, with its own ECN echo (RFC 8257 section 3.2).
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
@@ -426,7 +431,7 @@ impl Connection {
 
     /// Processes the peer's FIN once all data before it has arrived.
     fn on_fin(&mut self, now: Time) {
-        // This end may soon send data or a FIN, which carries the acknowledgement.
+        // Prefer a delayed ACK: this end may soon send data or a FIN, which carries the acknowledgement.
         if !self.peer_closed && matches!(self.state, State::SynReceived | State::Established) {
             self.acks.on_fin(now, self.ack_context(), &mut self.send.flight.timers);
         } else {
@@ -450,8 +455,9 @@ impl Connection {
         }
     }
 
-    /// Acknowledges a filled gap, or a full count of segments, before the application is notified of the FIN and
-    /// closes. A quick ACK is not sent, because after a FIN this end probably answers.
+    /// Builds a due ACK for a filled gap or a reached segment count before the application is notified of the FIN and
+    /// may close. An ACK due for another reason waits, because this end probably answers the FIN with a segment of its
+    /// own.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

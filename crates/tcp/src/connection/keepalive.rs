@@ -1,4 +1,4 @@
-//! Keep-alives (RFC 9293 section 3.8.4): probes of a silent peer, as Linux sends them.
+//! Keep-alives: Linux's probes of a peer that has been silent for a long time (RFC 9293 section 3.8.4).
 
 use super::Connection;
 use super::conn_event::ConnError;
@@ -7,7 +7,7 @@ use lopsided_core::tcp_event::{State, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Connection {
-    /// Enables or disables keep-alive probes (SO_KEEPALIVE and its times).
+    /// Enables keep-alive probes with the given times, or disables them with `None` (SO_KEEPALIVE).
     pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
         self.keepalive = keepalive.map(Box::new);
         self.send.flight.timers.stop(TimerKind::KeepAlive);
@@ -29,14 +29,15 @@ impl Connection {
         self.send.flight.timers.set(TimerKind::KeepAlive, deadline);
     }
 
-    /// Handles the keep-alive timer: probes a silent peer, or ends the connection after too many probes.
+    /// Handles the keep-alive timer: sends a probe to a silent peer, or ends the connection after too many unanswered
+    /// probes.
     #[cold]
     pub(super) fn on_keepalive_timeout(&mut self, now: Time) {
         let Some(KeepAlive { idle, interval, probes }) = self.keepalive.as_deref().copied() else { return };
         if matches!(self.state, State::Closed | State::TimeWait) {
             return;
         }
-        // Data that is outstanding or waits for a window has its own timers.
+        // Outstanding data is guarded by the loss timers, and data that waits for a window by the persist timer.
         if self.send.flight.outstanding() > 0 || self.send.unsent() > 0 {
             return self.arm_keepalive(now, idle);
         }

@@ -1,9 +1,9 @@
-//! One end of a TCP connection (RFC 9293): its states and the calls of its host.
+//! One end of a TCP connection (RFC 9293): its states and the functions that its host calls.
 //!
-//! The host calls `handle_segment` and `handle_timeout` when a segment arrives or a timer expires, and `write`, `read`,
-//! `shutdown` and `close` for its application (in `application`). After each call it takes segments from `poll_segment`
-//! until that returns `None`, takes events from `poll_event`, and reads `poll_timeout` again. `input` processes
-//! arriving segments; `output` decides which segments are sent.
+//! The host calls `handle_segment` when a segment arrives and `handle_timeout` when a timer expires. For its
+//! application it calls `write`, `read`, `shutdown` and `close` (in `application`). After each call it takes segments
+//! from `poll_segment` until that returns `None`, takes events from `poll_event`, and reads `poll_timeout` again.
+//! `input` processes arriving segments; `output` decides which segments to send.
 
 mod application;
 mod conn_event;
@@ -92,13 +92,15 @@ pub struct Connection {
     handshake: Handshake,
     /// Segments to send before any data; `None` if there are none.
     urgent: Option<Box<Urgent>>,
-    /// An ACK that was decided before the application read. Only stacks that acknowledge before reading use it.
+    /// An ACK that became due before the application read. Used only with stacks that acknowledge before the
+    /// application reads.
     answer: Option<Answer>,
-    /// The peer's timestamp to echo.
+    /// The peer's timestamp that the next segment echoes (RFC 7323).
     ts_recent: u32,
-    /// The last acknowledgement number sent. It decides when `ts_recent` may change (RFC 7323 section 4.3).
+    /// The last acknowledgement number that was sent. RFC 7323 section 4.3 uses it to decide whether `ts_recent`
+    /// changes.
     last_ack_sent: Seq,
-    /// The time of the last clock reading, from which outgoing timestamps are computed.
+    /// Time at which the stack last read its clock. Outgoing timestamps are computed from it.
     clock: Time,
     /// Time of the last answer to an unacceptable segment without data. RFC 5961 section 7 limits their rate.
     last_challenge: Option<Time>,
@@ -107,7 +109,7 @@ pub struct Connection {
     events: VecDeque<ConnEvent>,
     /// True if the peer's FIN has arrived.
     peer_closed: bool,
-    /// True if the application will read no more.
+    /// True if the application will not read any more data.
     read_shut: bool,
     /// True if the application has closed the connection.
     orphaned: bool,
@@ -118,7 +120,7 @@ pub struct Connection {
     pub(crate) prediction: header_prediction::Watched,
 }
 
-/// The options in force: those that this end offers, and after the handshake those that both ends agreed on.
+/// The options in force: before the handshake those that this end offers, after it those that both ends offer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgreedOptions {
     /// The MSS option of this end, in bytes.
@@ -127,25 +129,25 @@ pub(crate) struct AgreedOptions {
     pub timestamps: bool,
     /// True if windows are scaled.
     pub scaling: bool,
-    /// Shift of the windows that the peer sends.
+    /// Window scale of the peer: left shift of the window fields that this end receives.
     pub snd_wscale: u8,
-    /// Shift of the windows that this end sends.
+    /// Window scale of this end: right shift of the window fields that this end sends.
     pub rcv_wscale: u8,
 }
 
-/// An ACK that was due before the application read, with the window at that time.
+/// An ACK that became due before the application read, and the window that it advertises.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     window: u16,
     why: AckReason,
 }
 
-/// The timers that a call of [`Connection::handle_timeout`] found due.
+/// The timers that [`Connection::handle_timeout`] found due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
     /// No timer.
     Nothing,
-    /// At most the pacing timer. A segment may be due, but there is no news for the application.
+    /// Only the pacing timer. A segment may be ready to send; the application has no new events.
     Pacing,
     /// Another timer. The state, the window or the events may have changed.
     Timer,
@@ -235,7 +237,7 @@ impl Connection {
         self.send.flight.profile.metrics_save != MetricsSave::Off
     }
 
-    /// Stores the metrics of the path in `remembered`, for later connections to the same destination.
+    /// Saves the path metrics of this connection in `remembered`, for later connections to the same destination.
     pub fn leave_metrics(&self, now: Time, remembered: &mut Remembered) {
         remembered.learn(&self.info(now), &self.send.flight.profile);
     }
@@ -251,17 +253,17 @@ impl Connection {
         Counters { lost_retransmits: flight.scoreboard.lost_retransmits(), ..flight.counters }
     }
 
-    /// Statistics of all RTT samples since the beginning or the last [`Connection::take_rtt_stats`].
+    /// Statistics of all RTT samples since the start of the connection or the last [`Connection::take_rtt_stats`].
     pub fn rtt_stats(&self) -> &RttStats {
         &self.send.rtt_stats
     }
 
-    /// Returns the statistics of the RTT samples and resets them, for statistics per interval.
+    /// Returns the statistics of the RTT samples and resets them, so that a caller can report each interval separately.
     pub fn take_rtt_stats(&mut self) -> RttStats {
         std::mem::take(&mut self.send.rtt_stats)
     }
 
-    /// The behaviour of this end's stack.
+    /// The profile of this end's TCP stack.
     pub fn profile(&self) -> &Profile {
         &self.send.flight.profile
     }
@@ -271,7 +273,7 @@ impl Connection {
         Bytes::new(self.send.cwnd())
     }
 
-    /// The state of the connection at `now`, in the form of Linux's `tcp_info`.
+    /// The state of the connection at `now`, with the fields of Linux's `tcp_info`.
     pub fn info(&self, now: Time) -> TcpInfo {
         let send = &self.send;
         let flight = &send.flight;
@@ -332,7 +334,8 @@ impl Connection {
 
     // Trace of internal events.
 
-    /// Records events of these kinds for [`Connection::poll_trace`] from now on. Other kinds cost nothing.
+    /// Records events of these kinds from now on; read them with [`Connection::poll_trace`]. Kinds that are not in
+    /// `mask` cost nothing.
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.send.flight.trace.listen_to(mask);
     }
@@ -351,11 +354,11 @@ impl Connection {
         self.send.flight.timers.next()
     }
 
-    /// Handles the timers that are due at `now` and returns the kind that expired. A call before any timer is due
-    /// changes nothing.
+    /// Handles the timers that are due at `now` and returns which kind expired. A call before any timer is due changes
+    /// nothing.
     pub fn handle_timeout(&mut self, now: Time) -> Expired {
         self.send.flight.trace.set_now(now);
-        // The pacing timer changes no state, and is the most frequent one.
+        // Check the pacing timer first: it expires most often, and it changes no state.
         let paced = self.take_due(TimerKind::Pacing, now);
         if self.poll_timeout().is_none_or(|due| now < due) {
             return if paced { Expired::Pacing } else { Expired::Nothing };
@@ -378,14 +381,14 @@ impl Connection {
             self.on_keepalive_timeout(now);
         }
         if self.take_due(TimerKind::TimeWait, now) {
-            // The peer did not close in time, so the connection ends.
+            // In FIN-WAIT-2 the timer limits the wait for the peer's FIN, so the connection ends here.
             let given_up = self.state == State::FinWait2;
             self.finish(given_up.then_some(ConnEvent::Closed));
         }
         Expired::Timer
     }
 
-    /// Stops a timer if it is due. Returns true if it was due.
+    /// Cancels a timer if it is due. Returns true if it was due.
     #[inline]
     fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
         let due = self.send.flight.timers.take_due(kind, now);
@@ -395,13 +398,13 @@ impl Connection {
         due
     }
 
-    // Helpers that `input` and `output` share.
+    // Functions that both `input` and `output` use.
 
     fn mss(&self) -> u32 {
         self.send.flight.mss() as u32
     }
 
-    /// Segment sizes from which the receive window is computed.
+    /// The segment sizes that the computation of the receive window needs.
     #[inline]
     fn segment_sizes(&self) -> SegmentSizes {
         SegmentSizes { agreed: self.mss(), full: self.acks.rcv_mss(), own: self.own_mss() }
@@ -423,7 +426,7 @@ impl Connection {
         self.recv.offer_window(sizes, scale)
     }
 
-    /// The largest payload that this end's MSS option allows the peer, in bytes.
+    /// Largest payload that the MSS option of this end permits the peer to send, in bytes.
     #[inline]
     fn own_mss(&self) -> u32 {
         u32::from(self.options.mss_option) - if self.options.timestamps { 12 } else { 0 }
@@ -438,7 +441,7 @@ impl Connection {
         &mut self.send.flight.counters
     }
 
-    /// The inputs of the ACK policy.
+    /// The connection's state as input of the ACK policy.
     #[inline]
     fn ack_context(&self) -> AckContext {
         let rtt = &self.send.flight.rtt;
@@ -449,7 +452,7 @@ impl Connection {
         AckContext { rtt: known, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.offered() }
     }
 
-    /// This end's sender as an ACK policy sees it.
+    /// The state of this end's sender as input of the ACK policy.
     fn sender_view(&self, has_data: bool) -> SenderView {
         let window = self.cwnd().min(Bytes::new(self.send.window.size())).min(Bytes::new(self.send.buffered()));
         let (mss, srtt) = (Bytes::new(self.send.flight.mss()), self.send.flight.rtt.srtt());

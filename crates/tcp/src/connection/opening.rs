@@ -51,32 +51,32 @@ impl Connection {
         if self.send.has_unsent_data() {
             self.acks.ack_now(AckReason::Handshake);
         } else {
-            // The stack answers before the application is notified and can write, so this ACK carries no data.
+            // The stack sends this ACK before it notifies the application, so the ACK cannot carry data.
             let why = AckReason::Handshake;
             let ack = OldAck { ack: self.recv.ack(), echo: self.ecn.echo(), why };
             self.urgent_mut().old_ack = Some(ack);
         }
     }
 
-    /// Sets the options from the peer's SYN. An option is in force if both ends offer it.
+    /// Sets the negotiated options from the peer's SYN. An option is in force only if both ends offer it.
     pub(super) fn negotiate(&mut self, syn: &TcpHeader, now: Time) {
         let options = &syn.options;
         let profile = &self.send.flight.profile;
         let sack = profile.sack && options.sack_permitted();
         self.options.timestamps = profile.timestamps && options.timestamps.is_some();
         self.options.scaling = profile.window_scaling && options.window_scale().is_some();
-        // RFC 7323 section 2.3: a larger shift counts as 14.
+        // RFC 7323 section 2.3: a shift above 14 is treated as 14.
         self.options.snd_wscale = if self.options.scaling { options.window_scale().unwrap_or(0).min(14) } else { 0 };
         if !self.options.scaling {
             self.options.rcv_wscale = 0;
         }
         self.send.window.set_limit(65_535 << self.options.snd_wscale);
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
-        // RFC 9293 section 3.7.1: 536 bytes if the peer sent no MSS option.
+        // RFC 9293 section 3.7.1: assume 536 bytes if the SYN has no MSS option.
         let peer = u32::from(options.mss().unwrap_or(536)).max(64);
         let mss = peer.min(u32::from(self.options.mss_option)) - if self.options.timestamps { 12 } else { 0 };
         let mss = self.limit_segments(mss);
-        // The initial window counts segments of the negotiated size.
+        // The initial window is a number of segments of the negotiated size.
         let window = self.send.flight.profile.initial_window(Bytes::new(u64::from(mss)));
         self.send.flight.controller.on_idle(now, window);
         self.send.agree(mss, sack);
@@ -90,8 +90,8 @@ impl Connection {
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    /// Takes the first RTT sample, from a SYN that was sent once, or from the echoed timestamp. Without a sample the
-    /// timeout is set by RFC 6298 rule 5.7.
+    /// Takes the first RTT sample: from a SYN that was sent only once, or from the echoed timestamp. Without a sample
+    /// the RTO is set as RFC 6298 rule 5.7 requires.
     pub(super) fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
         let once = self.handshake.sent_once_at().map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
@@ -111,14 +111,14 @@ impl Connection {
             None => self.send.flight.rtt.fall_back(),
         }
         if self.handshake.was_lost_twice() && !self.answers_first_syn(header) {
-            // RFC 5681 section 3.1: a lost SYN reduces the initial window to one segment. The first timeout is short
-            // (RFC 6298), so one retransmission does not count as a loss.
+            // RFC 5681 section 3.1: if the SYN was lost, the initial window is one segment. The first SYN timeout is
+            // only 1 s (RFC 6298) and often spurious, so a single retransmission does not count as a loss.
             self.send.flight.controller.on_idle(now, Bytes::new(u64::from(self.mss())));
         }
     }
 
-    /// True if the echoed timestamp is that of the first SYN, so that no SYN was lost: Eifel (RFC 3522) as in Linux's
-    /// tcp_try_undo_spurious_syn.
+    /// True if the peer echoes the timestamp of the first SYN, which shows that this SYN was not lost: Eifel detection
+    /// (RFC 3522), as in Linux's tcp_try_undo_spurious_syn.
     fn answers_first_syn(&self, header: &TcpHeader) -> bool {
         let echo = header.options.timestamps.filter(|_| self.options.timestamps).map(|timestamps| timestamps.echo);
         let first = self.handshake.first_sent_at().map(|at| self.send.flight.clock.value(at));
@@ -130,7 +130,7 @@ impl Connection {
         self.sample_handshake(now, header);
         self.send.flight.timers.stop(TimerKind::Handshake);
         self.handshake.give_up();
-        // The last segment of a passive open has the first scaled window.
+        // The ACK that completes a passive open carries the peer's first scaled window.
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.options.snd_wscale, header.seq, header.ack);
             self.ecn.check_handshake_ack(header);
@@ -151,7 +151,8 @@ impl Connection {
         self.events.push_back(ConnEvent::Established);
     }
 
-    /// True in SYN-RECEIVED, including a connection that the application closed in that state.
+    /// True while this end waits for the ACK of its SYN-ACK, also if the application has closed the connection
+    /// meanwhile.
     pub(super) fn awaits_ack_of_syn(&self) -> bool {
         self.state == State::SynReceived
             || (self.state == State::FinWait1 && self.send.flight.timers.is_set(TimerKind::Handshake))

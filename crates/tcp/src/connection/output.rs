@@ -8,7 +8,7 @@ use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Times
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Ecn, Seq, Time};
 
-/// Room that the other options leave in the header of a SYN, in bytes.
+/// Header space of a SYN that the other options leave free, in bytes.
 const SYN_OPTION_ROOM: u32 = 20;
 
 impl Connection {
@@ -40,7 +40,7 @@ impl Connection {
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
             let outgoing = self.write_data(now, &piece, header);
-            // A due ACK must be sent before the next full segment is written without checks.
+            // Announce no full segment while an ACK is due: `write_full_segment` would skip that ACK.
             let owes_ack = self.acks.due().is_some() || self.answer.is_some();
             let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
             return Some(Outgoing { next, ..outgoing });
@@ -58,9 +58,9 @@ impl Connection {
         Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
-    /// Predicts the result of [`Connection::write_segment`] without building the segment. If that is [`Next::Nothing`],
-    /// the limit is recorded as by the call itself. Returns [`Next::Open`] also if data waits for pacing, another
-    /// segment precedes data, or events are recorded.
+    /// Predicts what [`Connection::write_segment`] would return, without building the segment. For [`Next::Nothing`] it
+    /// also records the limit that keeps the sender from sending, as the call itself would. It returns [`Next::Open`]
+    /// if the prediction is not simple: data waits for pacing, another segment precedes data, or events are recorded.
     #[inline(always)]
     #[doc(hidden)]
     pub fn what_is_next(&mut self, now: Time) -> Next {
@@ -79,8 +79,8 @@ impl Connection {
         next
     }
 
-    /// As [`Connection::write_segment`], but for an interface whose queue has no room for data. Due data is refused as
-    /// in Linux: it does not count as sent, and the window is reduced once.
+    /// As [`Connection::write_segment`], for an interface whose queue has no space for data. As in Linux, a data
+    /// segment that is refused does not count as sent, and the window is reduced once.
     #[cold]
     #[doc(hidden)]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
@@ -95,7 +95,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// True if a segment precedes data, which is rare.
+    /// True if a segment must be sent before any data, which is rare.
     #[inline]
     fn has_urgent(&self) -> bool {
         self.urgent.is_some() || self.handshake.is_syn_due()
@@ -108,14 +108,14 @@ impl Connection {
         Some(segment.write(header))
     }
 
-    /// Frees the boxed state once nothing precedes data.
+    /// Frees the boxed `Urgent` once it holds no segment to send.
     pub(super) fn forget_urgent(&mut self) {
         self.urgent = self.urgent.take().filter(|urgent| !urgent.is_empty());
     }
 
-    /// The next segment that precedes data, in order of precedence.
+    /// Returns the next segment that must be sent before data, in order of precedence.
     fn urgent_segment(&mut self, now: Time) -> Option<Segment> {
-        // First the ACKs that were decided before the last segment was processed.
+        // First the ACK that was built before the last arriving segment was processed.
         if let Some(prepared) = self.urgent.as_mut().and_then(|urgent| urgent.prepared.take()) {
             return Some(prepared);
         }
@@ -160,11 +160,11 @@ impl Connection {
         Some(Outgoing::BARE)
     }
 
-    /// Turns an ACK into a repetition of the FIN, for stacks that repeat it until it is acknowledged.
+    /// Sets FIN on an ACK, for stacks that repeat the FIN until it is acknowledged.
     #[cold]
     fn repeat_fin(&self, header: &mut TcpHeader) {
         let flight = &self.send.flight;
-        // A FIN that was not sent yet is sent with the data.
+        // Only a FIN that was sent and not acknowledged is repeated. A FIN that was never sent follows the data.
         let fin = self.send.fin_offset().filter(|fin| (flight.una()..flight.nxt()).contains(fin));
         if let Some(fin) = fin.filter(|_| flight.profile.ack_repeats_fin) {
             header.flags = header.flags.with(Flags::FIN);
@@ -172,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// Builds an ACK of the data received so far, before the current segment is processed.
+    /// Builds an ACK of the data received so far. Called before the arriving segment is processed.
     #[cold]
     pub(super) fn prepare_ack(&mut self, now: Time, why: AckReason) {
         self.counters_mut().pure_acks_out += 1;
@@ -186,15 +186,15 @@ impl Connection {
         self.send.flight.trace.emit(TcpEventMask::ACK, || TcpEvent::AckSent { ack, why });
     }
 
-    /// True if the state allows sending data and the handshake is complete.
+    /// True if the handshake is complete and the state permits sending data.
     #[inline]
     pub(super) fn may_send_data(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck)
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }
 
-    /// Builds a segment without data whose sequence number is one below the window. The peer must answer it with its
-    /// window.
+    /// Builds a probe: a segment without data whose sequence number is one below the window. The peer must answer it
+    /// with an ACK, which carries its window.
     #[cold]
     fn window_probe(&mut self, now: Time) -> Segment {
         let mut segment = self.rare_covering(now, Flags::ACK);
@@ -203,14 +203,14 @@ impl Connection {
         segment
     }
 
-    /// Writes the segment of a piece of data.
+    /// Writes the header of a data segment into `header` and returns the segment.
     #[inline(always)]
     fn write_data(&mut self, now: Time, piece: &Piece, header: &mut TcpHeader) -> Outgoing {
         if piece.kind == PieceKind::WindowProbe {
             return self.window_probe(now).write(header);
         }
         let mut flags = Flags::ACK;
-        // The first new data after any reduction carries CWR (RFC 3168 section 6.1.2).
+        // RFC 3168 section 6.1.2: the first new data after a window reduction, whatever its cause, carries CWR.
         if piece.reduced && self.ecn.is_echoed() {
             flags = flags.with(Flags::CWR);
         }
@@ -233,7 +233,7 @@ impl Connection {
         Outgoing { payload, ecn, next: Next::Open }
     }
 
-    /// A segment without data that acknowledges all received data, for rare cases outside of the hot path.
+    /// Builds a segment without data that acknowledges all received data. Used only off the hot path.
     fn rare_covering(&mut self, now: Time, flags: Flags) -> Segment {
         self.bare_segment(now, flags, Covers::All)
     }
@@ -245,8 +245,8 @@ impl Connection {
         Segment::bare(header)
     }
 
-    /// Builds the ACK that was pending when a mark began or ended (RFC 8257 section 3.2). Data that arrived since then
-    /// is not covered; its ACK stays due.
+    /// Builds the ACK that was pending when the CE mark of arriving data changed (RFC 8257 section 3.2). It does not
+    /// cover data that arrived since then; the ACK of that data stays due.
     fn old_ack(&mut self, now: Time, old: OldAck) -> Segment {
         self.counters_mut().pure_acks_out += 1;
         let echo = self.ecn.echo();
@@ -275,18 +275,18 @@ impl Connection {
 
     // Header fields and options.
 
-    /// Number of SACK blocks that fit the header, with or without timestamps.
+    /// Maximum number of SACK blocks in a header, with or without timestamps.
     #[inline]
     fn most_sack_blocks(&self) -> usize {
         if self.options.timestamps { 3 } else { 4 }
     }
 
-    /// Number of SACK blocks that fit a segment with `len` bytes of data.
+    /// Maximum number of SACK blocks in a segment with `len` bytes of data.
     fn sack_room(&self, len: u32) -> usize {
         self.most_sack_blocks().min((self.mss().saturating_sub(len + 4) / 8) as usize)
     }
 
-    /// Payload of a full segment with the options that apply now, in bytes (RFC 9293 section 3.7.1).
+    /// Payload of a full segment with the options in force, in bytes (RFC 9293 section 3.7.1).
     #[inline]
     pub(super) fn full_segment(&self) -> u64 {
         let options = self.recv.sack_option_len(self.most_sack_blocks()) + self.acks.option_room();
@@ -307,12 +307,14 @@ impl Connection {
         }
         let sack_room = if self.recv.has_sack_to_send() { Some(self.sack_room(len)) } else { None };
         if sack_room == Some(0) {
-            // A full retransmission has no room for SACK blocks, so they stay due.
+            // A full-sized retransmission leaves no space for SACK blocks. The ACK stays due, so that a later segment
+            // carries them.
         } else {
             if let Some(room) = sack_room {
                 options.set_sack(self.recv.sack_blocks(room));
             }
-            // A prepared answer was recorded as sent when it became due. Later ACKs are still due and follow it.
+            // A prepared answer was counted as sent when it became due. An ACK that became due since then is sent after
+            // it.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
@@ -326,7 +328,7 @@ impl Connection {
                 flags = flags.with(bits);
             }
         }
-        // The policy's options come last, and only if they fit.
+        // The ACK policy's options come last, and only if space is left in the header and in the segment.
         let most = self.acks.option_room();
         if most > 0 {
             let sender = self.sender_view(len > 0);

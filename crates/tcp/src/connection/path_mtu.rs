@@ -1,9 +1,11 @@
-//! Path-MTU discovery by ICMP messages (RFC 1191, RFC 8201). Segments are never fragmented, and a "too big" message
-//! reduces the size of later segments.
+//! Path-MTU discovery with ICMP messages (RFC 1191, RFC 8201). Segments are never fragmented; a "packet too big"
+//! message reduces the size of later segments.
 //!
-//! As in Linux, a message counts if it quotes an outstanding sequence number. The MTU is valid for 10 minutes, and
-//! outstanding data is retransmitted at once, see [`crate::recovery`]. Not implemented: probing (RFC 4821,
-//! tcp_mtu_probing) and fragmentation. An MTU below [`LEAST_V4`] is raised to it.
+//! As in Linux, a message is accepted only if it quotes an outstanding sequence number. The path MTU is valid for 10
+//! minutes, and the outstanding data is retransmitted at once, see [`crate::recovery`]. An MTU below [`LEAST_V4`] is
+//! raised to that value.
+//!
+//! Left out: probing (RFC 4821, tcp_mtu_probing) and fragmentation.
 
 use super::Connection;
 use crate::config::PathMtu;
@@ -21,9 +23,9 @@ const HOLDS: Duration = Duration::from_secs(600);
 const LEAST_SEGMENT: u32 = 64;
 
 impl Connection {
-    /// Handles a router's message that a segment beginning at `seq` exceeds the path MTU `mtu`. Returns the path MTU
-    /// for the host to store for this destination. Returns `None` if the message does not belong to this connection or
-    /// changes nothing.
+    /// Handles a router's message that the segment with the sequence number `seq` exceeds the path MTU `mtu`. Returns
+    /// the path MTU, which the host should store for this destination. Returns `None` if the message does not belong to
+    /// this connection or changes nothing.
     pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
         self.send.flight.trace.set_now(now);
         if matches!(self.state, State::Closed | State::Listen) {
@@ -47,13 +49,13 @@ impl Connection {
         Some(known)
     }
 
-    /// Stores the negotiated segment size `agreed` and returns it, limited by a known path MTU.
+    /// Stores the negotiated segment size `agreed` and returns the size to use, which a known path MTU may lower.
     pub(super) fn limit_segments(&mut self, agreed: u32) -> u32 {
         self.limits.agreed = agreed;
         self.largest_segment()
     }
 
-    /// The negotiated segment size, limited by a known path MTU.
+    /// The segment size to use: the negotiated size, lowered if the known path MTU requires it.
     fn largest_segment(&self) -> u32 {
         let ip = if self.remote.addr.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
         let headers = ip + TCP_HEADER + if self.options.timestamps { 12 } else { 0 };
@@ -66,7 +68,7 @@ impl Connection {
         }
     }
 
-    /// Forgets a path MTU that has expired, so that larger segments are tried again.
+    /// Deletes a path MTU that has expired, so that the sender tries larger segments again.
     #[inline]
     pub(super) fn forget_old_path(&mut self, now: Time) {
         if self.limits.known.is_some_and(|known| known.until <= now) {
@@ -75,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// Recomputes the segment size. Returns true if segments became shorter.
+    /// Recomputes the segment size. Returns true if it became smaller.
     fn resize_segments(&mut self, now: Time) -> bool {
         let (before, after) = (self.mss(), self.largest_segment());
         if self.limits.agreed == u32::MAX || after == before {

@@ -12,7 +12,7 @@ pub struct Segment {
     pub payload: Payload,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// True if no segment follows at this time. Another call would return `None` and change nothing.
+    /// True if no other segment is ready at this time: the next call would return `None` and change nothing.
     pub last: bool,
 }
 
@@ -23,18 +23,18 @@ pub struct Outgoing {
     pub payload: Payload,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// The segment that follows at the same time.
+    /// Which kind of segment is ready to follow at the same time.
     pub next: Next,
 }
 
-/// The segment that follows another one at the same time.
+/// Which kind of segment is ready to follow another segment at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Next {
-    /// None. Another call would change nothing.
+    /// No segment is ready. Another call would change nothing.
     Nothing,
-    /// A full segment of new data. [`write_full_segment`](super::Connection::write_full_segment) writes it, if no other
-    /// call comes first.
+    /// A full segment of new data is ready. [`write_full_segment`](super::Connection::write_full_segment) writes it,
+    /// provided that no other call is made first.
     Full,
     /// Unknown: call [`write_segment`](super::Connection::write_segment).
     Open,

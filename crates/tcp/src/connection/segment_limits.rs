@@ -8,7 +8,7 @@ use lopsided_core::Bytes;
 pub(super) struct SegmentLimits {
     /// MTU of the interface, in bytes.
     mtu: Bytes,
-    /// The path MTU, if a router has reported one.
+    /// The path MTU that a router reported; `None` if none was reported or it has expired.
     pub known: Option<PathMtu>,
     /// Payload of a full segment as negotiated, in bytes; `u32::MAX` before the handshake.
     pub agreed: u32,

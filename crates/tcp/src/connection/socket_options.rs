@@ -7,38 +7,39 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// If `on`, short segments are sent at once (TCP_NODELAY), and waiting data is sent now, even if the socket is
-    /// corked. Otherwise the profile's rule applies.
+    /// With `on`, short segments are sent at once (TCP_NODELAY). Data that waits is sent now, even if the socket is
+    /// corked. Without `on`, the profile's rule applies (usually Nagle's).
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// If `on`, short segments are held until they are full, or for an RTO if nothing is outstanding (TCP_CORK).
+    /// With `on`, a short segment is held until it is full (TCP_CORK). If nothing is outstanding, it is sent after one
+    /// RTO.
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }
 
-    /// Fixes the size of the send buffer, which then no longer follows the window (SO_SNDBUF). Buffered data beyond the
-    /// new size stays.
+    /// Sets a fixed size of the send buffer, which then no longer grows with the congestion window (SO_SNDBUF). Data
+    /// that is already in the buffer stays there, even if it exceeds the new size.
     pub fn set_send_buffer(&mut self, size: Bytes) {
         self.send.set_buffer(size);
         self.tell_readiness();
     }
 
-    /// Fixes the size of the receive buffer, which then no longer grows (SO_RCVBUF). The window scale stays that of the
-    /// handshake, and an offered window is never reduced.
+    /// Sets a fixed size of the receive buffer, which then no longer grows (SO_RCVBUF). The window scale of the
+    /// handshake stays, and a window that was advertised is never reduced.
     pub fn set_receive_buffer(&mut self, size: Bytes) {
         self.recv.set_buffer(size);
     }
 
-    /// Limits the rate of data (SO_MAX_PACING_RATE). A congestion control without a pacing rate is then paced as in
-    /// Linux: 2 windows per round trip in the first half of slow start, 1.2 windows later.
+    /// Sets an upper limit of the sending rate (SO_MAX_PACING_RATE). A congestion control that has no pacing rate is
+    /// then paced as in Linux: at 2 windows per RTT in the first half of slow start, later at 1.2 windows per RTT.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);
     }
 
-    /// Replaces the congestion control (TCP_CONGESTION). Window and threshold are kept. The negotiated ECN feedback
-    /// stays.
+    /// Replaces the congestion control (TCP_CONGESTION). The window, the slow-start threshold and the negotiated ECN
+    /// feedback stay.
     pub fn set_controller(&mut self, now: Time, controller: Box<dyn Controller>) {
         if self.state < State::Established {
             self.send.flight.controller = controller;
@@ -56,8 +57,8 @@ impl Connection {
         self.acks.set_policy(policy);
     }
 
-    /// Sets the time after which the connection fails if data stays unacknowledged or a closed window unanswered
-    /// (TCP_USER_TIMEOUT, RFC 5482). With `None` it fails after 15 retransmissions or probes.
+    /// Sets the time after which the connection fails if data stays unacknowledged or window probes stay unanswered
+    /// (TCP_USER_TIMEOUT, RFC 5482). With `None`, it fails after 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.send.flight.user_timeout = timeout;
     }

@@ -1,4 +1,4 @@
-//! Segments that precede any data. They are rare, so they are boxed and one check finds them.
+//! Segments that must be sent before any data. They are rare, so they share one box, and a single check finds them.
 
 use super::segment::Segment;
 use lopsided_core::Seq;
@@ -11,10 +11,11 @@ pub(super) struct Urgent {
     pub prepared: Option<Segment>,
     /// True if a reset must be sent.
     pub reset: bool,
-    /// The acknowledgement number of a segment that acknowledges data never sent. That segment is answered with a reset
-    /// (RFC 9293 section 3.10.7).
+    /// Acknowledgement number of an arriving segment that acknowledges data never sent. The answer is a reset (RFC 9293
+    /// section 3.10.7).
     pub refused: Option<Seq>,
-    /// A pending ACK from before a mark began or ended (RFC 8257 section 3.2), or the ACK of the handshake.
+    /// The ACK that was pending when the CE mark of arriving data changed (RFC 8257 section 3.2), or the ACK of the
+    /// handshake.
     pub old_ack: Option<OldAck>,
     /// True if a keep-alive probe must be sent.
     pub keepalive: bool,
@@ -30,7 +31,7 @@ pub(super) struct OldAck {
 }
 
 impl Urgent {
-    /// True if a closed connection still has a segment to send.
+    /// True if a segment must still be sent after the connection is closed.
     pub fn outlives(&self) -> bool {
         self.reset || self.refused.is_some()
     }

@@ -1,5 +1,5 @@
-//! The effects of an acknowledgement on the send side. An ACK updates the peer's window, removes delivered data (RFC
-//! 9293 section 3.10.7.4, RFC 2018, RFC 2883), gives RTT and delivery-rate samples, and notifies the controller and
+//! Processes an acknowledgement for the sender. An ACK updates the peer's window, removes delivered data (RFC 9293
+//! section 3.10.7.4, RFC 2018, RFC 2883), gives RTT and delivery-rate samples, and notifies the controller and
 //! recovery.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
@@ -14,7 +14,7 @@ use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 
 impl Sender {
-    /// Sets the first window of the connection. Call before the first acknowledgement.
+    /// Sets the first window that the peer advertises. Call before the first acknowledgement.
     pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
         self.window.open(window, seq, ack);
         self.flight.set_peer_window(window);
@@ -31,7 +31,7 @@ impl Sender {
         }
     }
 
-    /// Processes only the window of an acknowledgement.
+    /// Processes an acknowledgement that can change only the peer's window.
     #[inline(always)]
     pub fn take_window(&mut self, now: Time, info: &AckInfo<'_>) {
         self.last_heard_at = Some(now);
@@ -42,8 +42,8 @@ impl Sender {
         self.recovery.on_no_duplicate(&self.flight);
     }
 
-    /// Header prediction for an end that only receives. True if nothing is outstanding or written and the segment
-    /// reports nothing about sent data. The acknowledgement can then change only the window.
+    /// Header prediction for an end that only receives: true if nothing is outstanding, nothing is in the send buffer,
+    /// and the segment reports nothing about sent data. Such an acknowledgement can change only the window.
     #[inline(always)]
     pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
@@ -57,7 +57,7 @@ impl Sender {
             && !info.asks_retransmit
     }
 
-    /// Processes an acknowledgement completely (Linux's tcp_ack).
+    /// Processes all parts of an acknowledgement (Linux's tcp_ack).
     fn learn(&mut self, now: Time, info: &AckInfo<'_>) {
         let mut outcome = AckOutcome {
             echo: info.echo,
@@ -71,7 +71,7 @@ impl Sender {
         if info.ack > self.flight.una() || self.flight.outstanding() == 0 {
             self.flight.end_waiting();
         }
-        // Controllers need the bytes in flight before this ACK changes them.
+        // Read the bytes in flight first: controllers need the value from before this ACK.
         let prior_in_flight = self.in_flight();
         let was_out = self.flight.outstanding() > 0;
         let prior_fack = self.flight.scoreboard.highest_sacked();
@@ -80,7 +80,7 @@ impl Sender {
         outcome.predicted = !window_changed && info.sack.is_empty() && !info.ecn_echo;
         self.recovery.begin_ack(&mut self.flight);
 
-        // SACK blocks first: a segment is out of order relative to the blocks of earlier ACKs.
+        // Process SACK blocks first: whether a segment is out of order depends on the blocks of earlier ACKs.
         if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, prior_fack, &mut outcome);
             if self.recovery.believes_order() {
@@ -122,7 +122,7 @@ impl Sender {
         }
         if judged {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
-            // F-RTO may send new data only if some is left and fits the peer's window (RFC 5682 section 3.1).
+            // RFC 5682 section 3.1: F-RTO may send new data only if unsent data exists and fits the peer's window.
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
             timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
         }
@@ -141,7 +141,7 @@ impl Sender {
     }
 
     /// Linux's FLAG_SET_XMIT_TIMER: true if the SACKed data was sent before the oldest segment was retransmitted. The
-    /// ACK of that retransmission may still be in the network, so the timer restarts.
+    /// ACK of that retransmission may still be in the network, so the caller restarts the timer.
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
         // tcp_clean_rtx_queue compares the RTT of the SACKed data with the age of the oldest segment.
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
@@ -149,7 +149,7 @@ impl Sender {
         rule && outcome.sack_rtt > oldest && oldest.is_some()
     }
 
-    /// Applies the window of the newest segment. Returns true if the window changed.
+    /// Sets the peer's window from the newest segment. Returns true if the window changed.
     #[inline(always)]
     pub(super) fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
         let advances = self.flight.una() < info.ack;
@@ -159,9 +159,9 @@ impl Sender {
             let end = self.buffer.end();
             let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
             let size = self.window.size();
-            // The window is large enough for the waiting data, so no probe is needed.
+            // The window now fits the waiting data, so no probe is needed.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
-                // Window probes backed off the timeout, which says nothing about the data that is sent now.
+                // Reset the backoff: only window probes caused it, and they say nothing about the RTT of data sent now.
                 self.flight.timers.stop(TimerKind::Persist);
                 self.flight.rtt.forget_backoff();
             }
@@ -169,8 +169,8 @@ impl Sender {
         changed
     }
 
-    /// Marks the segments that SACK blocks newly cover. `prior_fack` is the highest offset that was SACKed before this
-    /// ACK. A segment is out of order relative to this offset.
+    /// Marks the segments that SACK blocks newly cover as SACKed. `prior_fack` is the highest offset that was SACKed
+    /// before this ACK: a segment delivered below it was delivered out of order.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
@@ -185,14 +185,14 @@ impl Sender {
             let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
             if first.start < first.end && (first.end <= info.ack as i64 || covered) {
                 self.process_dsack(first, outcome);
-                // If a DSACK block is ignored, it still reports no new data.
+                // Skip the DSACK block even if DSACK is not used: it reports no new data.
                 blocks = &blocks[1..];
             }
         }
         let mut sorted = [Range::default(); 4];
         let sorted = &mut sorted[..blocks.len()];
         sorted.copy_from_slice(blocks);
-        // In stream order, so that the first and last samples come from the first and last segment.
+        // Sort into stream order, so that the first and last RTT samples are those of the first and last segment.
         sorted.sort_unstable_by_key(|range| range.start);
         let Sender { flight, recovery, .. } = self;
         let before = flight.scoreboard.sacked_segments();
@@ -220,13 +220,13 @@ impl Sender {
         self.flight.counters.dsacks_received += 1;
         let segments = self.recovery.on_dsack(&self.flight, block.start, block.end);
         outcome.dsack = segments > 0;
-        // Linux counts an unnecessary retransmission as delivered (`tp->delivered`).
+        // Linux adds a segment that was retransmitted unnecessarily to the delivered count (`tp->delivered`).
         if self.flight.profile.loss_detection == LossDetection::Rack && self.flight.outstanding() > 0 {
             outcome.delivered += u64::from(segments) * self.flight.mss();
         }
     }
 
-    /// Removes the segments that the acknowledgement covers and takes their samples.
+    /// Removes the segments that the cumulative acknowledgement covers, and takes their RTT and rate samples.
     fn process_cumulative_ack(
         &mut self,
         now: Time,
@@ -246,8 +246,8 @@ impl Sender {
             covered += 1;
             if !sent.is_sacked() {
                 outcome.delivered += sent.weight();
-                // The echo belongs to an earlier transmission, so the last one was unnecessary and its delivery time is
-                // unknown (Linux's tcp_skb_spurious_retrans).
+                // tcp_skb_spurious_retrans: the echo belongs to an earlier transmission. The last transmission was
+                // unnecessary, and its delivery time is unknown.
                 let sent_stamp = || flight.clock.value(sent.sent_at);
                 let spurious = sent.was_ever_retransmitted()
                     && info.echo.is_some_and(|echo| (echo.wrapping_sub(sent_stamp()) as i32) < 0);
@@ -276,7 +276,8 @@ impl Sender {
         }
         let mut whole = true;
         if let Some(first) = flight.scoreboard.first() {
-            // The ACK ends within a segment (a middlebox or a smaller segment size): the rest stays outstanding.
+            // The ACK ends within a segment (because of a middlebox or a smaller segment size). The rest of the segment
+            // stays outstanding.
             if first.start() < ack {
                 outcome.delivered += ack - first.start();
                 flight.scoreboard.trim_first(ack);
@@ -294,9 +295,9 @@ impl Sender {
         }
     }
 
-    /// Records that an ACK covers exactly one segment without any disturbance. Linux assumes that the peer delayed the
-    /// ACK of a short segment if nothing else was delivered since the segment was sent. Such a sample does not replace
-    /// an expired minimum RTT (`FLAG_ACK_MAYBE_DELAYED`).
+    /// Sets `maybe_delayed` for an ACK that covers exactly one segment. Linux assumes that the peer delayed the ACK of
+    /// a short segment if nothing else was delivered since the segment was sent. Such an RTT sample does not replace an
+    /// expired minimum RTT (`FLAG_ACK_MAYBE_DELAYED`).
     #[inline(always)]
     pub(super) fn note_delay(&self, outcome: &mut AckOutcome) {
         let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total() as u32);
@@ -304,7 +305,7 @@ impl Sender {
         outcome.maybe_delayed = linux && alone && outcome.cumulative < self.flight.mss();
     }
 
-    /// Removes everything before `ack` from the buffer and the counters.
+    /// Removes all data before `ack` from the send buffer and the counters.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, ack: u64) {
         let flight = &mut self.flight;
@@ -317,8 +318,8 @@ impl Sender {
         self.push_marks.release(data);
     }
 
-    /// Estimates the delivered bytes without SACK. A duplicate ACK reports one delivered segment, and an advance covers
-    /// segments that duplicates reported before (RFC 6937 section 3).
+    /// Estimates the number of delivered bytes without SACK (RFC 6937 section 3). Each duplicate ACK counts as one
+    /// delivered segment. When the ACK then advances, the segments that duplicates already counted are subtracted.
     fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
         let mss = self.flight.mss();
         let told = u64::from(self.recovery.dupacks()) * mss;
@@ -332,7 +333,8 @@ impl Sender {
         }
     }
 
-    /// Processes the ECN counters of an ACK. An ACK that reports nothing new may be old, so its counters are ignored.
+    /// Processes the accurate-ECN counters of an ACK. If the ACK reports nothing new, it may be old, so its counters
+    /// are ignored.
     #[cold]
     fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
@@ -343,11 +345,14 @@ impl Sender {
         }
     }
 
-    /// Takes the RTT samples of an ACK. Linux uses segments that were sent once, including SACKed segments, and after a
-    /// retransmission the echoed timestamp. The newest sample, SACKed segments first, updates the minimum RTT and is
-    /// passed to the controller. Other stacks use the echo of any ACK that advances (RFC 7323 section 4.1). Without
-    /// timestamps they use segments that were sent once (Karn's rule), and stacks with a tick clock use one segment in
-    /// each window.
+    /// Takes the RTT samples of an ACK.
+    ///
+    /// Linux uses segments that were sent once, including SACKed segments, and after a retransmission the echoed
+    /// timestamp. The newest sample updates the minimum RTT and is passed to the controller; samples of SACKed segments
+    /// count as newer.
+    ///
+    /// Other stacks use the echo of any ACK that acknowledges new data (RFC 7323 section 4.1). Without timestamps they
+    /// use segments that were sent once (Karn's rule). Stacks with a tick clock use one segment per window.
     #[inline(always)]
     pub(super) fn sample_rtt(&mut self, now: Time, outcome: &mut AckOutcome) {
         let flight = &mut self.flight;
@@ -355,7 +360,7 @@ impl Sender {
         let echo = outcome.echo.filter(|_| outcome.una_advanced);
         let echoed = || clock.rtt_of_echo(now, echo?);
         let has_timestamps = outcome.echo.is_some();
-        // A SACKed segment is newer than an acknowledged one (tcp_ack_update_rtt).
+        // tcp_ack_update_rtt: a SACKed segment was sent later than a cumulatively acknowledged one.
         outcome.newest_rtt = outcome.newest_sack_rtt.or(outcome.newest_rtt);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => match outcome.first_rtt.or(outcome.sack_rtt) {
@@ -373,7 +378,7 @@ impl Sender {
             RtoRule::FreeBsd { .. } => flight.take_timed(now),
             RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
-        // A sample that may include the delay of an ACK must not replace an expired minimum by a larger one.
+        // If the peer may have delayed the ACK, its sample must not replace an expired minimum by a larger value.
         if let Some(rtt) = outcome.newest_rtt {
             if !outcome.maybe_delayed || flight.rtt.min_rtt().is_none_or(|min| rtt <= min) {
                 flight.rtt.update_min(now, rtt);
@@ -384,7 +389,7 @@ impl Sender {
         }
     }
 
-    /// Notifies the controller of delivered data, then runs a step of the reduction if one is under way.
+    /// Notifies the controller of delivered data. During a reduction, it then performs the next step of the reduction.
     #[inline(always)]
     pub(super) fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
         self.recovery.tell_losses(now, &mut self.flight);
@@ -407,7 +412,7 @@ impl Sender {
         self.trace_phase();
     }
 
-    /// Notifies the controller of an ACK before recovery processes it.
+    /// Notifies the controller that an ACK arrived, before recovery processes the ACK.
     fn tell_arrival(&mut self, now: Time, outcome: &mut AckOutcome, prior_in_flight: u64) {
         let acked = self.acked(now, outcome, prior_in_flight, RateSample::default());
         let Sender { flight, recovery, .. } = self;
@@ -416,11 +421,11 @@ impl Sender {
         outcome.told = true;
     }
 
-    /// The ACK as the controller receives it.
+    /// Returns the ACK in the form that the controller receives.
     #[inline(always)]
     fn acked(&self, now: Time, outcome: &AckOutcome, prior_in_flight: u64, rate: RateSample) -> Acked {
         let Sender { flight, recovery, .. } = self;
-        // Without accurate feedback an echo marks all delivered bytes (RFC 8257 section 3.3).
+        // RFC 8257 section 3.3: without accurate feedback, an ACK with ECE marks all bytes that it delivers.
         let accurate = self.accurate.is_some() || !outcome.ecn_echo;
         Acked {
             delivered: Bytes::new(outcome.delivered),
@@ -446,7 +451,7 @@ impl Sender {
         }
     }
 
-    /// RFC 7661 as in Linux (tcp_is_cwnd_limited): in slow start a window may grow if more than half of it was used.
+    /// tcp_is_cwnd_limited (RFC 7661): in slow start the window may grow if more than half of it was used.
     fn is_cwnd_limited(&self) -> bool {
         let Flight { controller, profile, .. } = &self.flight;
         let cwnd = controller.cwnd();
@@ -469,7 +474,8 @@ impl Sender {
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
-    /// True for 4.4BSD's header prediction: the ACK only advances, and the peer's window keeps cwnd from growing.
+    /// True if 4.4BSD's header prediction skips the window growth: the ACK only acknowledges new data, and the peer's
+    /// window is too small for a larger cwnd.
     fn takes_fast_path(&self, outcome: &AckOutcome) -> bool {
         self.flight.profile.fast_path
             && self.recovery.ca_state() == CaState::Open
@@ -478,7 +484,7 @@ impl Sender {
             && self.flight.controller.cwnd().get() >= self.window.size()
     }
 
-    /// Grows the send buffer after an ACK if the profile's rule requires it.
+    /// Grows the send buffer after an ACK as the profile requires.
     #[inline(always)]
     pub(super) fn grow_send_buffer(&mut self) {
         match self.limit.growth() {

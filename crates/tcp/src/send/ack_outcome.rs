@@ -17,19 +17,19 @@ pub(crate) struct AckInfo<'a> {
     pub ack: u64,
     /// The peer's window in bytes, after scaling.
     pub window: u64,
-    /// SACK blocks, the first possibly a DSACK.
+    /// The SACK blocks. The first block may be a DSACK.
     pub sack: &'a [SackBlock],
     /// The echoed timestamp (TSecr).
     pub echo: Option<u32>,
-    /// One-way delay to the peer in ms, from its timestamp and the echo, plus an unknown constant.
+    /// One-way delay to the peer in ms, with an unknown constant offset: the peer's timestamp minus the echoed one.
     pub forward_ms: Option<u32>,
     /// True if the ACK has ECE (RFC 3168).
     pub ecn_echo: bool,
-    /// The counters of accurate ECN, if negotiated.
+    /// The counters of accurate ECN; `None` if not negotiated.
     pub counts: Option<AceFeedback<'a>>,
-    /// True if an ACK filter marked the ACK because the segment that it expects is lost.
+    /// True if an ACK filter in the network found that the next segment was lost, and marked the ACK.
     pub asks_retransmit: bool,
-    /// True if the segment has data. Its ACK is then not a duplicate (RFC 5681 section 2).
+    /// True if the segment carries data. The ACK then does not count as a duplicate (RFC 5681 section 2).
     pub has_data: bool,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct AckInfo<'a> {
 pub(crate) struct AckOutcome {
     /// True if the cumulative acknowledgement advanced.
     pub una_advanced: bool,
-    /// True if SACK reported new segments.
+    /// True if SACK blocks reported segments as received for the first time.
     pub sacked: bool,
     /// True for a duplicate ACK (RFC 5681 section 2).
     pub duplicate: bool,
-    /// True if the ACK may have ended a reduction, so that it adds nothing to the window.
+    /// True if the ACK may have ended a reduction. The controller then does not add its bytes to the window.
     pub ended_reduction: bool,
-    /// The window before this ACK during a reduction.
+    /// Congestion window before this ACK, if a reduction was under way; otherwise `None`.
     pub reduced_to: Option<Bytes>,
-    /// True if the ACK offers a different window than the previous ACK.
+    /// True if the ACK advertises another window than the ACK before it.
     pub window_changed: bool,
     /// See [`Acked::predicted`](crate::cc::Acked::predicted).
     pub predicted: bool,
@@ -56,15 +56,15 @@ pub(crate) struct AckOutcome {
     pub segments: u32,
     /// True if the ACK delivered a segment that was sent only once.
     pub original_delivered: bool,
-    /// Start of the lowest segment that was sent once and is delivered out of order.
+    /// Start of the lowest segment that was sent only once and delivered out of order; `None` if there is none.
     pub reordered_from: Option<u64>,
-    /// True if the ACK has a DSACK that was accepted.
+    /// True if the ACK carries a DSACK block that was accepted.
     pub dsack: bool,
-    /// True if an ACK filter marked the ACK because the segment that it expects is lost.
+    /// True if an ACK filter in the network found that the next segment was lost, and marked the ACK.
     pub asks_retransmit: bool,
-    /// True if the ACK reports a mark.
+    /// True if the ACK reports a CE mark.
     pub ecn_echo: bool,
-    /// Bytes newly reported as CE-marked, with accurate feedback.
+    /// Bytes newly reported as CE-marked; 0 without accurate feedback.
     pub marked: u64,
     /// Bytes newly delivered, by acknowledgement or SACK.
     pub delivered: u64,
@@ -72,28 +72,28 @@ pub(crate) struct AckOutcome {
     pub cumulative: u64,
     /// True if the peer may have delayed the ACK: see [`Sender::note_delay`](super::sender::Sender::note_delay).
     pub maybe_delayed: bool,
-    /// Bytes ever marked lost before this ACK.
+    /// Total of all bytes marked lost before this ACK.
     pub lost_before: u64,
-    /// True if unsent data fits the peer's window.
+    /// True if unsent data exists and fits the peer's window.
     pub new_data_fits: bool,
     /// The timestamp that the peer echoed.
     pub echo: Option<u32>,
-    /// One-way delay to the peer in ms, from its timestamp and the echo, plus an unknown constant.
+    /// One-way delay to the peer in ms, with an unknown constant offset: the peer's timestamp minus the echoed one.
     pub forward_ms: Option<u32>,
-    /// RTT sample of the first acknowledged segment, if it was sent once.
+    /// RTT of the first segment that the ACK covers; `None` if that segment was retransmitted.
     pub first_rtt: Option<Duration>,
-    /// RTT sample of the last delivered segment, if it was sent once.
+    /// RTT of the last segment that the ACK covers; `None` if that segment was retransmitted.
     pub newest_rtt: Option<Duration>,
-    /// RTT sample of the first SACKed segment, if it was sent once.
+    /// RTT of the first newly SACKed segment that was sent only once.
     pub sack_rtt: Option<Duration>,
-    /// RTT sample of the last SACKed segment, if it was sent once.
+    /// RTT of the last newly SACKed segment that was sent only once.
     pub newest_sack_rtt: Option<Duration>,
-    /// The newest segment that the ACK delivered, for the delivery rate.
+    /// The newest segment that the ACK delivered. The delivery-rate sample is computed from it.
     pub newest: Option<NewestDelivered>,
 }
 
 impl AckOutcome {
-    /// Records a delivered segment. The newest one gives the delivery-rate sample.
+    /// Records a delivered segment. The delivery-rate sample uses the newest of them.
     pub fn update_rate_sample(&mut self, sent: &TxRecord) {
         if self.newest.is_none_or(|newest| (sent.delivered.wrapping_sub(newest.stamp.delivered) as i32) >= 0) {
             self.newest = Some(NewestDelivered::of(sent));

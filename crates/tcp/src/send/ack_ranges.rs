@@ -1,4 +1,4 @@
-//! The ranges of an ACK's SACK blocks, as stream offsets.
+//! The SACK blocks of an ACK, converted to stream offsets.
 
 /// Stream offsets `[start, end)`; negative before the first byte.
 #[derive(Clone, Copy, Debug, Default)]
@@ -7,7 +7,7 @@ pub(super) struct Range {
     pub end: i64,
 }
 
-/// At most four ranges, the maximum of an ACK, without allocation.
+/// Up to 4 ranges, the most that an ACK can carry, stored without heap allocation.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     items: [Range; 4],

@@ -1,4 +1,5 @@
-//! The data that the application wrote and the peer has not acknowledged: its real bytes, or only its length.
+//! The data that the application has written and the peer has not acknowledged. Stores the bytes, or only their number
+//! if the data is synthetic.
 
 use lopsided_core::Payload;
 use std::collections::VecDeque;
@@ -24,8 +25,8 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` bytes of the payload. The first real payload makes the stream real: earlier synthetic
-    /// data reads as zeros.
+    /// Appends the first `len` bytes of the payload. After the first real payload the buffer stores bytes: synthetic
+    /// data that was written before it then reads as zeros.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {
@@ -38,7 +39,7 @@ impl SendBuffer {
         self.end += u64::from(len);
     }
 
-    /// Returns `[from, from + len)`.
+    /// Returns the bytes `[from, from + len)` of the stream.
     pub fn slice(&self, from: u64, len: u32) -> Payload {
         match &self.bytes {
             None => Payload::virtual_len(len),
@@ -49,7 +50,7 @@ impl SendBuffer {
         }
     }
 
-    /// Removes the acknowledged bytes before `offset`.
+    /// Removes the bytes before `offset`, which the peer has acknowledged.
     pub fn release(&mut self, offset: u64) {
         if let Some(bytes) = &mut self.bytes {
             bytes.drain(..(offset - self.start) as usize);
@@ -58,7 +59,7 @@ impl SendBuffer {
     }
 }
 
-/// Copies a part of a ring in two slices. Copying byte by byte would cost more than the rest of TCP.
+/// Copies a part of a ring buffer as two slices. A copy byte by byte would cost more time than the rest of TCP.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

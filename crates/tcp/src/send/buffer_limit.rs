@@ -1,4 +1,4 @@
-//! The number of bytes that the application may write, and the time at which a waiting application is notified of room.
+//! Limits how many bytes the application may write, and decides when a waiting application is notified of free space.
 
 use crate::profile::{BufferRule, SendBufferAccounting};
 use lopsided_core::Bytes;
@@ -14,14 +14,15 @@ const LEAST_SEGMENTS: u64 = 10;
 /// The smallest buffer in bytes of memory (Linux's SOCK_MIN_SNDBUF, socket(7): 2 x 2304 bytes).
 const LEAST_MEMORY: u64 = 4608;
 
-/// The limit of the send buffer, by the profile's rules.
+/// The size limit of the send buffer, as the profile requires.
 #[derive(Debug)]
 pub(crate) struct SendBufferLimit {
     rule: BufferRule,
     room: SendBufferAccounting,
-    /// Size of a buffer that grows, in bytes of the stream or of memory, depending on `room`.
+    /// Size of a buffer that grows automatically. `room` decides whether it counts bytes of the stream or bytes of
+    /// memory.
     capacity: u64,
-    /// True if the application filled the buffer and waits for room.
+    /// True if the application has filled the buffer and waits for free space.
     waiting: bool,
 }
 
@@ -33,24 +34,25 @@ pub(crate) struct SendBufferState {
     /// Number of SACKed segments that follow another SACKed segment. Linux merges each run into its first segment, so
     /// the others need memory only for their payload.
     pub joined: u64,
-    /// Bytes that the last unsent segment lacks to be full.
+    /// Bytes that are missing from the last unsent segment to make it a full segment.
     pub unfilled: u64,
     /// Payload of a full segment, in bytes.
     pub mss: u64,
     /// The congestion window, in bytes.
     pub cwnd: u64,
-    /// Number of congestion windows that an automatic buffer holds, so that the buffer never limits the sender.
+    /// Number of congestion windows that an automatically sized buffer holds. It is large enough that the buffer does
+    /// not limit the sender.
     pub windows: u64,
 }
 
-/// The way in which an ACK grows the buffer.
+/// How an ACK grows the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// The buffer does not grow.
     None,
     /// It grows by a fixed step ([`SendBufferLimit::step`]).
     Step,
-    /// It grows to a multiple of the window ([`SendBufferLimit::provide`]).
+    /// The buffer grows to a multiple of the congestion window ([`SendBufferLimit::provide`]).
     Windows,
 }
 
@@ -64,7 +66,7 @@ impl SendBufferLimit {
         self.room_for(filling, u64::MAX)
     }
 
-    /// Number of bytes that the application may write now if it has `wanted` bytes to write.
+    /// Number of bytes that may be written now by an application that has `wanted` bytes to write.
     pub fn room_for(&self, filling: SendBufferState, wanted: u64) -> u64 {
         match self.room {
             SendBufferAccounting::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
@@ -79,32 +81,33 @@ impl SendBufferLimit {
                 if self.waiting && free < used / 2 {
                     return 0;
                 }
-                // The last segment is always filled. If room is left, another segment begins and is filled too.
+                // Linux always fills the last segment. If memory is left, it allocates another segment and fills that
+                // too.
                 let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
                 filling.unfilled + begun * filling.mss
             }
         }
     }
 
-    /// Fixes the size of the buffer.
+    /// Sets a fixed size of the buffer.
     pub fn set_size(&mut self, size: Bytes) {
         self.rule = BufferRule::Fixed(size);
     }
 
-    /// True if the application filled the buffer and waits for room.
+    /// True if the application has filled the buffer and waits for free space.
     #[inline]
     pub fn is_awaited(&self) -> bool {
         self.waiting
     }
 
-    /// Records a write. If it filled the buffer, the application waits for room.
+    /// Records a write. If the write filled the buffer, the application now waits for free space.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
             self.waiting = filling.unfilled == 0 && self.memory(filling, per_segment).1 == 0;
         }
     }
 
-    /// The way in which the next ACK may grow the buffer.
+    /// How the next ACK may grow the buffer.
     #[inline]
     pub fn growth(&self) -> Growth {
         match (self.room, self.rule) {
@@ -120,9 +123,9 @@ impl SendBufferLimit {
         }
     }
 
-    /// FreeBSD: grows the buffer by a step after an ACK that left `len` bytes in it. The buffer must be nearly full,
-    /// the windows must have room for all of its unsent data, and the buffer must exceed the peer's window by at most
-    /// 25 %.
+    /// FreeBSD: grows the buffer by one step after an ACK that left `len` bytes in it. Three conditions must hold: the
+    /// buffer is nearly full, all of its unsent data fits both windows, and the buffer exceeds the peer's window by at
+    /// most 25 %.
     pub fn step(&mut self, len: u64, peer_window: u64, windows_take_it: bool) {
         if let BufferRule::Stepped { step, max, .. } = self.rule {
             if len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it {
@@ -131,7 +134,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Sets the size of a full segment. 4.4BSD's buffers hold whole segments.
+    /// Sets the size of a full segment. 4.4BSD rounds its buffers to whole segments.
     pub fn agree(&mut self, mss: u64) {
         if !matches!(self.room, SendBufferAccounting::Segments { .. }) {
             return;
@@ -142,8 +145,8 @@ impl SendBufferLimit {
         }
     }
 
-    /// Linux: grows the buffer to `windows` windows of `cwnd` bytes. Called when the controller sets its first window,
-    /// and on an ACK while the application waits (`tcp_sndbuf_expand`).
+    /// Linux: grows the buffer to `windows` congestion windows of `cwnd` bytes (`tcp_sndbuf_expand`). Called once the
+    /// controller has set its initial window, and for each ACK while the application waits.
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);
@@ -151,7 +154,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Size of a buffer that counts bytes of the stream.
+    /// Size of the buffer in bytes of the stream.
     fn stream_capacity(&self, filling: SendBufferState) -> u64 {
         match self.rule {
             BufferRule::Fixed(size) => size.get(),
@@ -195,8 +198,8 @@ mod tests {
         SendBufferLimit::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
     }
 
-    /// The end of each write of a greedy application on Linux 6.1, in segments, from the PSH flags of a capture: slow
-    /// start on an idle path.
+    /// Ends of the writes of a bulk sender on Linux 6.1, in segments. They were read from the PSH flags in a capture of
+    /// slow start on an idle path.
     #[test]
     fn the_writes_of_slow_start_end_where_they_do_on_linux() {
         let mut space = auto();
@@ -222,7 +225,7 @@ mod tests {
         }
     }
 
-    /// With 4 MiB of memory, the outstanding data of the capture reaches 1,893 segments.
+    /// With 4 MiB of memory, the outstanding data in the capture reaches 1,893 segments.
     #[test]
     fn a_segment_takes_more_than_its_payload() {
         let mut space = auto();
@@ -235,7 +238,8 @@ mod tests {
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
     }
 
-    /// A write of 128 KiB ends within a segment. The bytes that the segment lacks reduce the room for other segments.
+    /// A write of 128 KiB ends within a segment. The bytes that this segment lacks are not available for other
+    /// segments.
     #[test]
     fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
         let mut space = auto();

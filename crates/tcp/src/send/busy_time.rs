@@ -1,9 +1,9 @@
-//! The time that a sender had data to send, and the limits during that time (Linux's tcp_chrono: `tcpi_busy_time` and
-//! its parts).
+//! Measures how long a sender had data to send, and which limits applied during that time (Linux's tcp_chrono:
+//! `tcpi_busy_time` and its parts).
 
 use lopsided_core::{Duration, Time};
 
-/// The state of a sender at an instant.
+/// What keeps the sender busy or limits it at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occupation {
     /// All written data is acknowledged.
@@ -13,7 +13,7 @@ pub(super) enum Occupation {
     Busy,
     /// The peer's window limits the sender.
     ReceiverLimited,
-    /// All data in the send buffer is outstanding, and the application waits for room.
+    /// All data in the send buffer is outstanding, and the application waits for free space.
     BufferLimited,
 }
 
@@ -22,23 +22,23 @@ pub(super) enum Occupation {
 pub(super) struct BusyTime {
     occupation: Occupation,
     since: Time,
-    /// Time spent in each state before `since`, indexed by [`Occupation`].
+    /// Time spent in each state up to `since`, indexed by [`Occupation`].
     spent: [Duration; 4],
 }
 
 /// Accumulated times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
-    /// Time with data to send, including both limited times.
+    /// Total time with data to send or outstanding data. Includes the two times below.
     pub busy: Duration,
-    /// Time limited by the peer's window.
+    /// Time during which the peer's window limited the sender.
     pub receiver_limited: Duration,
-    /// Time limited by the send buffer.
+    /// Time during which the send buffer limited the sender.
     pub buffer_limited: Duration,
 }
 
 impl BusyTime {
-    /// Begins the state `to` at `now`.
+    /// Switches to the state `to` at the time `now`.
     #[inline]
     pub fn switch(&mut self, now: Time, to: Occupation) {
         if self.occupation != to {
@@ -48,7 +48,7 @@ impl BusyTime {
         }
     }
 
-    /// The accumulated times up to `now`.
+    /// The times spent in each state up to `now`.
     pub fn so_far(&self, now: Time) -> Spent {
         let spent = |of: Occupation| {
             let running = if self.occupation == of { now.saturating_since(self.since) } else { Duration::ZERO };

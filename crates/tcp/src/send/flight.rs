@@ -1,4 +1,4 @@
-//! The data in the network and its measurements. This is the part of the send side that recovery works on.
+//! The outstanding data and its measurements: the part of the sender's state that recovery reads and changes.
 
 use super::rate_sample::{Delivery, RateStamp};
 use super::rtt::RttEstimator;
@@ -13,18 +13,19 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// Cache of a timer's deadline, computed at `now` for the duration `after`. Segments that are sent together share it.
+/// Caches the deadline of a timer that is armed at `now` for the duration `after`. Segments that are sent at the same
+/// time share the result.
 #[derive(Debug)]
 struct Armed {
     now: Time,
     after: Duration,
     /// The deadline.
     due: Time,
-    /// True for a burst of at least two segments. Further segments of the burst would set the same deadline.
+    /// True if the burst already has two segments. Further segments of the burst would set the same deadline.
     for_burst: bool,
 }
 
-/// Outstanding data, windows, RTT, timers and counters of the send side.
+/// The sender's outstanding data, windows, RTT estimate, timers and counters.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub profile: Arc<Profile>,
@@ -36,9 +37,9 @@ pub(crate) struct Flight {
     pub clock: TimestampClock,
     pub counters: Counters,
     pub trace: Trace,
-    /// The application's limit for the time without an answer (TCP_USER_TIMEOUT).
+    /// Longest time without an answer from the peer, set by the application (TCP_USER_TIMEOUT).
     pub user_timeout: Option<Duration>,
-    /// Time at which the user timeout ends the connection.
+    /// Time at which the user timeout ends the connection; `None` if it does not run.
     give_up_at: Option<Time>,
     armed: Armed,
     mss: u32,
@@ -46,9 +47,9 @@ pub(crate) struct Flight {
     una: u64,
     nxt: u64,
     max_window: u64,
-    /// The window that the peer offers, in bytes.
+    /// The window that the peer advertises, in bytes.
     peer_window: u64,
-    /// The one segment whose RTT is measured: its end offset and the time it was sent.
+    /// The segment whose RTT is being measured: its end offset and its send time.
     timed: Option<(u64, Time)>,
 }
 
@@ -77,13 +78,13 @@ impl Flight {
         }
     }
 
-    /// Sets the size of a full segment, and whether the peer sends SACK, after the handshake.
+    /// Sets the segment size after the handshake, and whether the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.mss = mss;
         self.sack = sack;
     }
 
-    /// Sets the size of a full segment that the path can carry.
+    /// Sets the payload of a full segment that fits the path MTU.
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
     }
@@ -101,7 +102,7 @@ impl Flight {
         self.una
     }
 
-    /// Stream offset of the next byte never sent.
+    /// Stream offset of the first byte that was never sent.
     pub fn nxt(&self) -> u64 {
         self.nxt
     }
@@ -110,13 +111,13 @@ impl Flight {
         self.nxt - self.una
     }
 
-    /// Outstanding data as the congestion window counts it, in bytes.
+    /// Outstanding data in bytes of the congestion window, that is, including padding.
     #[inline]
     pub fn window_taken(&self) -> u64 {
         self.nxt - self.una + self.scoreboard.padding()
     }
 
-    /// The peer's window according to the newest segment, in bytes.
+    /// The peer's window as the newest segment advertises it, in bytes.
     pub fn peer_window(&self) -> u64 {
         self.peer_window
     }
@@ -125,7 +126,7 @@ impl Flight {
         self.peer_window = size;
     }
 
-    /// FreeBSD: true if duplicate ACKs are counted to detect losses and to release new data, whatever SACK reports.
+    /// True for FreeBSD: the number of duplicate ACKs detects losses and releases new data, even if SACK is in use.
     pub fn counts_duplicates(&self) -> bool {
         self.profile.loss_detection == LossDetection::FreeBsd
     }
@@ -140,34 +141,35 @@ impl Flight {
         self.una = ack;
     }
 
-    /// Records a new segment that ends at `end`. `pad` is the part of the congestion window that the segment uses in
-    /// addition to its bytes.
+    /// Records a new segment that ends at `end`. `pad` is the number of bytes by which the segment's use of the
+    /// congestion window exceeds its length.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
-        // Only one segment at a time is timed.
+        // Measure the RTT of one segment at a time.
         self.timed.get_or_insert((end, now));
     }
 
-    /// Returns the RTT of the timed segment if it is acknowledged. Stacks without timestamps measure one segment in
-    /// each window (4.4BSD's t_rtt, ns-2's rtt_active_).
+    /// Returns the RTT of the measured segment once it is acknowledged. Stacks without timestamps measure one segment
+    /// per window (4.4BSD's t_rtt, ns-2's rtt_active_).
     pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
         let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
         self.timed = None;
         Some(now - sent)
     }
 
-    /// Drops the timed segment after a retransmission, because its ACK may belong to the retransmission (Karn's rule).
+    /// Stops measuring the segment after a retransmission, because its ACK may belong to the retransmission (Karn's
+    /// rule).
     pub fn forget_timed(&mut self) {
         self.timed = None;
     }
 
-    // The timer of the outstanding data.
+    // The loss timer.
 
-    /// Arms the loss timer `kind` at `now` for the duration `after`, at most until the user timeout.
+    /// Arms the loss timer `kind` at `now` for the duration `after`. The user timeout may shorten it.
     #[inline(always)]
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
-        // The deadline of a timer wheel needs divisions, so the segments of a burst share one result.
+        // Cache the result: a timer-wheel deadline costs divisions, and all segments of a burst have the same deadline.
         if self.armed.now != now || self.armed.after != after {
             self.armed = Armed { now, after, due: self.profile.grain.deadline(now, after), for_burst: false };
         }
@@ -176,25 +178,25 @@ impl Flight {
         self.timers.set_loss(kind, self.give_up_at.map_or(due, |at| at.min(due)));
     }
 
-    /// Arms the probe timer for a segment that is sent now, possibly in a burst.
+    /// Arms the tail loss probe timer for a segment that is sent now.
     #[inline]
     pub fn arm_for_burst(&mut self, now: Time, after: Duration) {
         self.arm(now, TimerKind::TailProbe, after);
         self.armed.for_burst = self.scoreboard.segments() > 1;
     }
 
-    /// True if the current burst has armed the probe timer. Any further segment would set the same deadline.
+    /// True if the current burst has already armed the probe timer. Any further segment would set the same deadline.
     #[inline]
     pub fn guards_burst(&self, now: Time) -> bool {
         self.armed.for_burst && self.armed.now == now && self.timers.is_set(TimerKind::TailProbe)
     }
 
-    /// The duration for which the loss timer was last armed.
+    /// The duration for which the loss timer was armed last.
     pub fn armed_after(&self) -> Duration {
         self.armed.after
     }
 
-    /// Invalidates the cached probe timeout, because its inputs changed.
+    /// Invalidates the cached probe timeout. Call it after a change of the RTT estimate or of the outstanding data.
     #[inline]
     pub fn end_burst(&mut self) {
         self.armed.for_burst = false;
@@ -205,7 +207,7 @@ impl Flight {
         self.arm(now, TimerKind::Retransmission, self.rtt.rto());
     }
 
-    /// Arms the retransmission timer for one RTO from the time at which the oldest segment was sent.
+    /// Arms the retransmission timer so that it expires one RTO after the oldest segment was sent.
     pub fn arm_rto_since_first(&mut self, now: Time) {
         if self.scoreboard.is_empty() {
             self.timers.stop_loss();
@@ -215,20 +217,20 @@ impl Flight {
         self.arm(now, TimerKind::Retransmission, left);
     }
 
-    /// Time until the RTO of the oldest segment expires.
+    /// Time left until one RTO has passed since the oldest segment was sent.
     pub fn rto_left(&self, now: Time) -> Duration {
         let Some(first) = self.scoreboard.first() else { return self.rtt.rto() };
         (first.sent_at + self.rtt.rto()).saturating_since(now)
     }
 
-    /// Starts the user timeout at the first of several timeouts in a row.
+    /// Starts the user timeout at the first of several consecutive timeouts.
     pub fn begin_waiting(&mut self, now: Time) {
         if self.give_up_at.is_none() {
             self.give_up_at = self.user_timeout.map(|timeout| now + timeout);
         }
     }
 
-    /// Stops the user timeout, because the peer answered.
+    /// Cancels the user timeout, because the peer has answered.
     #[inline]
     pub fn end_waiting(&mut self) {
         self.give_up_at = None;
@@ -239,8 +241,8 @@ impl Flight {
         self.give_up_at.is_some_and(|at| at <= now)
     }
 
-    /// Arms the persist timer, because the peer closed its window and no outstanding data can reopen it (RFC 9293
-    /// section 3.8.6.1).
+    /// Arms the persist timer: the peer has closed its window, and no outstanding data can bring an ACK that reopens it
+    /// (RFC 9293 section 3.8.6.1).
     pub fn arm_persist(&mut self, now: Time) {
         if !self.timers.guards_loss() {
             self.arm(now, TimerKind::Persist, self.rtt.rto());

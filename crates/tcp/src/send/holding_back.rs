@@ -1,5 +1,5 @@
-//! The rules that hold back short segments: the profile's Nagle rule (RFC 9293 section 3.7.4), TCP_NODELAY and TCP_CORK
-//! as in Linux.
+//! The rules that delay short segments: the profile's Nagle rule (RFC 9293 section 3.7.4), TCP_NODELAY and TCP_CORK as
+//! in Linux.
 
 use crate::profile::Nagle;
 
@@ -7,7 +7,7 @@ use crate::profile::Nagle;
 pub(crate) struct HoldingBack {
     nodelay: bool,
     corked: bool,
-    /// True if the waiting data must be sent whatever the rules require, until the next write.
+    /// True if the waiting data is sent without regard to the rules. The next write sets it to false.
     pushed: bool,
 }
 
@@ -26,8 +26,8 @@ impl HoldingBack {
         self.pushed = false;
     }
 
-    /// True if a short last segment must wait. `outstanding`: data is outstanding. `short_out`: a short segment is
-    /// outstanding.
+    /// True if a short last segment must wait. `outstanding` is true if any data is outstanding, `short_out` if a short
+    /// segment is outstanding.
     pub fn holds(&self, rule: Nagle, outstanding: bool, short_out: bool) -> bool {
         if self.pushed {
             return false;

@@ -1,4 +1,4 @@
-//! The send side: the stream, its outstanding part, the room for new data, and the processing of acknowledgements.
+//! The sender: the stream, its outstanding part, the space in both windows, and the processing of acknowledgements.
 
 mod ack;
 mod ack_outcome;

@@ -1,5 +1,6 @@
-//! Data that was written before the segment size changed stays in segments of the old size, as in a stack that cuts the
-//! stream at the write (Linux). The rest of an old segment is sent in a segment of its own.
+//! Segments that were cut before the segment size changed. Linux cuts the stream into segments when the application
+//! writes, so data written before the change keeps its old segment boundaries. The end of an old segment is sent in a
+//! segment of its own.
 
 /// The range of the stream that is cut into segments of the old size.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,8 +11,8 @@ pub(super) struct OldSegments {
 }
 
 impl OldSegments {
-    /// Records that the stream from `nxt` to `end` was cut into segments of `size` bytes. A full segment now has `full`
-    /// bytes. If the last old segment is shorter, it still grows.
+    /// Records that the stream from `nxt` to `end` is cut into segments of `size` bytes. `full` is the new payload of a
+    /// full segment. If the last old segment is not longer than `full`, later writes extend it, so it is not recorded.
     pub fn new(nxt: u64, end: u64, size: u64, full: u64) -> OldSegments {
         let last = (end.saturating_sub(nxt)) % size.max(1);
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }

@@ -1,4 +1,4 @@
-//! Pacing: the time at which the next segment may be sent, for controllers that set a rate.
+//! Pacing: computes when the next segment may be sent, for controllers that set a rate.
 
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
@@ -7,7 +7,7 @@ pub(crate) struct Pacing {
     on: bool,
     /// Time at which the next segment may be sent.
     next: Time,
-    /// Time of the last segment, and number of segments sent at that time.
+    /// Send time of the last segment, and the number of segments sent at that time.
     burst: (Time, u32),
 }
 
@@ -23,14 +23,14 @@ impl Pacing {
         self.on
     }
 
-    /// Time at which a segment may be sent; `None` if that is now.
+    /// Time at which the next segment may be sent; `None` if it may be sent now.
     #[inline]
     pub fn holds_until(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
     }
 
-    /// Checks a segment against the burst limit `most`. Returns false if the burst is full. The next burst then follows
-    /// after `pause` (balakrishnan1999 figure 19), at the next multiple of `tick` if `tick` is not zero.
+    /// Counts a segment against the burst limit `most`. Returns false if the burst is full. The next burst may then be
+    /// sent after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick` if `tick` is not zero.
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
@@ -38,21 +38,22 @@ impl Pacing {
         }
         self.next = now + pause();
         if !tick.is_zero() {
-            // A callout fires at the first tick after its time, which is at least one tick from now.
+            // A BSD callout fires at the first tick after its deadline, so at least one tick from now.
             let after = (self.next - Time::ZERO).max(now - Time::ZERO + Duration::from_nanos(1));
             self.next = Time::ZERO + after.ceil_to(tick);
         }
         self.next == now
     }
 
-    /// Records a sent segment.
+    /// Counts a segment that is sent now.
     #[inline]
     pub fn count_in_burst(&mut self, now: Time) {
         self.burst = (now, if self.burst.0 == now { self.burst.1 + 1 } else { 1 });
     }
 
-    /// Computes the next departure after `len` bytes of data. `sent` segments were sent before. If a timer was late, up
-    /// to half of a segment's time is credited (Linux's tcp_update_skb_after_send).
+    /// Computes the next send time after `len` bytes of data. `sent` is the number of segments sent before. If the
+    /// pacing timer was late, the next gap is shortened by at most half of a segment's time (Linux's
+    /// tcp_update_skb_after_send).
     #[inline]
     pub fn on_sent(&mut self, now: Time, len: u64, sent: u64, rate: impl FnOnce() -> Option<BitRate>) {
         if !self.on || sent + 1 < UNPACED_SEGMENTS {

@@ -33,8 +33,8 @@ impl PeerWindow {
         self.largest
     }
 
-    /// The largest window that the header can express. Stacks that do not check whether the window is used stop growing
-    /// there.
+    /// Largest window that the header can express, in bytes. Stacks that do not check whether the window is used stop
+    /// growing it there.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -43,15 +43,15 @@ impl PeerWindow {
         self.limit = limit;
     }
 
-    /// Sets the first window of the connection.
+    /// Sets the first window that the peer advertises.
     pub fn open(&mut self, size: u64, seq: Seq, ack: Seq) {
         self.size = size;
         self.largest = size;
         self.updated_by = Numbers { seq, ack };
     }
 
-    /// Applies the window of a newer segment and returns true if the window changed. `advances`: the segment
-    /// acknowledges new data.
+    /// Sets the window from a segment if that segment is newer than the last one. Returns true if the window changed.
+    /// `advances` is true if the segment acknowledges new data.
     pub fn update(&mut self, size: u64, seq: Seq, ack: Seq, advances: bool) -> bool {
         let last = self.updated_by;
         // RFC 9293 section 3.10.7.4: only a newer segment may change the window.
@@ -59,7 +59,7 @@ impl PeerWindow {
         let changed = newer && self.size != size;
         if newer {
             self.size = size;
-            // Max(SND.WND) estimates the peer's buffer size (RFC 9293 section 3.8.6.2.1).
+            // RFC 9293 section 3.8.6.2.1: Max(SND.WND) serves as an estimate of the peer's buffer size.
             self.largest = self.largest.max(size);
             self.updated_by = Numbers { seq, ack };
         }

@@ -1,5 +1,5 @@
-//! Fast path for an ACK of new data without losses. It has the same result as [`Sender::handle_ack`], but omits the
-//! checks that cannot apply.
+//! Fast path for an ACK of new data while no losses are known. It has the same result as [`Sender::handle_ack`] but
+//! skips the checks that cannot apply.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;
@@ -25,7 +25,7 @@ impl Sender {
         if !undisturbed {
             return false;
         }
-        // From here on the steps are those of `learn`, in the same order.
+        // The steps from here on repeat those of `learn`, in the same order.
         let prior_in_flight = self.flight.window_taken();
         let Some(covered) = self.flight.scoreboard.pop_plain(info.ack) else { return false };
         self.last_heard_at = Some(now);

@@ -1,27 +1,27 @@
-//! The choice of the segments that carry PSH.
+//! Chooses the segments that carry PSH.
 //!
-//! RFC 9293 section 3.9.1.2 leaves the choice to the sender if a write has no PUSH. 4.4BSD's descendants set PSH on a
-//! segment that empties the send buffer. Linux sets PSH on the segment in which a write ends. Within a long write it
-//! sets PSH on the first segment that is more than half of the largest offered window beyond the last mark
-//! (`forced_push`). If a write continues in a short unsent segment, the mark moves to the new end. A FIN without data
-//! has no PSH.
+//! RFC 9293 section 3.9.1.2 leaves the choice to the sender unless the application requests PUSH. 4.4BSD and its
+//! descendants set PSH on a segment that empties the send buffer. Linux sets PSH on the segment in which a write ends.
+//! Within a long write, Linux also sets PSH on the first segment that ends more than half of the largest advertised
+//! window after the last mark (`forced_push`). If the next write extends a short unsent segment, the mark moves to the
+//! new end. A FIN without data has no PSH.
 //!
-//! Not modelled: MSG_MORE, corking, and segmentation offload, which marks whole trains of segments.
+//! Not modelled: MSG_MORE, corking, and segmentation offload, which sets PSH once per large send buffer.
 
 use crate::profile::PushRule;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The ends of the segments with PSH, as stream offsets.
+/// The end offsets of the segments that carry PSH.
 #[derive(Debug, Default)]
 pub(super) struct PushMarks {
     /// In ascending order.
     marks: VecDeque<u64>,
-    /// Start of the last segment of the stream.
+    /// Start offset of the last segment of the stream.
     tail: u64,
     /// The last marked end (Linux's `pushed_seq`).
     pushed: u64,
-    /// A range without marks: the cached result of the last look-up.
+    /// A range of offsets without marks, cached from the last look-up.
     clear: Range<u64>,
 }
 
@@ -47,18 +47,18 @@ impl PushMarks {
             return;
         }
         if write.nxt >= write.from {
-            // All data is sent, and a sent segment cannot grow.
+            // All data has been sent, and a sent segment cannot grow, so the write begins a new segment.
             self.tail = write.from;
         } else if self.marks.back() == Some(&write.from) && write.from - self.tail < write.mss {
             self.marks.pop_back();
         }
         if write.from - self.tail > write.mss {
-            // The segment size has decreased below the size of the last segment.
+            // The last segment is longer than the new segment size, so the write begins a new segment.
             self.tail = write.from;
         }
         let mut end = self.tail + write.mss;
         while end < write.to {
-            // forced_push: the receiver should get data to its application before its window is used up.
+            // forced_push: the receiving application should get data before the peer's window is full.
             if end > self.pushed + write.largest_window / 2 {
                 self.mark(end);
             }
@@ -68,7 +68,7 @@ impl PushMarks {
         self.mark(write.to);
     }
 
-    /// Bytes that the last segment lacks to be full; 0 if it was sent.
+    /// Bytes that are missing from the last segment to make it full; 0 if that segment has been sent.
     pub fn unfilled(&self, nxt: u64, data_end: u64, mss: u64) -> u64 {
         if nxt < data_end { mss.saturating_sub(data_end - self.tail.max(nxt)) } else { 0 }
     }
@@ -78,7 +78,7 @@ impl PushMarks {
         self.pushed = end;
     }
 
-    /// True if a segment that ends at this offset carries PSH.
+    /// True if a segment that ends at the given offset carries PSH.
     #[inline]
     pub fn is_marked(&mut self, rule: PushRule, end: u64, data_end: u64) -> bool {
         match rule {
@@ -95,7 +95,7 @@ impl PushMarks {
         next == Some(end)
     }
 
-    /// Drops the marks up to the acknowledged offset.
+    /// Deletes the marks up to the acknowledged offset.
     #[inline]
     pub fn release(&mut self, offset: u64) {
         while self.marks.front().is_some_and(|mark| *mark <= offset) {
@@ -133,7 +133,7 @@ mod tests {
         write(&mut marks, 0, 300, 0);
         write(&mut marks, 300, 700, 0);
         assert_eq!(marked(&mut marks), [700]);
-        // After it was sent, the next write begins another segment.
+        // The short segment has been sent, so the next write begins another segment.
         write(&mut marks, 700, 900, 700);
         assert_eq!(marked(&mut marks), [700, 900]);
     }

@@ -1,13 +1,13 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery counters, and their values stored
-//! with each segment.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery counters, and a copy of them per
+//! segment.
 
 use crate::cc::RateSample;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// Counter values stored with a segment when it is sent.
+/// The delivery counters at the time a segment was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateStamp {
-    /// Bytes delivered before the segment was sent; wraps.
+    /// Bytes delivered before the segment was sent, modulo 2^32.
     pub delivered: u32,
     /// Time of the last delivery before the segment was sent.
     pub delivered_at: Time,
@@ -15,7 +15,7 @@ pub(crate) struct RateStamp {
     pub first_sent_at: Time,
     /// Bytes in flight including this segment.
     pub in_flight: u32,
-    /// Bytes ever marked lost; wraps.
+    /// Total of all bytes marked lost before the segment was sent, modulo 2^32.
     pub lost: u32,
     /// True if the application had no more data when the segment was sent.
     pub app_limited: bool,
@@ -31,32 +31,33 @@ pub(crate) struct NewestDelivered {
 /// The delivery counters of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
-    /// Bytes delivered in total.
+    /// Total number of delivered bytes.
     total: u64,
     /// Time of the last delivery.
     at: Time,
-    /// Time at which the segment delivered last was sent.
+    /// Send time of the segment that was delivered last.
     first_sent_at: Time,
-    /// The delivered count up to which samples are app-limited: the bytes delivered and in flight when the application
-    /// last ran out of data.
+    /// Samples are app-limited until the delivered count exceeds this value: the bytes delivered plus the bytes in
+    /// flight at the time the application last ran out of data.
     app_limited_until: Option<u64>,
-    /// The last sample that is not app-limited, or a higher app-limited one.
+    /// The sample that is reported: the last one that is not app-limited, or a later app-limited one with a higher
+    /// rate.
     told: RateSample,
 }
 
 impl Delivery {
-    /// Bytes delivered in total.
+    /// Total number of delivered bytes.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// True from the time the sender runs out of data until a segment sent after that time is delivered. Samples in
-    /// between are app-limited.
+    /// True after the sender ran out of data, until a segment sent later is delivered. Samples in between are
+    /// app-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some_and(|until| self.total <= until)
     }
 
-    /// Marks the sender as out of data while `in_flight` bytes are in flight.
+    /// Records that the sender has run out of data while `in_flight` bytes are in flight.
     pub fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.total + in_flight);
     }
@@ -70,11 +71,11 @@ impl Delivery {
         }
     }
 
-    /// Returns the stamp of a segment that is sent now; `in_flight` includes the segment. `first`: no other segment is
-    /// outstanding.
+    /// Returns the counters to store with a segment that is sent now. `in_flight` includes the segment. `first` is true
+    /// if no other segment is outstanding.
     pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
         if first {
-            // A new flight begins, so that idle time does not count as delivery time.
+            // Nothing was outstanding: start a new interval, so that idle time does not count as delivery time.
             self.at = now;
             self.first_sent_at = now;
         }
@@ -88,10 +89,11 @@ impl Delivery {
         }
     }
 
-    /// Returns the sample of an ACK that marked `lost` bytes as lost. `total_lost`: bytes ever marked lost.
+    /// Returns the rate sample of an ACK. `lost` is the number of bytes that this ACK marked lost, `total_lost` the
+    /// total of all bytes marked lost.
     pub fn sample(&mut self, now: Time, newest: Option<NewestDelivered>, lost: u64, total_lost: u64) -> RateSample {
         let Some(NewestDelivered { stamp, sent_at }) = newest else { return RateSample::default() };
-        // The interval is the longer of the sending and the ACK interval, so that ACK compression cannot inflate the
+        // Divide by the longer of the send interval and the ACK interval, so that ACK compression cannot inflate the
         // rate.
         let send_span = sent_at.saturating_since(stamp.first_sent_at);
         let ack_span = now.saturating_since(stamp.delivered_at);
@@ -110,14 +112,15 @@ impl Delivery {
         let product = |sample: &RateSample, over: &RateSample| {
             u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos())
         };
-        // An app-limited sample counts only if its rate is higher, because the path can carry at least that rate.
+        // An app-limited sample is a lower bound of the path's rate, so it counts only if it is higher than the
+        // reported one.
         if !sample.app_limited || product(&sample, &self.told) >= product(&self.told, &sample) {
             self.told = sample;
         }
         sample
     }
 
-    /// The rate of the last sample that counts, and whether that sample is app-limited. `None` before the first sample.
+    /// The rate of the reported sample, and whether that sample is app-limited. `None` before the first sample.
     pub fn rate(&self) -> Option<(BitRate, bool)> {
         let RateSample { delivered, interval, app_limited, .. } = self.told;
         let bits = u128::from(delivered.get()) * 8 * u128::from(Duration::from_secs(1).as_nanos());

@@ -1,15 +1,16 @@
-//! Round-trip time estimation and the retransmission timeout (RFC 6298 and the variants of each stack).
+//! The estimate of the round-trip time and the retransmission timeout (RFC 6298 and its variant in each stack).
 
 use crate::profile::{RtoRule, TickSamples};
 use lopsided_core::{Duration, Time};
 
-/// Lifetime of a minimum RTT (Linux's `tcp_min_rtt_wlen`; RFC 8985 section 6.2 leaves it open).
+/// Time after which a minimum RTT expires (Linux's `tcp_min_rtt_wlen`; RFC 8985 section 6.2 does not specify it).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
-/// FreeBSD's largest backoff exponent: the timeout is multiplied by at most 64.
+/// FreeBSD's largest backoff exponent: the RTO is multiplied by at most 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// Least time between sending and reading the clock. A timeout of exactly N ticks therefore takes N + 1 ticks: an RTT
-/// of 20 ms gives 224 ms with a tick of 4 ms (captures of Linux 6.1, which counts microseconds).
+/// Minimum time that passes between sending a segment and reading the clock. Because of it, a timeout of exactly N
+/// ticks takes N + 1 ticks: an RTT of 20 ms gives an RTO of 224 ms with a tick of 4 ms (captures of Linux 6.1, which
+/// counts microseconds).
 const MOMENT: Duration = Duration::from_micros(1);
 
 /// RTT estimator and retransmission timeout of a connection.
@@ -19,22 +20,22 @@ pub(crate) struct RttEstimator {
     /// Resolution of the stack's timers (RFC 6298's G).
     grain: Duration,
     srtt: Option<Duration>,
-    /// RTT smoothed over every ACK, if `srtt` uses one segment in each window.
+    /// RTT smoothed over every ACK. Used only if `srtt` is updated by one segment per window.
     by_ack: Option<Duration>,
-    /// SRTT in eighths and mean deviation in quarters of a tick, if the RTO is computed in ticks.
+    /// SRTT in 1/8 tick and mean deviation in 1/4 tick. Used only if the RTO is computed in ticks.
     in_ticks: Option<(u64, u64)>,
     /// RFC 6298's RTTVAR; for Linux the current mean deviation (`mdev`).
     deviation: Duration,
-    /// Linux: 4 times the largest mean deviation in this round trip (`mdev_max`).
+    /// Linux: 4 times the largest mean deviation of the current round trip (`mdev_max`).
     round_max: Duration,
-    /// Linux: 4 times the deviation that the RTO uses (`rttvar`).
+    /// Linux: 4 times the deviation from which the RTO is computed (`rttvar`).
     held: Duration,
-    /// Linux: the offset whose acknowledgement ends the round trip (`rtt_seq`).
+    /// Linux: the current round trip ends when this offset is acknowledged (`rtt_seq`).
     round_end: u64,
-    /// Number of doublings since the last sample.
+    /// Number of times that the RTO was doubled since the last sample.
     backoff: u32,
     rto: Duration,
-    /// The minimum RTT and the time of its sample.
+    /// The minimum RTT and the time at which it was measured.
     min_rtt: Option<(Duration, Time)>,
 }
 
@@ -60,12 +61,12 @@ impl RttEstimator {
         self.srtt
     }
 
-    /// The RTT smoothed over every ACK. It equals SRTT unless SRTT uses one segment in each window.
+    /// The RTT smoothed over every ACK. It differs from SRTT only in stacks that update SRTT once per window.
     pub fn srtt_by_ack(&self) -> Option<Duration> {
         self.by_ack.or(self.srtt)
     }
 
-    /// Adds the sample of an ACK for a stack whose timeout uses one segment in each window.
+    /// Adds the sample of an ACK, for a stack that computes its RTO from one segment per window.
     pub fn sample_by_ack(&mut self, rtt: Duration) {
         self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
     }
@@ -91,7 +92,7 @@ impl RttEstimator {
         self.rule
     }
 
-    /// Updates the minimum RTT of the last 5 minutes. The sample must not include a delayed ACK.
+    /// Updates the minimum RTT of the last 5 minutes. The sample must not include the delay of a delayed ACK.
     pub fn update_min(&mut self, now: Time, rtt: Duration) {
         match self.min_rtt {
             Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_WINDOW => {}
@@ -99,7 +100,7 @@ impl RttEstimator {
         }
     }
 
-    /// Adds a sample. `una` and `nxt` are the stream offsets acknowledged and sent so far.
+    /// Adds an RTT sample. `una` is the first unacknowledged offset, `nxt` the first offset never sent.
     pub fn sample(&mut self, now: Time, rtt: Duration, una: u64, nxt: u64) {
         match self.rule {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
@@ -114,8 +115,8 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// Starts the timeout from a longer RTT that the host has cached for this destination. The RTT estimate keeps the
-    /// value from the handshake (Linux's tcp_init_metrics).
+    /// Computes the RTO from a longer RTT that the host has cached for this destination. The RTT estimate itself keeps
+    /// the value from the handshake (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
         if let RtoRule::Linux { min, max, .. } = self.rule {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {
@@ -124,17 +125,17 @@ impl RttEstimator {
         }
     }
 
-    /// Sets the timeout for a handshake that was retransmitted and therefore gave no sample (RFC 6298 rule 5.7).
+    /// Sets the RTO after a handshake without an RTT sample, because its SYN was retransmitted (RFC 6298 rule 5.7).
     pub fn fall_back(&mut self) {
         self.backoff = 0;
         self.rto = self.rule.initial().max(Duration::from_secs(3));
     }
 
-    /// Doubles the timeout (RFC 6298 rule 5.5). The doubled value stays until a new sample.
+    /// Doubles the RTO (RFC 6298 rule 5.5). The doubled value stays until the next RTT sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;
         match self.rule {
-            // FreeBSD multiplies the computed timeout, without the slop.
+            // FreeBSD multiplies the computed RTO, without the slop.
             RtoRule::FreeBsd { .. } if self.srtt.is_some() => self.set_rto(),
             _ => self.rto = (self.rto * 2).min(self.rule.max()),
         }
@@ -160,7 +161,7 @@ impl RttEstimator {
         self.srtt = Some((srtt * 7 + rtt) / 8);
     }
 
-    /// 4.4BSD's tcp_xmit_timer: the same filter in scaled integers.
+    /// 4.4BSD's tcp_xmit_timer: the filter of RFC 6298 in scaled integers.
     fn sample_in_ticks(&mut self, ticks: u64) {
         let (srtt, deviation) = match self.in_ticks {
             None => (ticks * 8, ticks * 2),
@@ -183,8 +184,8 @@ impl RttEstimator {
             self.round_end = nxt;
             return;
         };
-        // A falling RTT must not increase the timeout: the part of the difference beyond the current deviation counts
-        // 1/32.
+        // A falling RTT must not increase the RTO, so a difference larger than the current deviation gets a weight of
+        // only 1/32.
         if rtt >= srtt {
             let error = rtt - srtt;
             self.deviation = (self.deviation * 3 + error) / 4;
@@ -200,7 +201,7 @@ impl RttEstimator {
         self.round_max = self.round_max.max(self.deviation * 4);
         self.held = self.held.max(self.round_max);
         if una > self.round_end {
-            // A lower deviation reduces the timeout slowly, by 1/4 of the difference per round trip.
+            // If the deviation falls, the RTO falls slowly: by 1/4 of the difference per round trip.
             if self.round_max < self.held {
                 self.held = self.held - (self.held - self.round_max) / 4;
             }
@@ -229,7 +230,7 @@ impl RttEstimator {
     }
 }
 
-/// The RTT in ticks, for a round trip that ends at `now`.
+/// The RTT in ticks of a segment whose ACK arrives at `now`.
 fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u64 {
     let ticks = |time: Duration| time.as_nanos() / tick.as_nanos();
     match samples {
@@ -285,7 +286,7 @@ mod tests {
         assert!(rtt.rto() < before);
     }
 
-    /// Values of a FreeBSD capture: 570 ms, and 940 ms after a timeout.
+    /// RTOs from a FreeBSD capture: 570 ms, and 940 ms after a timeout.
     #[test]
     fn freebsd_does_not_double_the_slop() {
         let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
@@ -307,18 +308,19 @@ mod tests {
     fn a_coarse_clock_leaves_whole_ticks() {
         let rule =
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
-        // One tick is 8 eighths and 2 quarters. More samples of one tick change nothing: the RTO stays 1 + 2 ticks.
+        // SRTT is in 1/8 tick and the deviation in 1/4 tick. After one tick they are 8 and 2. More samples of one tick
+        // change nothing: the RTO stays 1 + 2 ticks.
         let mut rtt = RttEstimator::new(rule(TickSamples::Nearest), MS(0));
         for at in 1..20 {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
         }
         assert_eq!(rtt.rto(), MS(300));
-        // 149 ms is one tick, 150 ms two. The deviation becomes 2 + 1 - 0, and SRTT 9 eighths.
+        // 149 ms rounds to one tick, 150 ms to two. The deviation becomes 2 + 1 - 0, and SRTT 9/8 ticks.
         rtt.sample(at_ms(2000), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(300));
         rtt.sample(at_ms(2200), MS(150), 0, 0);
         assert_eq!(rtt.rto(), MS(400));
-        // 64 ms within one tick, and across the edge of a tick.
+        // 64 ms within one tick, and 64 ms across a tick boundary.
         let counted = |at| {
             let mut rtt = RttEstimator::new(rule(TickSamples::Counted), MS(0));
             rtt.sample(at_ms(at), MS(64), 0, 0);

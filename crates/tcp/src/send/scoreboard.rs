@@ -1,10 +1,10 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
-//! A ring holds the records in stream order, so the oldest record is removed and a new one appended in constant time.
-//! Runs of SACKed segments are stored as intervals: a block that repeats old information costs one look-up, and walks
-//! skip a whole run. Trees hold the segments to retransmit and the retransmitted ones. The cost of an ACK therefore
-//! depends neither on the window nor on the number of holes. Any order of SACK, loss and retransmission of n segments
-//! costs at most n log n.
+//! A ring holds the records in stream order, so removing the oldest record and appending a new one take constant time.
+//! Runs of SACKed segments are stored as intervals: a SACK block that repeats old information costs one look-up, and
+//! searches skip whole runs. Trees hold the segments to retransmit and the retransmitted segments. The cost of an ACK
+//! therefore depends neither on the window nor on the number of holes. For n segments, any order of SACKs, losses and
+//! retransmissions costs O(n log n).
 
 #[cfg(test)]
 mod cost;
@@ -20,10 +20,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 ///
-/// Records are small, because a flow has one per outstanding segment, and a large network has a million.
+/// Records are kept small, because a flow stores one per outstanding segment: a large network has a million records.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TxRecord {
-    /// The start offset in units of [`ONE_OCTET`], with the state in the lower bits.
+    /// The start offset, shifted left by 8 bits ([`ONE_OCTET`]), with the state flags in the low bits.
     start_and_state: u64,
     /// Time of the latest transmission.
     pub sent_at: Time,
@@ -31,23 +31,23 @@ pub(crate) struct TxRecord {
     pub delivered_at: Time,
     /// For the delivery rate: time at which the first segment of that sampling interval was sent.
     pub first_sent_at: Time,
-    /// Bytes delivered before the segment was last sent; wraps.
+    /// Bytes delivered before the segment was last sent, modulo 2^32.
     pub delivered: u32,
-    /// Bytes in flight when the segment was last sent, including its own.
+    /// Bytes in flight when the segment was last sent, including the segment.
     pub in_flight: u32,
-    /// Bytes ever marked lost before the segment was last sent; wraps.
+    /// Total of all bytes marked lost before the segment was last sent, modulo 2^32.
     pub lost: u32,
     /// Number of bytes.
     len: u16,
-    /// Bytes of the congestion window that the segment uses in addition to its own, see [`resegment`].
+    /// Number of bytes by which the segment's use of the congestion window exceeds its length, see [`resegment`].
     pad: u16,
 }
 
-/// The ring grows by this number of records at once.
+/// Number of records by which the ring grows.
 const STEP: usize = 16;
-/// The ring does not shrink below this number of places.
+/// Capacity below which the ring does not shrink, in records.
 const ROOMY: usize = 2 * STEP;
-/// The ring shrinks if fewer than 1 in this number of places is used. The freed memory then fits the ring of another
+/// The ring shrinks if less than 1/`SPARSE` of its capacity is used. The freed memory then fits the ring of another
 /// flow.
 const SPARSE: usize = 2;
 
@@ -57,7 +57,7 @@ const ONE_OCTET: u64 = 1 << 8;
 const SACKED: u8 = 1;
 /// The segment is marked lost.
 const LOST: u8 = 2;
-/// A retransmission is in the network.
+/// A retransmission of the segment is outstanding.
 const RETRANS: u8 = 4;
 /// The segment was sent more than once.
 const EVER_RETRANS: u8 = 8;
@@ -90,7 +90,7 @@ impl TxRecord {
         sent
     }
 
-    /// Records a transmission with its stamp.
+    /// Records a transmission of the segment with its delivery-rate stamp.
     #[inline]
     fn set_stamp(&mut self, stamp: RateStamp) {
         self.delivered = stamp.delivered;
@@ -138,7 +138,7 @@ impl TxRecord {
         self.start_and_state = (start * ONE_OCTET) | u64::from(self.state());
     }
 
-    /// Returns the part `[start, end)` as a record.
+    /// Returns a record for the part `[start, end)` of the segment.
     fn piece(&self, start: u64, end: u64, pad: u16) -> TxRecord {
         let mut piece = TxRecord { pad, ..*self };
         piece.cut_before(start);
@@ -146,7 +146,7 @@ impl TxRecord {
         piece
     }
 
-    /// Bytes of the congestion window that the segment uses: usually its length.
+    /// Number of bytes of the congestion window that the segment uses: its length plus its padding.
     pub fn weight(&self) -> u64 {
         self.len() + u64::from(self.pad)
     }
@@ -159,7 +159,7 @@ impl TxRecord {
         self.state() & LOST != 0
     }
 
-    /// True if the segment is lost and not yet retransmitted.
+    /// True if the segment is marked lost and was not retransmitted since.
     fn is_retransmit_pending(&self) -> bool {
         self.state() & (LOST | RETRANS) == LOST
     }
@@ -184,7 +184,7 @@ pub(crate) struct Covered {
     pub segments: u32,
 }
 
-/// The records of the outstanding segments. Records are numbered in stream order; a number is never used again.
+/// The records of the outstanding segments. Records are numbered in stream order, and a number is never reused.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<TxRecord>,
@@ -195,29 +195,30 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
-    /// Numbers of the lost segments that wait for retransmission.
+    /// Numbers of the lost segments that are still to be retransmitted.
     pending: BTreeSet<u64>,
-    /// Bytes of the congestion window that the records use in addition to their own.
+    /// Total padding of the records, in bytes of the congestion window.
     padding: u64,
-    /// Bytes ever marked lost, including lost retransmissions.
+    /// Total of all bytes marked lost, including lost retransmissions.
     total_lost: u64,
     retrans_bytes: u64,
-    /// Number of retransmissions in the network.
+    /// Number of outstanding retransmissions.
     retrans_out: u32,
-    /// Every record before this number is SACKed, lost or retransmitted.
+    /// All records with a lower number are SACKed, lost or retransmitted.
     first_open: u64,
-    /// Search bound. At or after this number, no unmarked original was sent before the newest delivered segment.
+    /// Search bound: among the records from this number on, no original transmission without a mark was sent before the
+    /// newest delivered segment.
     not_before_newest: u64,
     /// Number of retransmissions that were lost.
     lost_retransmits: u64,
-    /// Retransmissions in the network, by send time and number.
+    /// The outstanding retransmissions, ordered by send time and then by record number.
     retransmitted: BTreeSet<(Time, u64)>,
     /// Segments marked lost since the last [`Scoreboard::take_losses`]; `None` if losses are not recorded.
     losses: Option<Vec<Lost>>,
-    /// True if the trees may hold memory.
+    /// True if the trees may have allocated memory.
     keeps_marks: bool,
     #[cfg(test)]
-    /// Number of steps of all walks.
+    /// Number of search steps, for tests of the cost.
     steps: std::cell::Cell<u64>,
 }
 
@@ -236,7 +237,7 @@ impl Scoreboard {
         self.sacked_bytes | self.lost_bytes | self.retrans_bytes == 0
     }
 
-    /// Bytes of the congestion window that the records use in addition to their own.
+    /// Total padding of the records, in bytes of the congestion window.
     #[inline]
     pub fn padding(&self) -> u64 {
         self.padding
@@ -267,12 +268,12 @@ impl Scoreboard {
         self.lost_segments
     }
 
-    /// Number of lost segments that wait for retransmission.
+    /// Number of lost segments that are still to be retransmitted.
     pub fn retransmit_pending(&self) -> u32 {
         self.pending.len() as u32
     }
 
-    /// Start of the first lost segment that waits for retransmission.
+    /// Start of the first lost segment that is still to be retransmitted; `None` if there is none.
     pub fn first_pending(&self) -> Option<u64> {
         self.next_to_retransmit().map(|number| self.get(number).start())
     }
@@ -313,17 +314,17 @@ impl Scoreboard {
         self.base + self.ring.len() as u64
     }
 
-    /// End of the highest SACKed run.
+    /// End of the highest SACKed run; `None` if no segment is SACKed.
     pub fn highest_sacked(&self) -> Option<u64> {
         self.sack_ranges.last().map(|run| run.end)
     }
 
-    /// Frees memory of the ring after the window shrank, for example after slow start.
+    /// Frees a part of the ring's memory if the window has shrunk, for example after slow start.
     #[inline]
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
-            // By a quarter, so that a window that grows again does not reallocate at once.
+            // Shrink by 25 % only, so that a window that grows again does not reallocate at once.
             self.ring.shrink_to((capacity - capacity / 4) / STEP * STEP);
         }
         if self.keeps_marks && self.is_unmarked() {
@@ -331,7 +332,7 @@ impl Scoreboard {
         }
     }
 
-    /// Frees the trees if no segment is SACKed, lost or retransmitted. An empty tree would keep a node.
+    /// Frees the trees if no segment is SACKed, lost or retransmitted. An empty `BTreeSet` may still own a node.
     #[cold]
     fn give_back_marks(&mut self) {
         self.sack_ranges.clear();
@@ -340,14 +341,15 @@ impl Scoreboard {
         self.keeps_marks = false;
     }
 
-    /// Grows the ring in small steps, because the records are a large part of a flow's memory.
+    /// Grows the ring in small steps: its records are a large part of a flow's memory, so doubling would waste it.
     #[cold]
     fn grow_ring(&mut self) {
         let len = self.ring.len();
         self.ring.reserve_exact((len + len / 4 + 1).next_multiple_of(STEP) - len);
     }
 
-    /// Appends a segment of new data. `pad` is the number of bytes of the window that it uses in addition to its own.
+    /// Appends a segment of new data. `pad` is the number of bytes by which its use of the congestion window exceeds
+    /// its length.
     pub fn push(&mut self, start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.padding += u64::from(pad);
         if self.ring.len() == self.ring.capacity() {
@@ -356,7 +358,7 @@ impl Scoreboard {
         self.ring.push_back(TxRecord::new(start, end, pad, now, stamp));
     }
 
-    /// Removes and returns the first segment if an acknowledgement up to `una` covers it.
+    /// Removes and returns the first segment if it ends at or before `una`; otherwise returns `None`.
     pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
         if self.ring.front()?.end() > una {
             return None;
@@ -364,7 +366,7 @@ impl Scoreboard {
         let sent = self.ring.pop_front()?;
         self.base += 1;
         self.padding -= u64::from(sent.pad);
-        // Usual case: the segment has no state, so no sum changes.
+        // A segment without state flags, the usual case, contributes to no sum except the padding.
         if sent.state() & FATE != 0 {
             self.forget_counts(self.base - 1, &sent);
             if sent.is_sacked() {
@@ -374,8 +376,9 @@ impl Scoreboard {
         Some(sent)
     }
 
-    /// Removes the segments before `una`; returns `None` and changes nothing if one was ever retransmitted or `una` is
-    /// not the end of a segment. No segment may be SACKed, lost or padded.
+    /// Removes the segments before `una`, provided that no outstanding segment is SACKed or lost. Returns `None` and
+    /// changes nothing if one of them was ever retransmitted, if `una` is not the end of a segment, or if any record is
+    /// padded.
     #[inline(always)]
     pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
         let first_sent_at = self.ring.front()?.sent_at;
@@ -405,7 +408,7 @@ impl Scoreboard {
         if una <= sent.start() {
             return;
         }
-        // The sums must not count the acknowledged part.
+        // Subtract the acknowledged part from the sums.
         let cut = una - sent.start();
         sent.cut_before(una);
         let state = sent.state();
@@ -421,7 +424,7 @@ impl Scoreboard {
         }
     }
 
-    /// Subtracts a record from all sums and lists.
+    /// Subtracts a removed record from all sums and deletes it from the trees.
     fn forget_counts(&mut self, number: u64, sent: &TxRecord) {
         if sent.is_sacked() {
             self.sacked_bytes -= sent.weight();
@@ -451,17 +454,17 @@ impl Scoreboard {
         self.base + self.ring.partition_point(|sent| sent.end() < offset) as u64
     }
 
-    /// Counts one step of a walk, for the tests of the cost.
+    /// Counts one search step, for the tests of the cost.
     #[inline]
     fn count_step(&self) {
         #[cfg(test)]
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Marks the segments that `[start, end)` newly covers as SACKed. Calls `seen` with each record before the change.
-    /// Only whole segments count.
+    /// Marks the segments that `[start, end)` newly covers as SACKed. A segment that the range covers only in part
+    /// stays unmarked. Calls `seen` with each record before its mark is set.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
-        // The first run that ends at or after the start may touch the block.
+        // The block may touch or overlap the first run that ends at or after its start.
         let mut above = self.sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
         let (mut low, mut low_number) = match above {
@@ -507,14 +510,14 @@ impl Scoreboard {
                     None => joined = Some(SackRange { start: low, end: reach, first: low_number, next: number }),
                 }
             }
-            // Continue after the next run if the block reaches it and no gap is left.
+            // If the block reaches the next run, skip that run and continue after it.
             let Some(run) = above.filter(|run| run.start <= end) else { break };
             match &mut joined {
                 Some(whole) if whole.end == run.start => {
                     whole.end = run.end;
                     whole.next = run.next;
                 }
-                // The block began within the segment before the run.
+                // The block began within the segment that precedes the run.
                 None if low == run.start => joined = Some(run),
                 _ => break,
             }
@@ -542,7 +545,7 @@ impl Scoreboard {
         sent.set_state((before.state() & (EVER_RETRANS | APP_LIMITED)) | SACKED);
     }
 
-    /// The first lost segment that was not retransmitted yet.
+    /// Number of the first lost segment that was not retransmitted since; `None` if there is none.
     pub fn next_to_retransmit(&self) -> Option<u64> {
         self.pending.first().copied()
     }
@@ -583,7 +586,7 @@ impl Scoreboard {
 
 #[cfg(test)]
 impl Scoreboard {
-    /// Recomputes all sums and lists from the records and compares them, for tests.
+    /// Recomputes all sums and trees from the records and compares the results, for tests.
     pub fn check(&self) {
         let sum = |keep: fn(&TxRecord) -> bool| {
             let chosen = self.ring.iter().filter(|sent| keep(sent));

@@ -1,4 +1,4 @@
-//! The sender of one end: the stream that the application writes, and the state of the sent data.
+//! The sender of one end: the stream that the application writes, and the state of the data that was sent.
 //!
 //! `ack` processes acknowledgements; `transmit` chooses the next segment.
 
@@ -34,34 +34,34 @@ pub(crate) struct Sender {
     pub(super) old_segments: OldSegments,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
-    /// Number of further full segments that may be sent if nothing else happens.
+    /// Number of full segments that may still be sent without further checks, if no other call intervenes.
     pub(super) run: u64,
     pub(super) limit: SendBufferLimit,
     /// Sequence number of the first data byte.
     first_data_seq: Seq,
     /// True if the application has closed its direction.
     closed: bool,
-    /// True if the FIN follows in its own segment, because data written before the close is still being sent.
+    /// True if the FIN is sent in a segment of its own after data that was written before the close.
     pub(super) fin_follows: bool,
     /// True if the FIN is acknowledged.
     pub(super) fin_acked: bool,
     pub hold: HoldingBack,
-    /// The application's limit of the pacing rate (SO_MAX_PACING_RATE).
+    /// Upper limit of the pacing rate that the application set (SO_MAX_PACING_RATE).
     max_pacing_rate: Option<BitRate>,
-    /// End offset of the last short segment (Minshall's SND.SML).
+    /// End offset of the last short segment that was sent (Minshall's SND.SML).
     pub(super) snd_sml: u64,
-    /// Time at which data was last sent, new or retransmitted.
+    /// Time at which new or retransmitted data was last sent.
     pub(super) last_data_at: Option<Time>,
     /// Time at which an acceptable segment last arrived.
     pub(super) last_heard_at: Option<Time>,
     /// True if a window probe must be sent.
     pub(super) window_probe_due: bool,
-    /// Number of window probes since the peer's last answer.
+    /// Number of window probes that were sent since the peer last answered.
     pub(super) probes_out: u32,
     busy: BusyTime,
     /// State of accurate ECN: the peer's counters of CE marks.
     pub(super) accurate: Option<Box<AccEcnSender>>,
-    /// The phase of the congestion control that the trace reported last.
+    /// The phase of the congestion control in the last trace event.
     phase: &'static str,
 }
 
@@ -120,14 +120,14 @@ impl Sender {
         self.fin_acked
     }
 
-    /// Closes the stream. `may_send`: written data is sent as far as possible before the FIN, as a write(2) does before
-    /// a close. The FIN joins the last segment only if that segment must wait.
+    /// Closes the stream. If `may_send` is true, written data is sent as far as possible before the FIN is queued, as a
+    /// write(2) before close(2) would do. The FIN then joins the last data segment only if that segment still waits.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
     }
 
-    /// Enables accurate ECN: the peer will report counters.
+    /// Enables accurate ECN, in which the peer reports counters of CE marks.
     pub fn expect_accurate_feedback(&mut self) {
         self.accurate = Some(Box::new(AccEcnSender::default()));
     }
@@ -170,7 +170,7 @@ impl Sender {
         self.recovery.path(&self.flight)
     }
 
-    /// Sets the segment size, and whether the peer sends SACK, after the handshake.
+    /// Sets the segment size after the handshake, and whether the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
         self.limit.agree(u64::from(mss));
@@ -183,12 +183,12 @@ impl Sender {
         self.recovery.on_segment_size(now, &mut self.flight, mss);
     }
 
-    /// Marks outstanding segments longer than `full` bytes as lost, because the path dropped them, and splits them.
+    /// Marks outstanding segments with more than `full` bytes as lost, because the path dropped them, and splits them.
     pub fn repair_too_long(&mut self, now: Time, full: u64) {
         self.recovery.repair_too_long(now, &mut self.flight, full);
     }
 
-    /// Starts the controller after the handshake. The controller sets its window and rate.
+    /// Starts the controller after the handshake. The controller sets its initial window and its rate.
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
@@ -200,12 +200,12 @@ impl Sender {
         self.trace_phase();
     }
 
-    /// Enables pacing if the controller or the application sets a rate.
+    /// Enables pacing if the controller or the application has set a rate.
     fn switch_pacing(&mut self) {
         self.pacing.switch(self.max_pacing_rate.is_some() || self.flight.controller.pacing_rate().is_some());
     }
 
-    /// Sets or removes the application's limit of the pacing rate.
+    /// Sets the upper limit of the pacing rate; `None` removes it.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.max_pacing_rate = rate;
         self.switch_pacing();
@@ -215,7 +215,7 @@ impl Sender {
         self.max_pacing_rate
     }
 
-    /// Reports a change of the congestion control's phase to the trace.
+    /// Records a trace event if the phase of the congestion control has changed.
     #[inline]
     pub(super) fn trace_phase(&mut self) {
         if self.flight.trace.wants(TcpEventMask::CONGESTION) {
@@ -227,9 +227,9 @@ impl Sender {
         }
     }
 
-    /// Notifies the controller that data is sent into an empty network.
+    /// Notifies the controller that data is sent while nothing is outstanding.
     pub(super) fn on_restart(&mut self, now: Time) {
-        // CUBIC shifts its epoch by this time (tcp_cwnd_event, CA_EVENT_TX_START).
+        // tcp_cwnd_event, CA_EVENT_TX_START: CUBIC shifts its epoch by the idle time.
         let idle = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
         self.flight.controller.on_transmit_start(now, idle, &path);
@@ -237,7 +237,7 @@ impl Sender {
 
     // State for `tcp_info` and the trace.
 
-    /// Records the limit that keeps the sender from sending now.
+    /// Records which limit keeps the sender from sending now.
     #[inline]
     pub(super) fn limited(&mut self, now: Time, by: Limit) {
         self.flight.trace.limited(by);
@@ -250,7 +250,7 @@ impl Sender {
         self.busy.switch(now, occupation);
     }
 
-    /// Time with data to send, and its parts by limit.
+    /// Total time with data to send, and the parts of it during which each limit applied.
     pub fn spent(&self, now: Time) -> Spent {
         self.busy.so_far(now)
     }
@@ -260,7 +260,7 @@ impl Sender {
         self.probes_out += 1;
     }
 
-    /// Number of window probes since the peer's last answer.
+    /// Number of window probes that were sent since the peer last answered.
     pub fn probes_out(&self) -> u32 {
         self.probes_out
     }
@@ -275,19 +275,19 @@ impl Sender {
         self.buffer.end().saturating_sub(self.flight.nxt())
     }
 
-    // Calls of the application.
+    // Functions that the application calls.
 
     /// Number of bytes that the application may write.
     pub fn room(&self) -> u64 {
         self.limit.room(self.buffer_state())
     }
 
-    /// Number of bytes that the application may write if it has `wanted` bytes.
+    /// Number of bytes that may be written now by an application that has `wanted` bytes to write.
     pub fn room_for(&self, wanted: u64) -> u64 {
         self.limit.room_for(self.buffer_state(), wanted)
     }
 
-    /// Fixes the size of the send buffer.
+    /// Sets a fixed size of the send buffer.
     pub fn set_buffer(&mut self, size: Bytes) {
         self.limit.set_size(size);
         self.limit.note_written(self.buffer_state());
@@ -310,13 +310,14 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
-    /// Grows an automatic send buffer to a number of congestion windows.
+    /// Grows an automatically sized send buffer to its number of congestion windows.
     pub(super) fn provide_buffer(&mut self) {
         let cwnd = self.flight.controller.cwnd().get();
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
 
-    /// Number of windows in an automatic buffer. 3 if the window may grow during recovery (Linux's sndbuf_expand).
+    /// Number of congestion windows that an automatically sized buffer holds: 3 if the window may grow during recovery
+    /// (Linux's sndbuf_expand), otherwise 2.
     fn windows_to_buffer(&self) -> u64 {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }
@@ -334,7 +335,7 @@ impl Sender {
 
     // Timeouts.
 
-    /// Handles the expiry of the loss timer if it is due. Fails if the connection must be given up.
+    /// Handles the loss timer if it is due. Returns an error if the connection must be ended.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), NoAnswer> {
         let Some(kind) = self.flight.timers.take_due_loss(now) else { return Ok(()) };
         self.flight.trace.emit(TcpEventMask::TIMER, || TcpEvent::Timer { kind });
@@ -342,7 +343,7 @@ impl Sender {
             TimerKind::TailProbe => self.recovery.on_probe_timeout(now, &mut self.flight),
             TimerKind::Reordering => self.recovery.on_reorder_timeout(now, &mut self.flight),
             TimerKind::Persist => {
-                // The peer has answered none of the probes (tcp_probe_timer).
+                // tcp_probe_timer: the peer has not answered any of the probes.
                 if self.probes_out >= TIMEOUTS_MAX || self.flight.ran_out(now) {
                     return Err(NoAnswer);
                 }

@@ -8,7 +8,7 @@ pub(crate) struct TimestampClock {
 }
 
 impl TimestampClock {
-    /// A clock with the value `offset` at time zero.
+    /// Creates a clock that shows `offset` at time zero.
     pub fn new(offset: u32) -> TimestampClock {
         TimestampClock { offset }
     }
@@ -17,8 +17,8 @@ impl TimestampClock {
         self.offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// The RTT that an echoed clock value implies, at least 1 ms. `None` for an echo from the future or from hours ago,
-    /// which no live peer sends.
+    /// RTT of a segment whose timestamp the peer echoes, at least 1 ms. `None` if the echo lies in the future or hours
+    /// in the past, which no live peer sends.
     pub fn rtt_of_echo(self, now: Time, echo: u32) -> Option<Duration> {
         const HOURS: u32 = 1 << 24;
         let millis = self.value(now).wrapping_sub(echo);

@@ -1,4 +1,4 @@
-//! The choice of the next segment: a probe, lost data, or new data that fits both windows.
+//! Chooses the next segment to send: a probe, lost data, or new data that fits both windows.
 
 use super::flight::Flight;
 use super::sender::Sender;
@@ -8,13 +8,13 @@ use crate::recovery::Recovery;
 use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// Time between tries of a segment that the host's own interface refuses: Linux's `TCP_RESOURCE_PROBE_INTERVAL`.
+/// Time until the next attempt after the host's own interface refused a segment: Linux's `TCP_RESOURCE_PROBE_INTERVAL`.
 const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Kind of a [`Piece`]: new data, a retransmission or a window probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceKind {
-    /// Sent for the first time.
+    /// Data that was never sent before.
     New,
     /// A retransmission.
     Again,
@@ -34,7 +34,7 @@ pub(crate) struct Piece {
     pub kind: PieceKind,
     /// Bytes in flight before this piece was sent.
     pub in_flight: u64,
-    /// True for the first new data after a reduction (RFC 3168 section 6.1.2).
+    /// True for the first new data after a window reduction (RFC 3168 section 6.1.2).
     pub reduced: bool,
 }
 
@@ -66,21 +66,21 @@ impl Sender {
     }
 
     /// Returns the next piece and records it as sent. The sender must not be [done](Sender::is_done). `full` is the
-    /// payload of a full segment with the options that apply now (RFC 9293 section 3.7.1).
+    /// payload of a full segment with the options in force (RFC 9293 section 3.7.1).
     #[inline(always)]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         let piece = self.next_piece(now, full);
         if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    /// Sends the FIN with the rest of the data, because that data must wait otherwise.
+    /// Sends the FIN together with the rest of the data, because that data has to wait anyway.
     #[cold]
     fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.fin_follows = false;
         self.next_piece(now, full)
     }
 
-    /// Chooses the next piece: a tail loss probe, a retransmission, a window probe, new data.
+    /// Chooses the next piece, in this order: a tail loss probe, a retransmission, a window probe, new data.
     #[inline(always)]
     fn next_piece(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.recovery.take_probe_due() {
@@ -129,7 +129,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
-        // If no data is left, the window also counts as full if it has no room for another segment.
+        // If no data is left, the window also counts as full if another segment would not fit.
         let full_window = if nothing_left {
             in_flight + full > self.cwnd()
         } else {
@@ -142,7 +142,8 @@ impl Sender {
             self.note_window_use(now, full_window);
             return Next::Nothing;
         }
-        // The options that apply now leave less room than a full segment needs.
+        // If `full` is smaller than the MSS, options of this segment (such as SACK) take space, and the next segment
+        // may differ.
         let goes_on = fits_peer && full == self.flight.mss() && self.flight.profile.max_burst == 0 && in_flight > 0;
         if !goes_on {
             return Next::Open;
@@ -151,8 +152,8 @@ impl Sender {
         Next::Full
     }
 
-    /// Number of full segments that may be sent now, at least one. It exceeds one only if each segment uses exactly its
-    /// bytes of both windows.
+    /// Number of full segments that may be sent now without further checks, at least 1. It is more than 1 only if each
+    /// segment takes exactly its length of both windows.
     #[inline]
     fn full_segments(&self, in_flight: u64, full: u64) -> u64 {
         let alike = self.recovery.is_undisturbed() && self.flight.scoreboard.is_unmarked() && !self.pacing.is_on();
@@ -165,7 +166,7 @@ impl Sender {
     }
 
     /// Sends the full segment that [`Sender::what_follows`] or [`Sender::follows_full`] predicted. No other call may
-    /// come in between.
+    /// intervene.
     #[inline(always)]
     pub fn send_full(&mut self, now: Time) -> Piece {
         let full = self.flight.mss();
@@ -175,15 +176,15 @@ impl Sender {
         self.send_new(now, piece, full)
     }
 
-    /// Predicts the result of the next [`Sender::poll`] after [`Sender::send_full`].
+    /// Predicts what [`Sender::poll`] would return after [`Sender::send_full`].
     #[inline(always)]
     pub fn follows_full(&mut self, now: Time) -> Next {
         if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
     }
 
-    /// Handles a full interface queue while data is due. As in Linux, nothing counts as sent, so nothing needs a
-    /// retransmission. The window is reduced once for the outstanding data, as after a mark. The next ACK sends the
-    /// data, or the persist timer if no ACK can arrive.
+    /// Handles a full interface queue while data is due. As in Linux, the data does not count as sent, so it needs no
+    /// retransmission. The window is reduced once for the outstanding data, as after a CE mark. The data is sent after
+    /// the next ACK, or after the persist timer if no ACK can arrive.
     pub fn refuse(&mut self, now: Time, full: u64) {
         let probe = std::mem::take(&mut self.window_probe_due);
         if !probe && self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
@@ -191,16 +192,16 @@ impl Sender {
         }
         self.recovery.on_local_congestion(now, &mut self.flight);
         if probe {
-            // Linux's tcp_send_probe0: a probe that the host itself refuses says nothing about the path, so the next
-            // one follows without a longer timeout.
+            // tcp_send_probe0: a probe that the host itself refuses says nothing about the path, so the timer is armed
+            // without backoff.
             self.flight.arm(now, TimerKind::Persist, RESOURCE_PROBE_INTERVAL);
         } else if self.flight.outstanding() == 0 {
             self.flight.arm_persist(now);
         }
     }
 
-    /// True if the burst limit is reached. The next burst waits for its share of the round trip time, which is smoothed
-    /// over every ACK here (the authors of balakrishnan1999 use an estimate of their own).
+    /// True if the burst limit is reached. The next burst waits for its share of the RTT, which is smoothed over every
+    /// ACK here (the authors of balakrishnan1999 use an RTT estimate of their own).
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -215,7 +216,8 @@ impl Sender {
         true
     }
 
-    /// Number of the first lost segment that the window allows to retransmit. Lost data precedes new data.
+    /// Number of the first lost segment if the window permits its retransmission; otherwise `None`. Lost data is sent
+    /// before new data.
     #[inline(always)]
     fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.flight.scoreboard.lost_segments() == 0 { None } else { self.next_lost() }
@@ -231,10 +233,10 @@ impl Sender {
         let number = board.next_to_retransmit()?;
         let (start, len) = (board.get(number).start(), board.get(number).weight());
         if start >= self.flight.una() + self.window.size() && number != self.flight.scoreboard.first_number() {
-            // The peer shrank its window below the segment.
+            // The peer has shrunk its window, so that it no longer includes the segment.
             return None;
         }
-        // The first retransmission of a recovery ignores the window (RFC 6675 section 5 step 4.3).
+        // RFC 6675 section 5 step 4.3: the first retransmission of a recovery is sent even if the window is full.
         let limit = self.recovery.send_limit(&self.flight);
         let fits = in_flight + len <= limit || in_flight == 0 || self.recovery.owes_fast_retransmit();
         fits.then_some(number)
@@ -246,14 +248,14 @@ impl Sender {
         self.next_new(now, full)
     }
 
-    /// The next new piece; `None` if a window or the rules for short segments forbid it.
+    /// Returns the next piece of new data; `None` if a window or the rules for short segments forbid sending it.
     #[inline(always)]
     fn next_new(&mut self, now: Time, full: u64) -> Option<Piece> {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let left = end.saturating_sub(nxt);
         let fin_left = self.is_closed() && nxt <= end;
         if left == 0 && !fin_left {
-            // The window also counts as full if it has no room for another segment.
+            // The window also counts as full if another full segment would not fit.
             let full_window = self.in_flight() + full > self.cwnd();
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(now, full_window);
@@ -272,9 +274,9 @@ impl Sender {
             self.note_window_use(now, false);
             return None;
         }
-        // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): a piece that fills neither a segment nor half of the
-        // peer's buffer waits for a larger window, or for the persist timer. Nagle (section 3.7.4): the end of the
-        // written data waits for the ACK of outstanding data.
+        // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): a piece waits for a larger window or the persist timer
+        // if it is shorter than a segment and than half of the peer's buffer. Nagle (section 3.7.4): the last, short
+        // piece of the written data waits for the ACK of outstanding data.
         let short = len < full && !fin && (len < self.window.largest() / 2 || len == 0);
         if short && (len < wanted || (len == left && self.holds_short_back())) {
             if self.flight.outstanding() == 0 {
@@ -287,7 +289,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let beyond = fin && self.flight.profile.fin_beyond_cwnd;
-        // A piece of an old, larger segment uses the room of a full segment, because Linux counts segments.
+        // Linux counts segments, so a piece of an old, larger segment takes the space of a full segment.
         let room = if old.is_some() { full } else { len };
         if !beyond && in_flight + room > self.recovery.send_limit(&self.flight) && in_flight > 0 {
             self.limited(now, Limit::Congestion);
@@ -297,7 +299,7 @@ impl Sender {
         Some(Piece::new(nxt, len, fin, in_flight))
     }
 
-    /// True if the FIN may ride on a segment of `len` bytes. Only Linux counts the FIN against the peer's window.
+    /// True if the FIN fits into a segment of `len` bytes. Only Linux counts the FIN against the peer's window.
     fn has_room_for_fin(&self, len: u64, window_left: u64) -> bool {
         !self.flight.profile.fin_uses_window || len < window_left
     }
@@ -308,10 +310,11 @@ impl Sender {
         self.hold.holds(flight.profile.nagle, flight.outstanding() > 0, self.snd_sml > flight.una())
     }
 
-    /// Records at the end of a burst whether the congestion window ended it.
+    /// Records the end of a burst, and whether the congestion window caused it.
     fn note_window_use(&mut self, now: Time, blocked_by_cwnd: bool) {
         let flight = &self.flight;
-        // App-limited (tcp_rate_check_app_limited): no data is left to send, new or lost, though the window has room.
+        // tcp_rate_check_app_limited: the sender is app-limited if the window has space but neither new nor lost data
+        // is left to send.
         if !blocked_by_cwnd
             && flight.nxt() == self.stream_end()
             && self.in_flight() + flight.mss() <= self.cwnd()
@@ -326,8 +329,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861 section 3.1 as in Linux (tcp_cwnd_application_limited). If the window was not full for an RTO, and not
-    /// for lack of send buffer, it shrinks by half of the unused part.
+    /// RFC 2861 section 3.1 as in Linux (tcp_cwnd_application_limited). If the window was not full for one RTO, and the
+    /// send buffer did not limit the sender, the window shrinks by half of its unused part.
     fn decay_unused(&mut self, now: Time) {
         if self.uses_window() {
             self.window_use.forget_used(now);
@@ -339,8 +342,8 @@ impl Sender {
         }
         let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
-        // Without reduction only restart the time: loss recovery sets the window, and a full send buffer limits the
-        // data.
+        // In recovery, loss recovery sets the window; with a full send buffer, the buffer limits the data. In both
+        // cases only the RTO is restarted.
         if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
             if used < cwnd {
@@ -353,7 +356,7 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::send_new`], for a probe: keeps the hot path small.
+    /// As [`Sender::send_new`], but not inlined: probes are rare, and the hot path stays small.
     #[cold]
     fn send_as_probe(&mut self, now: Time, piece: Piece, full: u64) -> Piece {
         self.send_new(now, piece, full)
@@ -371,7 +374,7 @@ impl Sender {
             self.snd_sml = end;
         }
         let mss = self.flight.mss();
-        // Linux counts segments: a short rest of an old segment uses the room of a full one.
+        // Linux counts segments: the short end of an old segment takes the space of a full segment.
         let pad = self.old_segments.left(piece.start).map_or(0, |_| mss.saturating_sub(end - piece.start));
         let in_flight = piece.in_flight + (end - piece.start) + pad;
         let flight = &mut self.flight;
@@ -385,7 +388,7 @@ impl Sender {
         piece
     }
 
-    /// Retransmits a record. `probe`: as a tail loss probe.
+    /// Retransmits the segment with this record number. `probe` is true for a tail loss probe.
     fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Piece {
         if self.in_flight() == 0 {
             self.on_restart(now);
@@ -413,7 +416,7 @@ impl Sender {
         Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
-    /// Records a data segment of `len` bytes. `paced`: the number of bytes that count for pacing.
+    /// Counts a data segment of `len` bytes. `paced` is the number of bytes by which pacing delays the next segment.
     #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
@@ -424,7 +427,8 @@ impl Sender {
         self.last_data_at = Some(now);
     }
 
-    /// Sends a tail loss probe: new data if any fits, otherwise the last segment again (RFC 8985 section 7.3).
+    /// Sends a tail loss probe: new data if it fits the windows, otherwise the last segment again (RFC 8985 section
+    /// 7.3).
     fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -437,7 +441,7 @@ impl Sender {
             return Some(piece);
         }
         let last = self.flight.scoreboard.last_number()?;
-        // The last segment has arrived, so sending it again would reveal no loss.
+        // The last segment has arrived, so retransmitting it would reveal no loss.
         if self.flight.scoreboard.get(last).is_sacked() {
             return None;
         }
@@ -446,8 +450,8 @@ impl Sender {
         Some(piece)
     }
 
-    /// Sends a probe of the peer's window: as much data as fits a window smaller than a segment, otherwise a segment
-    /// just below the window.
+    /// Sends a window probe. If the peer's window is smaller than a segment, the probe carries as much data as fits.
+    /// Otherwise it is a segment without data just below the window.
     fn send_window_probe(&mut self, now: Time, full: u64) -> Piece {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -462,9 +466,9 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
-    /// Reduces the window after an idle time, because the old window says little about the path (RFC 5681 section 4.1).
-    /// Linux counts from the last data sent, new or retransmitted. 4.4BSD and its descendants count from the last
-    /// segment that arrived (`t_rcvtime`).
+    /// Reduces the congestion window after an idle period, because the old window says little about the current state
+    /// of the path (RFC 5681 section 4.1). Linux measures the idle time since data was last sent; 4.4BSD and its
+    /// descendants measure it since a segment last arrived (`t_rcvtime`).
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -481,7 +485,7 @@ impl Sender {
             let initial = flight.profile.initial_window(Bytes::new(flight.mss()));
             let window = match flight.profile.idle_restart {
                 IdleRestart::Halving => {
-                    // tcp_cwnd_restart: halve the window for each RTO of idle time.
+                    // tcp_cwnd_restart: halve the window once per RTO of idle time.
                     let timeouts = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
                     initial.max(Bytes::new(flight.controller.cwnd().get() >> timeouts.min(63)))
                 }
@@ -496,13 +500,14 @@ impl Sender {
     }
 }
 
-/// The pacing rate: the controller's, or Linux's default for a controller without a rate, limited by the application's.
+/// The pacing rate: the controller's rate, or Linux's default if the controller has none. The application's limit
+/// `most` is the maximum.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };
     let usual = || {
         let (cwnd, srtt) = (recovery.cwnd(flight), flight.rtt.srtt()?);
-        // Linux's tcp_update_pacing_rate: 200 % of cwnd / SRTT in slow start, 120 % later.
+        // tcp_update_pacing_rate: 200 % of cwnd / SRTT in slow start, 120 % later.
         let early = flight.controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh.get() / 2);
         let window = u128::from(cwnd.max(flight.outstanding())) * if early { 200 } else { 120 } / 100;
         let bps = window * 8 * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));

@@ -1,4 +1,5 @@
-//! Tests of the cost: 100,000 holes in any order cost a few steps each, and look-ups in trees.
+//! Tests of the cost: with 100,000 holes, each hole costs a few search steps plus tree look-ups, in any order of
+//! events.
 
 use super::{RateStamp, Scoreboard};
 use lopsided_core::{Duration, Time};
@@ -28,12 +29,12 @@ fn at(number: u64) -> Time {
 
 type Nth = fn(u64) -> u64;
 
-/// The `place`-th of the numbers below `HOLES`: ascending, descending or scattered. 61,681 is coprime to 100,000, so
+/// The `place`-th number below `HOLES` in ascending, descending or scattered order. 61,681 is coprime to 100,000, so
 /// each number occurs once.
 const ORDERS: [(&str, Nth); 3] =
     [("up", |place| place), ("down", |place| HOLES - 1 - place), ("all over", |place| place * 61_681 % HOLES)];
 
-/// Steps per hole since the last count.
+/// Search steps per hole since the last call.
 fn steps(board: &Scoreboard) -> f64 {
     board.steps.take() as f64 / HOLES as f64
 }
@@ -42,7 +43,7 @@ fn steps(board: &Scoreboard) -> f64 {
 fn holes_in_any_order_cost_a_few_steps_each() {
     for (order, nth) in ORDERS {
         let mut board = sent();
-        // The segments between the holes are SACKed. Loss detection runs after each one, and no hole is overdue yet.
+        // The segments between the holes are SACKed. Loss detection runs after each SACK, before any hole is overdue.
         let mut newest = 0;
         for place in 0..HOLES {
             let number = 2 * nth(place) + 1;
@@ -53,7 +54,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         assert_eq!(u64::from(board.sacked_runs()), HOLES);
         assert!(steps(&board) < 8.0, "{order}: waiting");
 
-        // The holes become overdue one by one, are retransmitted and are lost again.
+        // The holes become overdue one by one. Each is retransmitted and lost again.
         for hole in 0..HOLES {
             let overdue = at(2 * hole);
             let waiting = |sent_at| (sent_at > overdue).then_some(Duration::from_micros(1));
@@ -63,7 +64,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         }
         assert!(steps(&board) < 8.0, "{order}: lost");
         for place in 0..HOLES / 2 {
-            // Retransmitted segments are SACKed from one end while they are lost again from the other.
+            // From one end, retransmitted segments are SACKed, while from the other end they are marked lost again.
             let number = 2 * nth(place);
             board.sack(number, number + 1, |_| ());
             let overdue = at(2 * HOLES + place);
@@ -86,13 +87,13 @@ fn holes_in_any_order_cost_a_few_steps_each() {
     }
 }
 
-/// A flow of 5 Mbit/s has 40 records, so each byte of a record costs 400 kB with 10,000 flows.
+/// A flow at 5 Mbit/s has 40 records, so with 10,000 flows each byte of a record costs 400 kB of memory.
 #[test]
 fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);
 }
 
-/// Rings grow in whole steps with few unused places, so that one flow can reuse the memory that another flow frees.
+/// Rings grow in whole steps and have few unused places, so that the memory that one flow frees fits another flow.
 #[test]
 fn memory_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();

@@ -1,5 +1,5 @@
-//! Marks segments as lost by each rule: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or one
-//! hole after a partial acknowledgement. Also removes the marks.
+//! Marks segments as lost, by one of five rules: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout,
+//! or a partial acknowledgement, which marks one hole. Also removes the marks.
 
 use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;
@@ -35,7 +35,8 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Counts retransmitted segments as sent once, because FreeBSD's scoreboard begins empty in each recovery.
+    /// Resets retransmitted segments to the state of segments that were sent once: FreeBSD starts each recovery with an
+    /// empty scoreboard.
     pub fn settle_retransmissions(&mut self) {
         for (_, number) in std::mem::take(&mut self.retransmitted) {
             let sent = self.get_mut(number);
@@ -51,9 +52,9 @@ impl Scoreboard {
         self.first_open = self.base;
     }
 
-    /// RACK (RFC 8985 section 6.2 step 5). Looks at the segments that were sent before the newest delivered one
-    /// (`sent_at`, `end`) and marks those as lost for which `wait` returns no time left. Returns the longest time left
-    /// of the others.
+    /// RACK (RFC 8985 section 6.2 step 5). Checks the segments that were sent before the newest delivered segment,
+    /// which was sent at `sent_at` and ends at `end`. Marks a segment as lost if `wait` returns `None` for its send
+    /// time. Returns the longest wait of the other segments; `None` if there are none.
     pub fn mark_lost_by_time(
         &mut self,
         sent_at: Time,
@@ -61,8 +62,8 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions are in sending order. Overdue ones come first, and the last of the others waits
-        // longest.
+        // Original transmissions are in order of send time: the overdue ones come first, and the last of the others
+        // must wait longest.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
         while number < self.next_number() {
@@ -83,7 +84,7 @@ impl Scoreboard {
             }
         }
         self.first_open = number;
-        // The same for retransmissions, in sending order.
+        // Do the same for retransmissions, in order of send time.
         while let Some(&(when, number)) = self.retransmitted.first() {
             if !before_newest(self.get(number)) || wait(when).is_some() {
                 break;
@@ -95,11 +96,12 @@ impl Scoreboard {
         longest.max(last.and_then(|&(when, _)| wait(when)))
     }
 
-    /// The last original transmission that is neither SACKed nor lost and was sent before the newest delivered one.
-    /// `number` is the first candidate.
+    /// Returns the last original transmission that was sent before the newest delivered segment and is neither SACKed
+    /// nor lost. The search starts at record `number`.
     fn last_open_before_newest(&mut self, number: u64, before_newest: impl Fn(&TxRecord) -> bool) -> Option<TxRecord> {
         let is_open = |sent: &TxRecord| !sent.is_sacked() && !sent.was_ever_retransmitted() && !sent.is_lost();
-        // Resume the search at the last bound: the newest delivered segment is only replaced by a newer one.
+        // Resume the search at the last bound: the newest delivered segment never becomes older, so the bound stays
+        // valid.
         let mut beyond = self.not_before_newest.max(number);
         while beyond < self.next_number() {
             let sent = *self.get(beyond);
@@ -125,8 +127,8 @@ impl Scoreboard {
         None
     }
 
-    /// Marks all holes below the highest SACKed byte as lost. Holes that were retransmitted since and holes beyond the
-    /// offset `upto` stay unmarked.
+    /// Marks all holes below the highest SACKed byte as lost, except holes that were retransmitted and holes beyond the
+    /// offset `upto`.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));
@@ -142,16 +144,16 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: marks holes as lost that are at least `threshold` segments below the highest SACKed segment (inclusive),
-    /// and always the first `least` records. Holes beyond the offset `upto` and holes that were retransmitted since
-    /// stay unmarked.
+    /// FACK: marks each hole as lost that is at least `threshold` segments below the end of the highest SACKed run. The
+    /// first `least` records are always included. Holes beyond the offset `upto` and holes that were retransmitted stay
+    /// unmarked.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
         let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
-    /// FACK: marks retransmissions as lost that were sent before the highest SACKed segment. If that segment was
-    /// retransmitted itself, the order is unknown and nothing is marked.
+    /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. If that segment was
+    /// retransmitted itself, it is unknown which of its transmissions arrived, so nothing is marked.
     pub fn mark_lost_retransmissions(&mut self) {
         let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
@@ -166,7 +168,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks holes with at least `threshold` SACKed segments above them as lost (RFC 6675 IsLost).
+    /// Marks each hole as lost that has at least `threshold` SACKed segments above it (RFC 6675 IsLost).
     pub fn mark_lost_by_count(&mut self, threshold: u32) {
         let mut above = 0;
         let mut limit = None;
@@ -193,7 +195,8 @@ impl Scoreboard {
                 number = self.sack_range_of(number).next;
                 continue;
             }
-            // A segment that was retransmitted in an undone recovery may be lost again.
+            // A retransmission that was sent in a recovery that was undone does not protect the segment from a new loss
+            // mark.
             if !sent.is_retransmitted() && !sent.is_lost() {
                 self.mark_lost(number);
             }
@@ -202,15 +205,15 @@ impl Scoreboard {
         self.first_open = self.first_open.max(limit);
     }
 
-    /// Marks the first segment as lost: after a partial ACK without SACK, or after the third duplicate.
+    /// Marks the first segment as lost. Used after a partial ACK without SACK, and after the third duplicate ACK.
     pub fn mark_first_lost(&mut self) {
         if self.ring.front().is_some_and(|sent| !sent.is_sacked()) {
             self.mark_lost(self.base);
         }
     }
 
-    /// Marks all segments as lost after a timeout, except SACKed segments and those that `spare` exempts by their send
-    /// time. The first segment is never exempt.
+    /// Marks all segments as lost after a timeout, except SACKed segments and segments for whose send time `spare`
+    /// returns true. The first segment is always marked.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         if forget_sack {
             for sent in &mut self.ring {
@@ -230,7 +233,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment as lost, or its retransmission if that was lost too.
+    /// Marks a segment as lost. If it was retransmitted, its retransmission is marked as lost.
     pub(super) fn mark_lost(&mut self, number: u64) {
         let before = self.total_lost;
         let sent = self.get_mut(number);
@@ -262,7 +265,7 @@ impl Scoreboard {
         }
     }
 
-    /// Records a loss for the controller.
+    /// Stores a loss for [`Scoreboard::take_losses`].
     fn note_loss(&mut self, number: u64) {
         let Some(losses) = &mut self.losses else { return };
         let sent = &self.ring[(number - self.base) as usize];

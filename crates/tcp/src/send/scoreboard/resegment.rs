@@ -1,6 +1,7 @@
-//! Splits outstanding segments that exceed a new path MTU, so that they are retransmitted in pieces.
+//! Splits outstanding segments that exceed a new path MTU, so that each is retransmitted in several pieces.
 //!
-//! Linux counts segments, so each piece uses the room of a full segment in the window. The difference is its padding.
+//! Linux counts segments, so each piece takes the space of a full segment in the congestion window. The missing bytes
+//! are the padding of the piece.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};
@@ -10,7 +11,7 @@ impl Scoreboard {
     /// Splits every record longer than `full` bytes, except SACKed ones.
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
-        // The new number of each record, and of the end.
+        // For each old record number, and for the end, the new number.
         let mut places = Vec::with_capacity(self.ring.len() + 1);
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);
@@ -38,7 +39,7 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// Recomputes all sums and lists from the records.
+    /// Recomputes all sums and trees from the records.
     fn recount(&mut self) {
         let numbered = || (self.base..).zip(&self.ring);
         let chosen = |keep: fn(&TxRecord) -> bool| numbered().filter(move |(_, sent)| keep(sent));
@@ -57,8 +58,8 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Marks every record longer than `longer_than` bytes as lost, including retransmitted ones. SACKed data has
-    /// arrived.
+    /// Marks every record longer than `longer_than` bytes as lost, including retransmitted ones. SACKed records are
+    /// skipped, because their data has arrived.
     pub fn mark_too_long_lost(&mut self, longer_than: u64) {
         for number in self.base..self.next_number() {
             let sent = self.get(number);

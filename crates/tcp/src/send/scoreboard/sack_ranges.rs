@@ -1,8 +1,9 @@
-//! Runs of SACKed segments: disjoint, ordered, and searched in logarithmic time for any order of holes.
+//! The runs of SACKed segments. They are disjoint and ordered, and a look-up takes logarithmic time for any order of
+//! holes.
 
 use std::collections::BTreeMap;
 
-/// A run of SACKed segments: the offsets `[start, end)`, the records `first..next`.
+/// A run of SACKed segments: the offsets `[start, end)` and the record numbers `first..next`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SackRange {
     pub start: u64,
@@ -11,10 +12,10 @@ pub(super) struct SackRange {
     pub next: u64,
 }
 
-/// The runs by their start offset. If an acknowledgement covers the beginning of a run, its key stays lower than its
-/// start.
+/// The runs, keyed by start offset. If an acknowledgement removes the beginning of a run, the key keeps its old value
+/// below the new start.
 ///
-/// A SACK block usually extends the highest run, so look-ups check that run before the tree.
+/// A SACK block usually extends the highest run, so look-ups check that run before they search the tree.
 #[derive(Debug, Default)]
 pub(super) struct SackRanges(BTreeMap<u64, SackRange>);
 
@@ -68,7 +69,7 @@ impl SackRanges {
         self.0.insert(run.start, run);
     }
 
-    /// Removes the run whose key is `offset` or closest below it.
+    /// Removes the run with the highest key that is at most `offset`.
     pub fn remove(&mut self, offset: u64) {
         if let Some(last) = self.0.last_entry().filter(|last| *last.key() <= offset) {
             last.remove();
@@ -77,8 +78,8 @@ impl SackRanges {
         }
     }
 
-    /// Removes the part that an acknowledgement up to `una` covers. `base` is the number of the first record that is
-    /// left.
+    /// Removes the runs, and the part of a run, below the acknowledged offset `una`. `base` is the number of the first
+    /// remaining record.
     pub fn cut(&mut self, una: u64, base: u64) {
         while let Some(mut run) = self.0.first_entry() {
             if run.get().end > una {
