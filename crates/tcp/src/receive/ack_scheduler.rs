@@ -1,4 +1,4 @@
-//! The pending acknowledgement: the data that it covers, whether it is due, and its timer.
+//! The pending acknowledgement: the data that it covers, the reason if it is due, and its timer.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use super::answer_window::AnswerWindow;
@@ -11,17 +11,17 @@ use lopsided_core::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
     policy: Box<dyn AckPolicy>,
-    /// The policy's view: unacknowledged data, and whether an ACK is scheduled.
+    /// The state that the policy reads: unacknowledged data, and whether an ACK is scheduled.
     view: AckView,
-    /// Measured size of the peer's full segments.
+    /// Estimated size of the peer's full segments.
     size: SegmentSize,
-    /// Reason of an ACK that must be sent now.
+    /// Reason for the ACK that must be sent now; `None` if none is due.
     due: Option<AckReason>,
-    /// Bytes of the policy's own options in each segment.
+    /// Header space in bytes that the policy's own options take in each segment.
     option_room: u32,
 }
 
-/// The part of the policy's view that the connection supplies.
+/// The part of the policy's [`AckView`] that the connection supplies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckContext {
     pub rtt: Option<Duration>,
@@ -62,7 +62,8 @@ impl AckScheduler {
         self.view.rcv_mss = self.size.full();
     }
 
-    /// Measures an in-order data segment as [`SegmentSize::measure`].
+    /// Updates the estimated size of the peer's full segments from an in-order data segment, see
+    /// [`SegmentSize::measure`].
     #[inline]
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         self.size.measure(len, sack, ends);
@@ -73,23 +74,23 @@ impl AckScheduler {
         self.policy.ato()
     }
 
-    /// Payload of the peer's full segments, in bytes.
+    /// Estimated payload of the peer's full segments, in bytes.
     pub fn rcv_mss(&self) -> u32 {
         self.view.rcv_mss
     }
 
-    /// True if received segments wait for an ACK.
+    /// True if received segments are not acknowledged yet.
     pub fn is_pending(&self) -> bool {
         self.view.unacked_bytes > 0
     }
 
-    /// The reason of an ACK that must be sent now, or `None`.
+    /// Reason for the ACK that must be sent now; `None` if none is due.
     #[inline]
     pub fn due(&self) -> Option<AckReason> {
         self.due
     }
 
-    /// Schedules an ACK now, whatever the policy decides.
+    /// Makes an ACK due now. The policy is not consulted.
     #[inline]
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
@@ -104,20 +105,21 @@ impl AckScheduler {
         self.policy.holds_duplicate()
     }
 
-    /// Bytes of the policy's own options in each segment; 0 without.
+    /// Header space in bytes that the policy's own options take in each segment; 0 if it has none.
     #[inline]
     pub fn option_room(&self) -> u32 {
         self.option_room
     }
 
-    /// The policy's own options for a segment.
+    /// The policy's own options for an outgoing segment.
     pub fn options(&mut self, now: Time, sender: &SenderView) -> OtherOptions {
         let options = self.policy.options(now, sender);
-        // A policy that exceeds its room sends no options.
+        // Omit options that exceed the space which the policy reserved: the segment's payload is already cut to that
+        // space.
         if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
     }
 
-    /// Passes a segment's options to the policy. Called only if the policy has options.
+    /// Passes an arriving segment's options to the policy. Called only if the policy has reserved space for options.
     pub fn on_feedback(&mut self, now: Time, feedback: &PeerFeedback<'_>, sender: &SenderView) {
         self.policy.on_feedback(now, feedback, sender);
     }
@@ -130,14 +132,14 @@ impl AckScheduler {
         self.view.window = context.window;
     }
 
-    /// Records how an ACK now would change the window, for the policy.
+    /// Records, for the policy, how an ACK sent now would change the window.
     #[inline(always)]
     pub fn note_room(&mut self, answer: AnswerWindow) {
         self.view.window_falls = answer.falls;
         self.view.half_filled = answer.half_filled;
     }
 
-    /// A data segment arrived: counts it and schedules an ACK as the policy decides.
+    /// Counts an arriving data segment and schedules an ACK as the policy decides.
     #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &ArrivedData, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
@@ -150,52 +152,54 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Marked data arrived: see [`AckPolicy::on_mark`]. True if it must be acknowledged at once.
+    /// Passes marked data to [`AckPolicy::on_mark`]. Returns true if the data must be acknowledged at once.
     pub fn on_mark(&mut self, first: bool) -> bool {
         self.policy.on_mark(first)
     }
 
-    /// Data was discarded: see [`AckPolicy::on_unacceptable`].
+    /// Passes discarded data to [`AckPolicy::on_unacceptable`] and schedules an ACK as the policy decides.
     pub fn on_unacceptable(&mut self, now: Time, again: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let decision = self.policy.on_unacceptable(now, again, &self.view);
         self.decide(decision, timers);
     }
 
-    /// True if data waits for an ACK that is not due. The policy must then be called when the application reads.
+    /// True if received data waits for an ACK that is not due yet. In that case `on_read` must be called after each
+    /// read.
     #[inline]
     pub fn awaits_read(&self) -> bool {
         self.due.is_none() && self.view.unacked_bytes > 0
     }
 
-    /// The application read data. `all`: no unread data is left.
+    /// Call after the application has read data. `all` is true if no unread data remains.
     pub fn on_read(&mut self, now: Time, all: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let decision = self.policy.on_read(now, all, &self.view);
         self.decide(decision, timers);
     }
 
-    /// Cancels a due quick ACK after a FIN: this end probably answers soon, and the answer carries the acknowledgement.
+    /// Cancels a due quick ACK after a FIN: this end will probably send a segment soon, which carries the
+    /// acknowledgement.
     pub fn withdraw_quick(&mut self) {
         if self.due == Some(AckReason::Quick) {
             self.due = None;
         }
     }
 
-    /// The peer's FIN arrived.
+    /// Handles the arrival of the peer's FIN.
     pub fn on_fin(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let decision = self.policy.on_fin(now, &self.view);
         self.decide(decision, timers);
     }
 
-    /// Data is sent: see [`AckPolicy::on_data_sent`].
+    /// Call when data is sent, see [`AckPolicy::on_data_sent`].
     #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         self.policy.on_data_sent(now);
     }
 
-    /// The delayed-ACK timer expired.
+    /// Handles the expiry of the delayed-ACK timer.
     pub fn on_timeout(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
         if self.due.is_none() && self.view.scheduled {
             self.update_view(context);
@@ -205,7 +209,7 @@ impl AckScheduler {
         }
     }
 
-    /// A segment with an acknowledgement was sent.
+    /// Call after a segment with an acknowledgement was sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time, timers: &mut TimerTable) {
         if self.view.unacked_bytes > 0 || self.view.scheduled {
@@ -231,7 +235,7 @@ impl AckScheduler {
             AckDecision::Now(why) => self.ack_now(why),
             AckDecision::By(time) => {
                 if self.due.is_none() {
-                    // An earlier deadline stays.
+                    // An earlier deadline stays in force.
                     let sooner = timers.get(TimerKind::DelayedAck).filter(|_| self.view.scheduled);
                     self.view.scheduled = true;
                     timers.set(TimerKind::DelayedAck, sooner.map_or(time, |set| set.min(time)));

@@ -1,4 +1,4 @@
-//! The receive buffer: how it grows, and the window that it allows.
+//! The receive buffer: how it grows, and the window that it permits.
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowShare, WindowUpdate};
 use lopsided_core::{Bytes, Time};
 
-/// FreeBSD: a round trip of this length or more does not count, in ticks of 1 ms, the unit of its timestamps.
+/// FreeBSD: maximum length of a round trip in ms, the unit of its timestamps. A longer round trip is ignored.
 const LONGEST_ROUND_MS: i32 = 1000;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the timestamp at the start of the current round trip.
+    /// FreeBSD: the timestamp that was sent at the start of the current round trip; `None` if none is under way.
     round: Option<u32>,
     /// FreeBSD: bytes received since the last round trip ended.
     octets: u64,
@@ -26,13 +26,13 @@ pub(super) struct Buffer {
 
 #[derive(Debug)]
 enum Window {
-    /// The window is the free room of the buffer, in bytes.
+    /// The window is the free space of the buffer, in bytes.
     Room {
         capacity: u64,
-        /// The buffer holds whole segments only.
+        /// True if the buffer is a whole number of segments.
         whole: bool,
     },
-    /// The window follows from the memory that Linux counts.
+    /// The window is computed from the memory that Linux accounts for.
     Memory(Memory),
 }
 
@@ -43,7 +43,7 @@ impl Buffer {
             (ReceiveWindow::Memory { per_segment, share }, _) => {
                 Window::Memory(Memory::new(profile, per_segment, share))
             }
-            // Automatic buffers of all stacks grow by Linux's rule.
+            // A profile with an automatic buffer uses Linux's rule to size it, whichever stack it models.
             (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(profile, 0, WindowShare::Half)),
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };
@@ -51,7 +51,7 @@ impl Buffer {
         Buffer { rule, update, window, round: None, octets: 0, brought: 0, rounds: Rounds::default() }
     }
 
-    /// Fixes the size of the buffer.
+    /// Sets a fixed size of the buffer.
     pub fn set_size(&mut self, size: Bytes) {
         self.rule = BufferRule::Fixed(size);
         match &mut self.window {
@@ -60,7 +60,7 @@ impl Buffer {
         }
     }
 
-    /// The window of a SYN.
+    /// The window that a SYN advertises, in bytes.
     pub fn first_window(&self, mss: u64) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => *capacity,
@@ -68,7 +68,7 @@ impl Buffer {
         }
     }
 
-    /// Starts the first round trip: data may arrive from now on.
+    /// Starts the first round trip at the end of the handshake.
     pub fn establish(&mut self, now: Time, filling: Filling) {
         self.rounds.begin(now);
         match &mut self.window {
@@ -78,8 +78,8 @@ impl Buffer {
         }
     }
 
-    /// Cheap check: if true, this many bytes and records leave so much room that [`Buffer::answer_window`] is the
-    /// default.
+    /// Cheap check: true if [`Buffer::answer_window`] is certainly the default, because the buffer has ample free space
+    /// next to this many bytes and records.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         match &self.window {
@@ -88,7 +88,8 @@ impl Buffer {
         }
     }
 
-    /// The window of an ACK that is sent before the application reads. The default if unread data does not affect it.
+    /// How an ACK sent before the application reads would change the window. Returns the default if unread data does
+    /// not count in this buffer.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
             Window::Room { .. } => AnswerWindow::default(),
@@ -96,13 +97,13 @@ impl Buffer {
         }
     }
 
-    /// True if unread data affects the window of an ACK.
+    /// True if unread data reduces the window of an ACK.
     #[inline]
     pub fn counts_unread(&self) -> bool {
         matches!(self.window, Window::Memory(_))
     }
 
-    /// Bytes received in the last round trip. The growth of the buffer depends on this number.
+    /// Bytes received or read in the last round trip, from which the growth of the buffer is computed.
     pub fn space(&self) -> u64 {
         match &self.window {
             Window::Room { .. } => self.brought,
@@ -110,7 +111,7 @@ impl Buffer {
         }
     }
 
-    /// The largest window that may be offered now, whatever the room.
+    /// Maximum window that may be advertised now, even if the buffer is empty.
     pub fn threshold(&self) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => *capacity,
@@ -118,9 +119,9 @@ impl Buffer {
         }
     }
 
-    /// The window to offer; the open window if it must not grow. The window grows by at least a segment or stays (RFC
-    /// 9293 section 3.8.6.2.2, silly window avoidance). In 4.4BSD the window grows by any amount if the room is at
-    /// least a segment or 1/4 of the buffer.
+    /// Returns the window to advertise, in bytes; the unused part of the last window if it must not grow. Silly window
+    /// avoidance (RFC 9293 section 3.8.6.2.2): the window grows by at least one segment or stays as it is. In 4.4BSD it
+    /// grows by any amount if the free space is at least one segment or 1/4 of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -144,7 +145,8 @@ impl Buffer {
         }
     }
 
-    /// True if reading opened the window so far that the peer must be notified. `ended`: the peer's FIN has arrived.
+    /// True if the application's read opened the window so far that the peer must be notified. `ended` is true if the
+    /// peer's FIN has arrived.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -152,7 +154,7 @@ impl Buffer {
                 let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
                 match self.update {
                     WindowUpdate::NearlyClosed => filling.open < filling.agreed() && opens,
-                    // After a FIN the peer sends no more data, so an update would be useless.
+                    // After its FIN the peer sends no more data, so a window update would be useless.
                     WindowUpdate::TwoSegments => opens && !ended,
                 }
             }
@@ -169,7 +171,7 @@ impl Buffer {
         }
     }
 
-    /// Records a segment of `len` bytes and returns whether the window opened.
+    /// Records a segment of `len` bytes. Returns true if it opened the window.
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         match &mut self.window {
@@ -178,15 +180,15 @@ impl Buffer {
         }
     }
 
-    /// Records that the size of the peer's full segments is now `len` bytes.
+    /// Sets the estimated size of the peer's full segments to `len` bytes.
     pub fn measure(&mut self, len: u32) {
         if let Window::Memory(memory) = &mut self.window {
             memory.measure(len);
         }
     }
 
-    /// Grows an automatic buffer after a read, by what the application read in the last round trip. `unread` bytes have
-    /// arrived but are not read yet.
+    /// Grows an automatic buffer after a read, depending on how much the application read in the last round trip.
+    /// `unread` is the number of bytes that have arrived and are not read yet.
     pub fn tune(&mut self, now: Time, unread: u64, mss: u64) {
         if let Window::Memory(memory) = &mut self.window {
             if let Some(read) = self.rounds.end(now) {
@@ -195,15 +197,17 @@ impl Buffer {
         }
     }
 
-    /// FreeBSD: starts a round trip with the first segment sent after the last round trip ended.
+    /// FreeBSD: starts a round trip with the timestamp `stamp` of the first segment that is sent after the last round
+    /// trip ended.
     pub fn begin_round(&mut self, stamp: u32) {
         if let (BufferRule::Stepped { .. }, None) = (self.rule, self.round) {
             self.round = Some(stamp);
         }
     }
 
-    /// FreeBSD: ends the round trip at the first data with a later echo. The buffer grows by a step if more than 7/8 of
-    /// it arrived since the last round trip ended. An echo that is more than 1 s later ends no round trip.
+    /// FreeBSD: counts data and ends the round trip at the first data with a later echo. The buffer grows by one step
+    /// if the data received since the last round trip ended exceeds 7/8 of its size. An echo that is more than 1 s
+    /// later does not end a round trip.
     pub fn count(&mut self, echo: u32, len: u32) {
         let BufferRule::Stepped { step, max, .. } = self.rule else { return };
         let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
@@ -220,7 +224,7 @@ impl Buffer {
         self.forget_round();
     }
 
-    /// FreeBSD: restarts the count, because a segment left the fast path.
+    /// FreeBSD: resets the byte count, because a segment did not take the fast path.
     #[inline]
     pub fn forget_round(&mut self) {
         self.round = None;
@@ -228,8 +232,8 @@ impl Buffer {
     }
 }
 
-/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). For Linux the maximum is
-/// memory, twice the window.
+/// Window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). For Linux the maximum is in
+/// bytes of memory, twice the window.
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => memory::of_window(max.get()),

@@ -1,7 +1,9 @@
-//! Linux's receive window. Linux counts the memory of the buffer and offers a share of it as window: half until 6.5
-//! (`tcp_adv_win_scale` 1, ip-sysctl), since 6.6 the payload's share of a full segment's memory (`scaling_ratio`). Each
-//! arriving segment opens the window by two segments. The buffer grows with the number of bytes that the application
-//! reads in a round trip (`tcp_moderate_rcvbuf`).
+//! Linux's receive window.
+//!
+//! Linux accounts for the memory of the buffer and advertises a share of it as window. Until 6.5 the share is half
+//! (`tcp_adv_win_scale` 1, ip-sysctl); since 6.6 it is the payload's share of a full segment's memory
+//! (`scaling_ratio`). Each arriving segment opens the window by two segments. The buffer grows with the number of bytes
+//! that the application reads per round trip (`tcp_moderate_rcvbuf`).
 //!
 //! Verified with captures of Linux 6.1 and 6.12. Not modelled: other values of `tcp_app_win`, memory pressure, pruning.
 
@@ -10,20 +12,20 @@ use super::filling::Filling;
 use crate::profile::{BufferRule, Profile, WindowShare};
 use lopsided_core::Bytes;
 
-/// Smallest in-order segment that opens the window, in bytes: smaller segments use more memory than they carry data
-/// (`tcp_event_data_recv`).
+/// Minimum length of an in-order segment that opens the window, in bytes. A shorter segment occupies more memory than
+/// it carries data (`tcp_event_data_recv`).
 const WORTH_A_LARGER_WINDOW: u32 = 128;
-/// Segments of an initial window (RFC 6928). A round trip with at most this many does not grow the buffer.
+/// Initial window in segments (RFC 6928). A round trip with no more segments than this does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
-/// Segments that a grown buffer can hold in addition to two round trips (`tcp_rcv_space_adjust`).
+/// Number of segments for which a grown buffer has space in addition to two round trips (`tcp_rcv_space_adjust`).
 const SPARE_SEGMENTS: u64 = 16;
-/// Memory that a grown buffer reserves for each segment in addition to its payload, in bytes.
+/// Memory overhead per segment for which a grown buffer reserves space, in bytes.
 const PROVISION: u64 = 768;
-/// Step by which the reservation grows until half of it holds the payload, in bytes.
+/// Step by which the reservation per segment grows until the payload fits half of it, in bytes.
 const PROVISION_STEP: u64 = 128;
 /// Smallest buffer, in bytes of memory (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
-/// Default maximum of an automatic buffer, in bytes of memory (`tcp_rmem[2]`).
+/// Default maximum size of an automatic buffer, in bytes of memory (`tcp_rmem[2]`).
 const USUAL_MAX: u64 = 6 << 20;
 /// Largest window without window scaling, in bytes.
 const LARGEST_UNSCALED: u64 = 65_535;
@@ -34,57 +36,57 @@ pub(super) struct Memory {
     size: u64,
     /// Maximum size of the receive buffer (`tcp_rmem[2]`), in bytes of memory.
     max: u64,
-    /// Memory of a segment in addition to its payload, in bytes.
+    /// Memory overhead of a segment, in bytes: its memory minus its payload.
     per_segment: u32,
-    /// The maximum that limits `tcp_grow_window`: the buffer's own, or Linux's default if this buffer does not grow by
-    /// Linux's rule.
+    /// Maximum buffer size that `tcp_grow_window` uses, in bytes: this buffer's maximum, or Linux's default if this
+    /// buffer does not grow by Linux's rule.
     most: u32,
-    /// Largest window that may be offered now, in bytes (`rcv_ssthresh`).
+    /// Maximum window that may be advertised now, in bytes (`rcv_ssthresh`).
     threshold: u64,
-    /// Largest value of the threshold, in bytes (`window_clamp`).
+    /// Upper limit of `threshold`, in bytes (`window_clamp`).
     bound: u64,
-    /// Most bytes that the application has read in a round trip (`rcvq_space.space`).
+    /// Largest number of bytes that the application has read in one round trip (`rcvq_space.space`).
     space: u64,
     share: Share,
-    /// True if unread data does not count for the growth of the buffer.
+    /// True if data that is not read yet does not count for the growth of the buffer.
     excludes_unread: bool,
-    /// Largest first window, in bytes.
+    /// Upper limit of the first advertised window, in bytes.
     first_most: u64,
 }
 
-/// The share of memory that is window.
+/// The share of the buffer's memory that is advertised as window.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     rule: WindowShare,
-    /// The window of 256 bytes of memory, in bytes (TCP_RMEM_TO_WIN_SCALE).
+    /// Bytes of window per 256 bytes of memory (TCP_RMEM_TO_WIN_SCALE).
     ratio: u64,
-    /// Added before the division by 256.
+    /// Added to the product before it is divided by 256.
     rounding: u64,
 }
 
-/// Half, before any segment was measured (TCP_DEFAULT_SCALING_RATIO).
+/// A share of one half, used until a segment has been measured (TCP_DEFAULT_SCALING_RATIO).
 const HALF_RATIO: u64 = 128;
 
 impl Share {
     fn new(rule: WindowShare) -> Share {
-        // `space - (space >> 1)` rounds half of an odd amount up, the multiplication by a ratio rounds down.
+        // `space - (space >> 1)` rounds half of an odd number up; the multiplication by a ratio rounds down.
         let rounding = if rule == WindowShare::Half { 255 } else { 0 };
         Share { rule, ratio: HALF_RATIO, rounding }
     }
 
-    /// The window that an amount of memory allows (`tcp_win_from_space`).
+    /// Window in bytes for this much memory (`tcp_win_from_space`).
     #[inline(always)]
     fn window_of(self, memory: u64) -> u64 {
         (memory * self.ratio + self.rounding) >> 8
     }
 
-    /// The memory for a window (`tcp_space_from_win`).
+    /// Memory in bytes that a window needs (`tcp_space_from_win`).
     fn memory_of(self, window: u128) -> u128 {
         (window << 8) / u128::from(self.ratio)
     }
 }
 
-/// The memory of a buffer that is set to a size: twice the size (socket(7)).
+/// Memory in bytes of a buffer with a fixed size: twice that size (socket(7)).
 pub(super) fn of_window(window: u64) -> u64 {
     2 * window
 }
@@ -112,22 +114,22 @@ impl Memory {
         }
     }
 
-    /// Fixes the buffer at the memory for a window of `window` bytes.
+    /// Sets the buffer to the fixed size that a window of `window` bytes needs.
     pub fn set_size(&mut self, window: u64) {
         self.size = of_window(window).max(LEAST_MEMORY);
         self.max = self.size;
         self.bound = self.bound.max(self.share.window_of(self.size));
     }
 
-    /// The first window: whole segments, below 2^16 until 6.1.
+    /// The first window to advertise: a whole number of segments, below 2^16 bytes in Linux up to 6.1.
     pub fn first_window(&self, mss: u64) -> u64 {
         let room = self.share.window_of(self.size);
         let whole = if room > mss { room / mss * mss } else { room };
         whole.min(self.first_most)
     }
 
-    /// Records that the size of the peer's full segments is now `len` bytes (`tcp_measure_rcv_mss`). The payload's
-    /// share of the segment's memory becomes the window's share of the buffer.
+    /// Sets the estimated size of the peer's full segments to `len` bytes (`tcp_measure_rcv_mss`). The payload's share
+    /// of such a segment's memory becomes the window's share of the buffer.
     pub fn measure(&mut self, len: u32) {
         if self.share.rule == WindowShare::Half {
             return;
@@ -141,16 +143,16 @@ impl Memory {
         }
     }
 
-    /// Sets the first threshold and the first bytes per round trip at the end of the handshake.
+    /// Sets the initial threshold and the initial number of bytes per round trip at the end of the handshake.
     pub fn establish(&mut self, filling: Filling) {
         let (room, mss) = (self.share.window_of(self.size), filling.own());
-        // Keep one segment in reserve (`tcp_init_buffer_space`).
+        // tcp_init_buffer_space: keep space for one segment in reserve.
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
-        // A round trip with one initial window must not grow the buffer.
+        // A round trip that delivers one initial window must not grow the buffer.
         let first = self.threshold.min(filling.offered);
-        // A stack that counts no memory per segment offers the whole buffer, and a round trip can never bring more.
-        // Start from half of it, or the buffer would never grow.
+        // A stack without memory overhead per segment advertises the whole buffer, so a round trip can never deliver
+        // more than that. Start with half of it; otherwise the buffer would never grow.
         let first = if self.per_segment == 0 { first.min(room / 2) } else { first };
         self.space = first.min(INITIAL_SEGMENTS * mss);
     }
@@ -163,7 +165,7 @@ impl Memory {
         self.space
     }
 
-    /// The window that remains if `octets` bytes in `records` memory records occupy the buffer.
+    /// Window that is left if `octets` bytes in `records` memory records occupy the buffer.
     #[inline(always)]
     fn room_beside(&self, octets: u64, records: u64) -> u64 {
         self.share.window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
@@ -173,21 +175,21 @@ impl Memory {
         self.room_beside(filling.unread + filling.held, filling.unread_records + filling.held_records)
     }
 
-    /// The window to offer, in bytes (`__tcp_select_window`). It never moves the right edge back.
+    /// Returns the window to advertise, in bytes (`__tcp_select_window`). It never moves the right edge back.
     pub fn window(&self, filling: Filling) -> u64 {
         let whole = self.share.window_of(self.size);
         let mss = filling.full().min(whole.min(self.bound));
         let mut room = self.room(filling);
         if self.is_half_filled(room) {
             room = room >> filling.scale << filling.scale;
-            // Silly window avoidance: a nearly full buffer offers nothing new.
+            // Silly window avoidance: a nearly full buffer does not open the window.
             if room < whole / 16 || room < mss {
                 return filling.open;
             }
         }
         let room = room.min(self.threshold);
-        // With scaling round up, so that the header's unit does not move the edge back. Without scaling keep the old
-        // window until it changes by a whole segment.
+        // With scaling, round up to the unit of the header field, so that rounding does not move the right edge back.
+        // Without scaling, keep the old window until it changes by a whole segment.
         let wanted = if filling.scale > 0 {
             room.next_multiple_of(1 << filling.scale)
         } else if filling.offered + mss <= room || filling.offered > room {
@@ -198,13 +200,13 @@ impl Memory {
         wanted.max(filling.open)
     }
 
-    /// The window of an ACK that is sent before the application reads.
+    /// How an ACK sent before the application reads would change the window.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
     }
 
-    /// Cheap check: true if the room is so large that unread data cannot affect the window. Offered windows are
-    /// multiples of the header's unit, except that of a SYN.
+    /// Cheap check: true if there is so much free space that unread data cannot affect the window. Advertised windows
+    /// are multiples of the header field's unit, except the window of a SYN.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         let room = self.room_beside(octets, records);
@@ -212,8 +214,8 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// True if the free memory allows only a smaller window than the last ACK offered. The rule that a window never
-    /// shrinks below its unused part is ignored.
+    /// True if the free memory permits only a smaller window than the last ACK advertised. The rule that the right edge
+    /// never moves back is not applied here.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }
@@ -235,13 +237,13 @@ impl Memory {
         self.could_be_updated(filling.open) && self.window(filling) >= (2 * filling.open).max(1)
     }
 
-    /// True if a segment of `len` bytes may open the window.
+    /// True if a segment of `len` bytes can open the window.
     #[inline]
     pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         (len >= WORTH_A_LARGER_WINDOW || !in_order) && self.threshold < self.bound
     }
 
-    /// Opens the window after a segment of `len` bytes and returns whether it opened (`tcp_grow_window`).
+    /// Opens the window after a segment of `len` bytes (`tcp_grow_window`). Returns true if the window opened.
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         if !self.could_grow(len, in_order) {
@@ -256,17 +258,17 @@ impl Memory {
         true
     }
 
-    /// Window growth for an out-of-order segment, in bytes. The segment counts with its full memory
-    /// (`__tcp_grow_window`): if less than half of the memory is payload, the window opens by less, and not at all if
-    /// it is large already.
+    /// Returns by how many bytes an out-of-order segment opens the window (`__tcp_grow_window`). Here a segment counts
+    /// with its full memory. If less than half of that memory is payload, the window opens by less, and a window that
+    /// is already large does not open at all.
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
         let (len, taken) = (u64::from(len), self.share.window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {
             return 2 * filling.own();
         }
         let (mut taken, mut window) = (taken / 2, self.share.window_of(u64::from(self.most)) / 2);
-        // Linux halves both values until the memory fits the payload: the smaller the window, the more overhead is
-        // accepted.
+        // Linux halves both values until the memory fits the payload. The effect is that a smaller window accepts more
+        // overhead.
         while self.threshold <= window {
             if taken <= len {
                 return 2 * filling.full();
@@ -276,9 +278,9 @@ impl Memory {
         0
     }
 
-    /// Grows the buffer to twice the `read` bytes of the last round trip. If `read` increases, as in slow start, the
-    /// buffer grows by twice the relative increase in addition (`tcp_rcv_space_adjust`). `unread` bytes have arrived
-    /// but are not read yet.
+    /// Grows the buffer to twice the `read` bytes of the last round trip (`tcp_rcv_space_adjust`). If `read` increases,
+    /// as in slow start, twice the relative increase is added. `unread` is the number of bytes that have arrived and
+    /// are not read yet.
     pub fn tune(&mut self, read: u64, unread: u64, mss: u64) {
         let read = if self.excludes_unread { read.saturating_sub(unread) } else { read };
         if read <= self.space {
@@ -300,7 +302,7 @@ impl Memory {
     }
 }
 
-/// Memory that a grown buffer reserves for each segment, in bytes.
+/// Memory in bytes that a grown buffer reserves per segment.
 fn provision(mss: u64) -> u64 {
     let least = mss + PROVISION;
     least + (2 * mss - 1).saturating_sub(least).next_multiple_of(PROVISION_STEP)
@@ -332,8 +334,9 @@ mod tests {
         }
     }
 
-    /// The windows that a Linux 6.1 receiver offered on a 3 Mbit/s download, in units of 2^7. Every segment opens the
-    /// window by two segments, until the window reaches half of the memory minus the memory of the last segment.
+    /// The windows that a Linux 6.1 receiver advertised during a 3 Mbit/s download, in units of 2^7 bytes. Every
+    /// segment opens the window by two segments, until the window reaches half of the memory minus the memory of the
+    /// last segment.
     #[test]
     fn the_window_opens_as_in_a_capture() {
         let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
@@ -353,8 +356,9 @@ mod tests {
         assert_eq!(arrive(&mut memory), 667);
     }
 
-    /// The windows that a Linux 6.12 receiver offered on a 5 Mbit/s download, in units of 2^7. The first segment takes
-    /// 2,280 bytes of memory for 1,448 bytes, so 162/256 of the buffer are window from then on.
+    /// The windows that a Linux 6.12 receiver advertised during a 5 Mbit/s download, in units of 2^7 bytes. The first
+    /// segment has 1,448 bytes of payload in 2,280 bytes of memory, so from then on 162/256 of the buffer is usable as
+    /// window.
     #[test]
     fn the_measured_share_opens_the_window_as_in_a_capture() {
         let mut memory = Memory::new(&profile(AUTO), 832, WindowShare::Measured);
@@ -369,7 +373,7 @@ mod tests {
         };
         let opening: Vec<u64> = (0..8).map(|_| arrive(&mut memory)).collect();
         assert_eq!(opening, [524, 546, 569, 592, 614, 637, 637, 637]);
-        // Data that is not read yet does not count for the growth.
+        // Unread data does not count for the growth of the buffer.
         let newer = Profile { growth_excludes_unread: true, ..profile(AUTO) };
         let mut memory = Memory::new(&newer, 832, WindowShare::Measured);
         memory.establish(filling(0, 65_160, 65_160));
@@ -385,7 +389,7 @@ mod tests {
         memory.establish(filling(0, 59_368, 59_368));
         let full = memory.window(filling(0, 59_368, 59_368 - MSS));
         assert_eq!(full, (60_000 - MSS).next_multiple_of(128));
-        // 20 unread segments in two records reduce the window by half of their memory.
+        // 20 unread segments in two records reduce the window by half of the memory that they occupy.
         let room = 60_000u64 - 10 * MSS - 768;
         assert_eq!(memory.window(filling(20 * MSS, full, 20_000)), room.next_multiple_of(128));
         assert_eq!(memory.window(filling(70 * MSS, full, 9_000)), 9_000, "what was offered stays offered");

@@ -1,4 +1,4 @@
-//! The receive side: received data, the offered window, and the acknowledgements.
+//! The receiver: the received data, the advertised window, and the acknowledgements.
 
 pub mod ack_policy;
 mod ack_scheduler;

@@ -1,12 +1,12 @@
 //! The memory pages that the peer's writes filled, in stream order. A page has 32 KiB. Linux begins a new page early if
-//! a full segment leaves less than 32 bytes (`skb_page_frag_refill`).
+//! a full segment leaves less than 32 bytes of the current page (`skb_page_frag_refill`).
 //!
 //! Verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of another size.
-//! Both may begin a page too.
+//! Both may begin a new page too.
 
-/// Bytes of a page.
+/// Size of a page, in bytes.
 const PAGE: u64 = 32_768;
-/// Smallest rest of a page that the next segment still uses, in bytes.
+/// Minimum number of bytes left in a page for the next segment to use them.
 const SCRAP: u64 = 32;
 
 #[derive(Debug, Default)]
@@ -15,18 +15,18 @@ pub(super) struct Pages {
     mss: u64,
     /// Start of the first page that may still be needed.
     first: u64,
-    /// Start and end of the page of the last look-up.
+    /// Start and end of the page that the last look-up found.
     start: u64,
     end: u64,
 }
 
 impl Pages {
-    /// Sets the payload of full segments.
+    /// Sets the payload of full segments, in bytes.
     pub fn expect(&mut self, mss: u32) {
         self.mss = u64::from(mss);
     }
 
-    /// Drops the pages before `offset`.
+    /// Deletes the pages before `offset`.
     #[inline(always)]
     pub fn forget_before(&mut self, offset: u64) {
         if offset >= self.end {
@@ -35,7 +35,7 @@ impl Pages {
         }
     }
 
-    /// Number of pages that a segment spans: one memory fragment each.
+    /// Number of pages that a segment spans. Each page is one memory fragment of the segment.
     #[inline(always)]
     pub fn fragments(&mut self, start: u64, end: u64) -> u32 {
         if start < self.start || start >= self.end {
@@ -83,7 +83,7 @@ mod tests {
         let segment = |n: u64| (n * 1448, (n + 1) * 1448);
         let mut fragments = |n| pages.fragments(segment(n).0, segment(n).1);
         assert_eq!((fragments(21), fragments(22)), (1, 2), "912 octets of the first page are left for the 23rd");
-        // The 27th page would end 8 bytes into the 612th segment, so that segment begins a new page.
+        // The 27th page would end 8 bytes into segment 612, so that segment begins a new page.
         assert_eq!((fragments(610), fragments(611), fragments(633)), (1, 1, 2));
         assert_eq!((fragments(22), fragments(23)), (2, 1), "and back");
         pages.forget_before(611 * 1448);

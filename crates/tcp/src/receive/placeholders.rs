@@ -21,20 +21,20 @@ const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Placeholders {
-    /// Expected share of bytes that the channel loses, from 0 to 1.
+    /// Expected share of the bytes that the channel loses, from 0 to 1.
     expected: f64,
-    /// Number of standard deviations above the expected loss that are still hidden.
+    /// The receiver hides losses up to this number of standard deviations above the expected loss.
     margin: u32,
-    /// True while the loss exceeds the margin: gaps get normal duplicate ACKs.
+    /// True while the loss exceeds the margin. The receiver then sends normal duplicate ACKs for gaps.
     normal: bool,
-    /// End of the stream received so far, as an offset.
+    /// End of the data received so far, as a stream offset.
     seen: u64,
     window: Window,
-    /// Bytes of the previous round trip.
+    /// Number of stream bytes that the previous round trip covered.
     last_octets: u64,
-    /// Ranges filled since the last call of [`Placeholders::take`].
+    /// Ranges of placeholders since the last call of [`Placeholders::take`].
     filled: Vec<Range<u64>>,
-    /// Bytes of all placeholders.
+    /// Total number of placeholder bytes.
     pub octets: u64,
 }
 
@@ -60,7 +60,8 @@ impl Placeholders {
         }
     }
 
-    /// Records data of `[start, end)` and returns whether to fill the missing data before it.
+    /// Records the arrival of the bytes `[start, end)`. Returns true if the gap before them should be filled with
+    /// placeholders.
     pub fn fills(&mut self, now: Time, rtt: Option<Duration>, start: u64, end: u64, mss: u32) -> bool {
         let began = *self.window.began.get_or_insert(now);
         if now.saturating_since(began) >= rtt.unwrap_or(UNKNOWN_RTT) {
@@ -71,8 +72,8 @@ impl Placeholders {
         self.window.missing += start.saturating_sub(self.seen);
         self.window.octets += end.saturating_sub(self.seen);
         self.seen = self.seen.max(end);
-        // At its beginning a round trip has few bytes. The previous one's size keeps one early loss from exceeding the
-        // margin.
+        // Early in a round trip few bytes have arrived, so one loss would exceed the margin. Use the size of the
+        // previous round trip if it is larger.
         self.normal |= self.passes(self.window.octets.max(self.last_octets), mss);
         !self.normal
     }
@@ -84,7 +85,7 @@ impl Placeholders {
         missing > segments * self.expected + f64::from(self.margin) * spread
     }
 
-    /// Records a filled range.
+    /// Records a range that was filled with placeholders.
     pub fn note(&mut self, range: Range<u64>) {
         self.octets += range.end - range.start;
         match self.filled.last_mut() {
@@ -105,7 +106,8 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT: Option<Duration> = Some(Duration::from_millis(40));
 
-    /// Plays a round trip of 100 segments without every `nth`. Returns whether the last gap was filled.
+    /// Simulates a round trip of 100 segments in which every `nth` segment is lost. Returns true if the last gap was
+    /// filled.
     fn round(placeholders: &mut Placeholders, number: u64, nth: u64) -> bool {
         let mut fills = false;
         for segment in (number * 100..(number + 1) * 100).filter(|segment| segment % nth != nth - 1) {
@@ -119,9 +121,9 @@ mod tests {
     fn what_is_expected_is_filled_and_more_is_left_for_congestion_control() {
         let mut placeholders = Placeholders::new(0.1, 4);
         assert!(round(&mut placeholders, 0, 10) && round(&mut placeholders, 1, 10));
-        // A third is lost: more than the expected 10 plus 4 standard deviations of 3.
+        // One third is lost: more than the expected 10 segments plus 4 standard deviations of 3 segments.
         assert!(!round(&mut placeholders, 2, 3));
-        // The receiver hides loss again only after a whole round trip with less loss.
+        // The receiver hides losses again only after a complete round trip with less loss.
         assert!(!round(&mut placeholders, 3, 10));
         assert!(round(&mut placeholders, 4, 10));
     }

@@ -1,4 +1,4 @@
-//! The receive side: received and missing data, SACK reports, and the offered window.
+//! The receiver: received and missing data, SACK reports, and the advertised window.
 
 use super::ack_policy::Arrival;
 use super::answer_window::AnswerWindow;
@@ -14,9 +14,9 @@ use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Number of blocks that a receiver stores for SACK (Linux).
+/// Number of SACK blocks that a receiver remembers (Linux).
 const BLOCKS_REMEMBERED: usize = 4;
-/// Number of SACK blocks that fit in every ACK with timestamps and DSACK (Linux).
+/// Number of SACK blocks that fit in every ACK, even with timestamps and a DSACK (Linux).
 const BLOCKS_EXPECTED: usize = 2;
 
 #[derive(Debug)]
@@ -25,41 +25,43 @@ pub(crate) struct Receiver {
     origin: Seq,
     /// Offset of the next expected byte.
     next: u64,
-    /// Runs held beyond `next`: ordered and disjoint.
+    /// Runs of out-of-order data beyond `next`, ordered and disjoint.
     held: Runs,
     /// Number of bytes in `held`.
     held_octets: u64,
-    /// Memory records of the unread and held data.
+    /// Memory records of the unread and the out-of-order data.
     records: Records,
-    /// Bytes and memory records held before the last out-of-order segment arrived.
+    /// Bytes and memory records of the out-of-order data before the last out-of-order segment arrived.
     held_before: (u64, u64),
-    /// End of the last in-order segment, before held data was joined to it, and the number of all records at that time.
+    /// State before the last in-order segment was joined with out-of-order data: the end of that segment, and the
+    /// number of all memory records.
     before_joining: (u64, u64),
-    /// Window of an ACK that is due before the application reads, fixed when the ACK became due.
+    /// Window of an ACK that became due before the application read. It is fixed at that time.
     due_window: Option<u64>,
-    /// True if nothing has changed the window since the last offer. Computing it again would return the same value.
+    /// True if nothing has changed the window since it was last advertised, so that computing it again would give the
+    /// same value.
     settled: bool,
-    /// Blocks to report by SACK, most recently changed first (RFC 2018 section 4).
+    /// Blocks to report by SACK, the most recently changed first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
-    /// A duplicate range to report once (RFC 2883).
+    /// A range that was received twice, to be reported in one ACK (RFC 2883).
     dsack: Option<(u64, u64)>,
-    /// Offset of the peer's FIN, once it has arrived.
+    /// Stream offset of the peer's FIN; `None` until it arrives.
     fin: Option<u64>,
     /// Number of in-order bytes that the application has not read.
     unread: u64,
-    /// Contents of unread and held data; `None` while all data is synthetic.
+    /// Contents of the unread and out-of-order data; `None` while all data is synthetic.
     bytes: Option<Box<RealBytes>>,
-    /// Right edge of the offered window as an offset. It never moves back (RFC 9293 section 3.8.6).
+    /// Right edge of the advertised window, as a stream offset. It never moves back (RFC 9293 section 3.8.6).
     edge: u64,
-    /// The last offered window, in bytes.
+    /// The last advertised window, in bytes.
     offered: u64,
     buffer: Buffer,
     sack: bool,
-    /// True if a held FIN without data is reported as a SACK block.
+    /// True if a FIN without data that arrives out of order is reported as a SACK block.
     sack_fin: bool,
-    /// True if duplicates are reported (DSACK).
+    /// True if duplicates are reported by DSACK.
     report_duplicates: bool,
-    /// Maximum number of full segments held out of order; `None` without a limit.
+    /// Maximum amount of out-of-order data, in full segments; `None` for no limit.
     reassembly_limit: Option<u32>,
     placeholders: Option<Box<Placeholders>>,
     /// Payload of a full segment, in bytes.
@@ -67,11 +69,11 @@ pub(crate) struct Receiver {
 }
 
 #[derive(Debug, Default)]
-/// Real contents of received data.
+/// Contents of received data that is not synthetic.
 struct RealBytes {
-    /// Bytes in order, ready to read.
+    /// In-order bytes that are ready to be read.
     ready: VecDeque<u8>,
-    /// Bytes behind a gap, or not yet moved to `ready`, by their offset.
+    /// Bytes that are out of order or were not moved to `ready` yet, keyed by stream offset.
     held: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -116,24 +118,26 @@ impl Receiver {
         }
     }
 
-    /// Starts the stream after the peer's SYN: data begins after `irs`.
+    /// Starts the stream after the peer's SYN. `irs` is the SYN's sequence number, so the first data byte has the next
+    /// one.
     pub fn open(&mut self, irs: Seq, sack: bool) {
         self.origin = irs + 1;
         self.sack = sack;
     }
 
-    /// Sets the segment size (without timestamps), because a SYN-ACK offers a window of whole segments.
+    /// Sets the segment size (without timestamps). Needed before the SYN-ACK, which advertises a window of whole
+    /// segments.
     pub fn answer_with(&mut self, mss: u32) {
         self.settled = false;
         self.offered = self.buffer.first_window(u64::from(mss));
     }
 
-    /// The last offered window, in bytes. Before any data it is the window of the SYN.
+    /// The last advertised window, in bytes. Before any data arrives, it is the window of the SYN.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// Offers and returns the window of a SYN, which is never scaled (RFC 7323 section 2.2).
+    /// Computes the window of a SYN and records it as advertised. It is never scaled (RFC 7323 section 2.2).
     pub fn syn_window(&mut self) -> u16 {
         self.settled = false;
         let window = self.offered.min(65_535);
@@ -141,7 +145,7 @@ impl Receiver {
         window as u16
     }
 
-    /// Ends the handshake: data of these segment sizes may arrive.
+    /// Ends the handshake with the negotiated segment sizes.
     pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
         self.settled = false;
         self.mss = sizes.agreed;
@@ -178,7 +182,7 @@ impl Receiver {
         self.fin == Some(self.next)
     }
 
-    /// RCV.NXT as an offset: the next expected byte, or the number after the FIN if that was reached.
+    /// RCV.NXT as a stream offset: the next expected byte, or one more if the FIN and all data before it have arrived.
     pub fn rcv_nxt(&self) -> i64 {
         self.next as i64 + i64::from(self.fin_reached())
     }
@@ -191,7 +195,7 @@ impl Receiver {
         self.buffer.space()
     }
 
-    /// Fixes the size of the buffer.
+    /// Sets a fixed size of the buffer.
     pub fn set_buffer(&mut self, size: Bytes) {
         self.settled = false;
         self.buffer.set_size(size);
@@ -205,32 +209,32 @@ impl Receiver {
         self.buffer.rounds.rtt()
     }
 
-    /// The stream offset of a sequence number near `next`; negative before the first data byte.
+    /// Converts a sequence number near `next` to a stream offset; negative before the first data byte.
     pub fn offset(&self, seq: Seq) -> i64 {
         let expected = self.origin + self.next as u32;
         self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// The header's window field, if the window is unchanged since it was last offered.
+    /// The window field of the header if the window has not changed since it was last advertised; otherwise `None`.
     #[inline(always)]
     pub fn settled_window(&self, scale: u8) -> Option<u16> {
         self.settled.then_some((self.offered >> scale) as u16)
     }
 
-    /// Records that the size of the peer's full segments is now `len` bytes.
+    /// Sets the estimated size of the peer's full segments to `len` bytes.
     #[cold]
     pub fn measure(&mut self, len: u32) {
         self.settled = false;
         self.buffer.measure(len);
     }
 
-    /// Marks the window as changed, because the segment sizes changed.
+    /// Marks the window as changed. Called if the segment sizes change.
     pub fn note_sizes(&mut self) {
         self.settled = false;
     }
 
-    /// Computes and offers a window; returns the header's field. The field is rounded up as in Linux: rounding down
-    /// would move the edge back after an odd number of bytes.
+    /// Computes the window, records it as advertised, and returns the header field. As in Linux the field is rounded
+    /// up: rounding down would move the right edge back after a number of bytes that is no multiple of its unit.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();
@@ -239,7 +243,7 @@ impl Receiver {
         field as u16
     }
 
-    /// The window that [`Receiver::offer_window`] would offer, in units of the header.
+    /// The window that [`Receiver::offer_window`] would return, in units of the header field.
     pub fn header_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
         let window = self.due_window.unwrap_or_else(|| self.buffer.window(self.filling(sizes, scale)));
         window.div_ceil(1 << scale).min(65_535)
@@ -262,15 +266,15 @@ impl Receiver {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
-    /// Fixes the window of an ACK that is due before the application reads. Only stacks whose window counts unread data
-    /// need this.
+    /// Fixes the window of an ACK that is due before the application reads. Only stacks in which unread data reduces
+    /// the window need this.
     #[inline(always)]
     pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
         self.settled = false;
         self.due_window = self.buffer.counts_unread().then(|| self.buffer.window(self.filling(sizes, scale)));
     }
 
-    /// True if there is a block to report by SACK.
+    /// True if the next ACK reports a block by SACK.
     #[inline(always)]
     pub fn has_sack_to_send(&self) -> bool {
         self.sack && (!self.recent.is_empty() || self.dsack.is_some())
@@ -287,7 +291,7 @@ impl Receiver {
         if room == 0 { 0 } else { 4 + 8 * reported.min(room) as u32 }
     }
 
-    /// The unused part of the offered window.
+    /// Part of the advertised window that the peer has not used yet, in bytes.
     pub fn open_window(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
@@ -298,13 +302,13 @@ impl Receiver {
         self.buffer.could_be_updated(self.open_window())
     }
 
-    /// True if reading opened the window so far that the peer must be notified.
+    /// True if the application's read opened the window so far that the peer must be notified.
     pub fn window_update_due(&self, sizes: SegmentSizes, scale: u8) -> bool {
         self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
-    /// True if [`Receiver::take_next`] may accept a payload at the next expected byte. The payload must fit the window
-    /// and be synthetic, no data may be held, and the end of the stream must be unknown.
+    /// True if [`Receiver::take_next`] may accept a payload at the next expected byte. Conditions: the payload is
+    /// synthetic and fits the window, no out-of-order data is stored, and no FIN has arrived.
     #[inline(always)]
     pub fn takes_next(&self, payload: &Payload) -> bool {
         let end = self.next + u64::from(payload.len());
@@ -312,8 +316,8 @@ impl Receiver {
         end <= self.edge && self.held.is_empty() && self.fin.is_none() && counted
     }
 
-    /// Accepts `len` in-order bytes by counting, with the result of [`Receiver::accept`]. [`Receiver::takes_next`] must
-    /// be true.
+    /// Fast path of [`Receiver::accept`] that only counts `len` in-order bytes, with the same result.
+    /// [`Receiver::takes_next`] must be true.
     #[inline(always)]
     pub fn take_next(&mut self, len: u32) {
         self.settled = false;
@@ -324,7 +328,8 @@ impl Receiver {
         self.unread += u64::from(len);
     }
 
-    /// Accepts the part of `[start, start + payload)` that fits the window. `fin`: the stream ends after the payload.
+    /// Accepts the part of the payload at `start` that fits the window. `fin` is true if the stream ends after the
+    /// payload.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = false;
         let end = start + i64::from(payload.len());
@@ -344,12 +349,12 @@ impl Receiver {
             }
             return Arrival::Duplicate;
         }
-        // Cut off data after the FIN and beyond the window.
+        // Cut off data after the FIN, and data beyond the window.
         let limit = self.fin.unwrap_or(u64::MAX).min(self.edge.max(self.next));
         let from = start.max(next) as u64;
         let to = (end as u64).min(limit);
         if to <= from {
-            // A FIN without data behind a gap: some stacks report its sequence number as a SACK block.
+            // A FIN without data that arrives behind a gap: some stacks report its sequence number as a SACK block.
             if self.sack_fin && payload.is_empty() && self.fin == Some(to) && to > self.next {
                 self.remember(to, to);
                 return Arrival::OutOfOrder;
@@ -357,7 +362,7 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if from > self.next {
-            // Over the limit: drop the data, but still send a duplicate ACK.
+            // The limit of out-of-order data is reached: drop the data, but still send a duplicate ACK.
             if self.is_full_of_held() {
                 return Arrival::OutOfOrder;
             }
@@ -369,7 +374,7 @@ impl Receiver {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
         match self.advance(to) {
-            // A FIN that arrives with this data was not held, so no gap closed.
+            // The FIN arrived together with this data, so there was no gap before it that could close.
             Arrival::InOrder { gaps_left, .. } if brings_fin && !waited => {
                 Arrival::InOrder { closed_gap: false, gaps_left }
             }
@@ -377,8 +382,8 @@ impl Receiver {
         }
     }
 
-    /// With hidden channel loss: fills the gaps before an arriving segment with placeholders if the loss is as
-    /// expected.
+    /// Fills the gap before an arriving segment with placeholders, if the profile hides channel loss and the loss does
+    /// not exceed the expected loss.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
         self.settled = false;
         let rtt = self.buffer.rounds.rtt();
@@ -391,7 +396,7 @@ impl Receiver {
         if !placeholders.fills(now, rtt, start, end as u64, self.mss) || start <= self.next || start >= self.edge {
             return;
         }
-        // Collect the gaps between the held runs before `start`.
+        // Collect the gaps between the runs of out-of-order data before `start`.
         let mut gaps: Vec<Range<u64>> = Vec::new();
         let mut reached = self.next;
         for (from, to) in self.held.touching(self.next, start).take_while(|(from, _)| *from < start) {
@@ -403,7 +408,7 @@ impl Receiver {
         }
         for gap in gaps {
             let len = (gap.end - gap.start) as u32;
-            // If the stream has real contents, the placeholders are zeros.
+            // If the stream has real contents, the placeholders are filled with zeros.
             if self.bytes.is_some() || payload.bytes().is_some() {
                 self.keep_bytes(gap.start, gap.end, gap.start as i64, &Payload::real(vec![0; len as usize]));
             }
@@ -414,18 +419,19 @@ impl Receiver {
         }
     }
 
-    /// True if the stream may contain placeholders.
+    /// True if the profile permits placeholders in the stream.
     #[inline]
     pub fn takes_placeholders(&self) -> bool {
         self.placeholders.is_some()
     }
 
-    /// Returns the placeholder ranges since the last call, as stream offsets.
+    /// Returns the ranges of placeholders since the last call, as stream offsets.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())
     }
 
-    /// Records a discarded segment. If all of it was received before, the next ACK reports it (DSACK).
+    /// Records a segment that was discarded. If all of its data had been received before, the next ACK reports it
+    /// (DSACK).
     pub fn note_old(&mut self, start: i64, payload: &Payload) {
         let end = start + i64::from(payload.len());
         if end <= self.next as i64 {
@@ -433,8 +439,8 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` bytes. Synthetic data returns a synthetic payload. An automatic buffer counts the bytes read
-    /// in a round trip and grows at its end.
+    /// Reads up to `limit` bytes. If the data is synthetic, the returned payload is too. An automatic buffer counts the
+    /// bytes read per round trip, and may grow when the round trip ends.
     #[inline(always)]
     pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
         self.settled = false;
@@ -444,8 +450,8 @@ impl Receiver {
         self.unread -= count;
         self.records.release(self.next - self.unread);
         if count > 0 {
-            // Linux copies record by record and checks after each record whether the round trip has ended
-            // (`tcp_rcv_space_adjust`). If the round trip ends in this read, only the first record counts towards it.
+            // tcp_rcv_space_adjust: Linux copies record by record and checks after each record whether the round trip
+            // has ended. If the round trip ends during this read, only the first record counts towards it.
             self.buffer.rounds.on_read(first);
             self.buffer.tune(now, self.unread + count - first, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);
@@ -456,11 +462,12 @@ impl Receiver {
         }
     }
 
-    /// The SACK blocks of the next ACK, at most `room`. A duplicate is reported once (RFC 2883 section 4).
+    /// Returns at most `room` SACK blocks for the next ACK. A duplicate is reported only once (RFC 2883 section 4).
     #[cold]
     pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        // The last run includes the FIN's sequence number. Otherwise the sender would mark its last segment as missing.
+        // The last block must include the FIN's sequence number. Otherwise the sender would mark its last segment as
+        // missing.
         let fin_at = |end: u64| u32::from(self.fin == Some(end));
         let wire = |(start, end): (u64, u64)| SackBlock {
             start: self.origin + start as u32,
@@ -473,13 +480,13 @@ impl Receiver {
         blocks
     }
 
-    /// Records the echoed timestamp of a segment. A segment `full` of data with a new echo gives an RTT sample.
+    /// Records the echoed timestamp of a segment. If the segment is full and its echo is new, it gives an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         self.buffer.rounds.sample_echo(echo, full, rtt);
     }
 
-    /// Records a segment of `len` bytes and returns whether the window opened.
+    /// Records a segment of `len` bytes. Returns true if it opened the window.
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
         self.settled = false;
@@ -489,8 +496,8 @@ impl Receiver {
                 true
             }
             Arrival::OutOfOrder => self.sack,
-            // Without SACK, out-of-order data must not change the window: its ACK would not count as a duplicate (RFC
-            // 5681).
+            // RFC 5681: without SACK, out-of-order data must not change the window, or its ACK would not count as a
+            // duplicate.
             Arrival::Duplicate => false,
         };
         let in_order = arrival != Arrival::OutOfOrder;
@@ -499,34 +506,34 @@ impl Receiver {
         }
         let mut filling = self.filling(sizes, 0);
         if in_order {
-            // Evaluate a segment that fills a gap before the gap closes: the held data is still in records of its own
-            // (captures of Linux 6.1).
+            // A segment that fills a gap is evaluated as if the gap were still open: the out-of-order data is still in
+            // records of its own (captures of Linux 6.1).
             (filling.unread_records, filling.held_records) = (self.before_joining.1, 0);
         } else if filling.held_records > self.held_before.1 {
-            // Without the segment itself, unless it was joined to an earlier record.
+            // Exclude the segment itself, unless it was joined to an earlier record.
             (filling.held, filling.held_records) = self.held_before;
         }
         self.buffer.grow(len, in_order, filling)
     }
 
-    /// Records the timestamp of an outgoing segment. For a buffer that grows by steps it may begin a round trip.
+    /// Records the timestamp of an outgoing segment. In a buffer that grows by steps, it may begin a round trip.
     pub fn note_stamp(&mut self, stamp: u32) {
         self.buffer.begin_round(stamp);
     }
 
-    /// FreeBSD: counts in-order bytes with this echo. Nothing may be missing before or after them.
+    /// FreeBSD: counts in-order bytes with the timestamp echo `echo`. Call only if no earlier data is missing.
     pub fn count_for_step(&mut self, echo: u32, len: u32) {
         self.settled = false;
         self.buffer.count(echo, len);
     }
 
-    /// FreeBSD: restarts the count, because data was or is missing.
+    /// FreeBSD: resets the byte count of the round trip, because data was or is missing.
     #[inline]
     pub fn forget_step(&mut self) {
         self.buffer.forget_round();
     }
 
-    /// Moves the next expected byte to `to`, and beyond held data that is now in order.
+    /// Moves the next expected byte to `to`, and past all out-of-order data that is in order now.
     fn advance(&mut self, to: u64) -> Arrival {
         let had_gaps = self.has_gaps();
         let before = self.next;
@@ -538,7 +545,7 @@ impl Receiver {
             while let Some((start, end)) = self.held.pop_reached(self.next) {
                 self.next = self.next.max(end);
                 self.held_octets -= end - start;
-                // The segment also covers held data: report the overlap as a duplicate.
+                // The segment overlaps data that was received out of order: report the overlap as a duplicate.
                 if start < to {
                     self.extend_duplicate(start, to.min(end));
                 }
@@ -547,7 +554,7 @@ impl Receiver {
             if covered {
                 self.records.advance(self.next);
                 let next = self.next;
-                // Data below the acknowledgement is no longer reported.
+                // Blocks below the acknowledgement number are no longer reported.
                 self.recent.retain(|(start, _)| *start > next);
             }
         }
@@ -562,21 +569,22 @@ impl Receiver {
         Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
     }
 
-    /// True if data, or a FIN without data, is held behind a gap.
+    /// True if data, or a FIN without data, is stored behind a gap.
     fn has_gaps(&self) -> bool {
         !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
-    /// True if the limit of held data is reached. The limit counts full segments; FreeBSD counts segments of any size.
+    /// True if the limit of out-of-order data is reached. Deviation: the limit counts bytes of full segments, whereas
+    /// FreeBSD counts segments of any size.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
         self.held_octets >= u64::from(limit) * u64::from(self.mss)
     }
 
-    /// Holds `[from, to)` behind a gap.
+    /// Stores the bytes `[from, to)` behind a gap.
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
         self.held_before = (self.held_octets, self.records.held());
-        // Usual case: the segment follows all held data.
+        // Usual case: the segment extends or follows the last run.
         if self.held.append(from, to) {
             self.held_octets += to - from;
             self.records.hold(from, to);
@@ -608,12 +616,12 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// Moves the block of an out-of-order segment, joined with the remembered blocks that it touches, to the front of
-    /// the SACK report. Blocks that were forgotten are not restored.
+    /// Joins the block of an out-of-order segment with the remembered blocks that it touches, and moves the result to
+    /// the front of the SACK report. Blocks that are no longer remembered are not restored.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
         if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {
-            // Usual case: the block that grew last grows again.
+            // Usual case: the segment extends the block that grew last.
             if others.iter().all(|other| other.1 < *start || to < other.0) {
                 *end = to;
                 return;
@@ -631,24 +639,24 @@ impl Receiver {
             });
         }
         self.recent.insert(0, front);
-        // Linux's tp->selective_acks has four places.
+        // Linux's tp->selective_acks stores four blocks.
         self.recent.truncate(BLOCKS_REMEMBERED);
     }
 
-    /// Position in the report of the first block that `[from, to)` touches.
+    /// Position in the SACK report of the first block that `[from, to)` touches.
     fn touched_block(&self, from: u64, to: u64) -> Option<usize> {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// True if the SACK block of this out-of-order data is not among those that fit in every ACK. As the newest block it
-    /// then displaces the last of those, which a held ACK may not have reported yet.
+    /// True if this out-of-order segment would move another block out of the blocks that fit in every ACK. If a delayed
+    /// duplicate ACK has not reported that block yet, it must be sent first.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64
             && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
     }
 
-    /// Extends the reported duplicate by more received data of the same segment if both touch (Linux).
+    /// Extends the duplicate range to be reported by another duplicate part of the same segment, if both touch (Linux).
     fn extend_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.dsack {
             Some((from, to)) if start <= *to && *from <= end => (*from, *to) = ((*from).min(start), (*to).max(end)),
@@ -657,14 +665,14 @@ impl Receiver {
         }
     }
 
-    /// Stores a duplicate for the next ACK (RFC 2883).
+    /// Stores a duplicate range, which the next ACK reports (RFC 2883).
     fn report_duplicate(&mut self, start: u64, end: u64) {
         if self.report_duplicates && self.sack && end > start {
             self.dsack = Some((start, end));
         }
     }
 
-    /// Keeps the contents of `[from, to)` if they are real. `start` is the offset of the payload.
+    /// Stores the contents of `[from, to)` if they are real. `start` is the stream offset of the payload.
     #[inline]
     fn keep_bytes(&mut self, from: u64, to: u64, start: i64, payload: &Payload) {
         if let Some(real) = payload.bytes() {
@@ -684,7 +692,7 @@ impl Receiver {
         }
     }
 
-    /// Moves held contents that are now in order to the readable data.
+    /// Moves stored contents that are in order now to the readable bytes.
     fn make_readable(&mut self) {
         let Some(bytes) = &mut self.bytes else { return };
         let mut reached = self.next - (self.unread - bytes.ready.len() as u64);

@@ -1,7 +1,9 @@
-//! The memory records of received data (socket buffers), joined as in Linux. A segment joins the record that ends where
-//! the segment begins. The records around a filled hole join too. A record has at most 17 fragments (MAX_SKB_FRAGS),
-//! and a full record is never split. A segment is one fragment, or two if it spans two of the [pages](Pages) that the
-//! sender's writes filled, because no data is copied between two hosts of one kernel.
+//! The memory records of received data (socket buffers), joined as in Linux.
+//!
+//! A segment joins the record that ends where the segment begins. The records on both sides of a filled gap join too. A
+//! record has at most 17 fragments (MAX_SKB_FRAGS), and a full record is never split. A segment is one fragment, or two
+//! if it spans two of the [pages](Pages) that the sender's writes filled: between two hosts of one kernel no data is
+//! copied, so the sender's pages are the receiver's fragments.
 //!
 //! Verified with captures of Linux 6.1.
 
@@ -15,7 +17,7 @@ const RECORD_FRAGMENTS: u32 = 17;
 struct Record {
     /// Stream offset of the end of the record.
     end: u64,
-    /// Number of memory fragments; 0 if there is no record.
+    /// Number of memory fragments; 0 if the record does not exist.
     fragments: u32,
 }
 
@@ -24,12 +26,12 @@ impl Record {
         self.fragments == 0
     }
 
-    /// The record, if it ends at `offset`.
+    /// Returns the record if it ends at `offset`; otherwise `None`.
     fn reaching(self, offset: u64) -> Option<Record> {
         (self.end == offset).then_some(self)
     }
 
-    /// Joins two records, or returns `None` if the result had too many fragments.
+    /// Joins two records; `None` if the result would have too many fragments.
     #[inline(always)]
     fn joined_by(self, next: Record) -> Option<Record> {
         let fragments = self.fragments + next.fragments;
@@ -37,14 +39,15 @@ impl Record {
     }
 }
 
-/// The records of unread in-order data and of held data.
+/// The memory records of the unread in-order data and of the out-of-order data.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     /// All unread records except the last.
     unread: VecDeque<Record>,
-    /// The last unread record, which may still grow. Usually it is the only one, because the application reads at once.
+    /// The last unread record, which may still grow. Usually it is the only one, because the application reads data as
+    /// it arrives.
     last: Record,
-    /// Held records by their start offset.
+    /// Records of out-of-order data, keyed by start offset.
     held: BTreeMap<u64, Record>,
     pages: Pages,
 }
@@ -55,7 +58,7 @@ impl Records {
         self.unread.len() as u64 + u64::from(!self.last.is_none())
     }
 
-    /// Number of held records.
+    /// Number of records of out-of-order data.
     pub fn held(&self) -> u64 {
         self.held.len() as u64
     }
@@ -79,16 +82,16 @@ impl Records {
         self.queue(record);
     }
 
-    /// The record of a single segment.
+    /// Returns the record of a single segment.
     #[inline(always)]
     fn record(&mut self, start: u64, end: u64) -> Record {
         Record { end, fragments: self.pages.fragments(start, end) }
     }
 
-    /// Adds a held segment and removes the records that it covers.
+    /// Adds an out-of-order segment and removes the records that it covers.
     pub fn hold(&mut self, start: u64, end: u64) {
         let record = self.record(start, end);
-        // Usual case: the segment follows all held data.
+        // Usual case: the segment follows all out-of-order data.
         if let Some(mut last) = self.held.last_entry().filter(|last| *last.key() < start) {
             match last.get().reaching(start).and_then(|before| before.joined_by(record)) {
                 Some(joined) => *last.get_mut() = joined,
@@ -109,7 +112,7 @@ impl Records {
         }
     }
 
-    /// Moves the held records before `next` to the unread records: their data is in order now.
+    /// Moves the out-of-order records before `next` to the unread records, because their data is in order now.
     pub fn advance(&mut self, next: u64) {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() < next) {
             let record = first.remove();
@@ -117,7 +120,7 @@ impl Records {
         }
     }
 
-    /// Drops the records before `offset`, which the application has read.
+    /// Deletes the records before `offset`, which the application has read.
     #[inline(always)]
     pub fn release(&mut self, offset: u64) {
         if !self.unread.is_empty() {
@@ -128,14 +131,14 @@ impl Records {
         }
     }
 
-    /// Drops the whole records before `offset`, except the last.
+    /// Deletes the records that end before `offset`, except the last.
     fn release_whole(&mut self, offset: u64) {
         while self.unread.front().is_some_and(|record| record.end <= offset) {
             self.unread.pop_front();
         }
     }
 
-    /// Adds a record behind the unread records, joined with the last if possible.
+    /// Appends a record to the unread records. It joins the last one if possible.
     #[inline(always)]
     fn queue(&mut self, record: Record) {
         if self.last.is_none() {
@@ -156,8 +159,8 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Captures of Linux 6.1: next to a hole of one segment, runs of 20, 55 and 18 segments need one record more than
-    /// their segments and that of the hole would fill at 17 each.
+    /// Captures of Linux 6.1: a gap of one segment was followed by runs of 20, 55 or 18 segments. After the gap was
+    /// filled, the data occupied one record more than 17 segments per record would need.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
@@ -173,8 +176,8 @@ mod tests {
         }
     }
 
-    /// A capture of Linux 6.1. A hole of one segment is at byte 1,633,344. The run of 85 segments of 1,448 bytes after
-    /// it takes six records, because four of the segments span two pages.
+    /// A capture of Linux 6.1. A gap of one segment is at byte 1,633,344. The run of 85 segments of 1,448 bytes after
+    /// it occupies six records, because four of the segments span two pages.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

@@ -1,5 +1,5 @@
-//! Round trips as a receiver sees them, and the bytes that the application reads in each (dynamic right-sizing, Fisk
-//! and Feng 2001).
+//! Round trips as a receiver measures them, and the number of bytes that the application reads in each (dynamic
+//! right-sizing, Fisk and Feng 2001).
 
 use lopsided_core::{Duration, Time};
 
@@ -7,18 +7,18 @@ use lopsided_core::{Duration, Time};
 pub(super) struct Rounds {
     /// Start of the current round trip.
     began: Time,
-    /// Bytes read before the current round trip.
+    /// Value of `read` at the start of the current round trip.
     read_before: u64,
-    /// Bytes read since the beginning.
+    /// Bytes read since the start of the connection.
     read: u64,
-    /// Earliest end of the round trip; `None` while the RTT is unknown.
+    /// Earliest end of the current round trip; `None` while the RTT is unknown.
     ends: Option<Time>,
-    /// The RTT in 1/8 µs, as Linux keeps it.
+    /// The RTT in units of 1/8 µs, as Linux stores it.
     eighths: Option<u64>,
-    /// The echoed timestamp of the last sample. A second sample with the same echo would include the queueing delay of
-    /// a burst.
+    /// Echoed timestamp of the last sample. A second sample with the same echo would include the queueing delay of a
+    /// burst, so it is not taken.
     last_echo: Option<u32>,
-    /// The offered window that is being timed: its start time and its end offset.
+    /// The advertised window whose filling is being timed: its start time and its end offset.
     window: Option<(Time, u64)>,
 }
 
@@ -29,17 +29,17 @@ impl Rounds {
         self.foretell_end();
     }
 
-    /// Sets the end one RTT after the start, in whole microseconds.
+    /// Sets the earliest end of the round trip: one RTT after its start, in whole microseconds.
     fn foretell_end(&mut self) {
         self.ends = self.eighths.map(|eighths| Time::from_nanos(1000 * (micros(self.began) + eighths / 8)));
     }
 
-    /// Counts bytes that the application read.
+    /// Counts bytes that the application has read.
     pub fn on_read(&mut self, count: u64) {
         self.read += count;
     }
 
-    /// Bytes read in the round trip if it has ended, and begins the next one.
+    /// If the round trip has ended, returns the number of bytes read in it and starts the next round trip.
     pub fn end(&mut self, now: Time) -> Option<u64> {
         if now < self.ends? {
             return None;
@@ -55,8 +55,8 @@ impl Rounds {
         self.eighths.map(|eighths| Duration::from_micros(eighths / 8))
     }
 
-    /// Records the echoed timestamp of a segment, with or without data. A segment `full` of data with a new echo gives
-    /// a sample.
+    /// Records the echoed timestamp of a segment, with or without data. If the segment is full and its echo is new, it
+    /// gives an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         if self.last_echo != Some(echo) {
@@ -67,8 +67,8 @@ impl Rounds {
         }
     }
 
-    /// Adds a sample (`tcp_rcv_rtt_update`). A shorter one replaces the estimate, a longer one counts 1/8: the buffer
-    /// must follow the delay of the path without its queue.
+    /// Adds an RTT sample (`tcp_rcv_rtt_update`). A shorter sample replaces the estimate. A longer sample has a weight
+    /// of 1/8, because the buffer must be sized by the RTT of the path without queueing delay.
     fn sample(&mut self, micros: u64) {
         self.eighths = Some(match self.eighths {
             Some(old) if 8 * micros >= old => old - old / 8 + micros,
@@ -77,8 +77,9 @@ impl Rounds {
         self.foretell_end();
     }
 
-    /// In-order data now ends at `next`. Filling one offered window takes at least one RTT, so this sample can set or
-    /// lower the estimate, never raise it.
+    /// Takes an RTT sample from the time in which the peer filled one advertised window. In-order data now ends at
+    /// `next`. Filling a window takes at least one RTT, so this sample can set or lower the estimate but never raise
+    /// it.
     pub fn time_window(&mut self, now: Time, next: u64, offered: u64) {
         match self.window {
             Some((_, end)) if next < end => return,
@@ -93,7 +94,7 @@ impl Rounds {
     }
 }
 
-/// The time on a clock of microseconds.
+/// Converts a time to whole microseconds.
 fn micros(at: Time) -> u64 {
     at.as_nanos() / 1000
 }

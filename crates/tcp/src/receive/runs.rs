@@ -1,9 +1,9 @@
-//! Runs of bytes held behind a gap: ordered, disjoint, and searched in logarithmic time.
+//! Runs of out-of-order bytes. They are ordered and disjoint, and a look-up takes logarithmic time.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Runs `[start, end)` by their start. `T` is the type of a stream offset.
+/// Runs `[start, end)`, keyed by start. `T` is the type of a stream offset.
 #[derive(Clone, Debug)]
 pub(super) struct Runs<T = u64>(BTreeMap<T, T>);
 
@@ -25,8 +25,7 @@ impl<T: Copy + Ord> Runs<T> {
         before.into_iter().chain(after).map(|(start, end)| (*start, *end))
     }
 
-    /// Appends `[from, to)` if it begins after the end of the last run or extends it. Otherwise returns false and
-    /// changes nothing.
+    /// Appends `[from, to)` if it extends the last run or begins after it. Otherwise returns false and changes nothing.
     pub fn append(&mut self, from: T, to: T) -> bool {
         match self.0.last_entry() {
             Some(mut last) if *last.get() == from => *last.get_mut() = to,
@@ -36,7 +35,7 @@ impl<T: Copy + Ord> Runs<T> {
         true
     }
 
-    /// Inserts `[from, to)` joined with all runs that it touches, and returns the joined runs.
+    /// Inserts `[from, to)` and joins it with all runs that it touches. Returns the runs that were joined.
     pub fn insert(&mut self, from: T, to: T) -> Vec<(T, T)> {
         let joined: Vec<(T, T)> = self.touching(from, to).collect();
         let mut whole = (from, to);
@@ -62,7 +61,7 @@ mod tests {
 
     thread_local!(static COMPARISONS: Cell<u64> = const { Cell::new(0) });
 
-    /// An offset that counts its comparisons.
+    /// A stream offset that counts its comparisons.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Counted(u64);
 
@@ -79,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Comparisons needed to hold one byte after each hole, in this order, and to fill all holes.
+    /// Number of comparisons for storing one byte after each hole, in the given order, and then filling all holes.
     fn cost(order: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);
         let (mut runs, mut held) = (Runs::default(), 0);
@@ -98,7 +97,7 @@ mod tests {
     #[test]
     fn holes_in_any_order_cost_n_log_n() {
         const MANY: u64 = 100_000;
-        // 61,681 is coprime to 100,000, so the product visits each place once, scattered.
+        // 61,681 is coprime to 100,000, so the product visits each position once, in scattered order.
         let orders: [(&str, Box<dyn Iterator<Item = u64>>); 3] = [
             ("up", Box::new(0..MANY)),
             ("down", Box::new((0..MANY).rev())),

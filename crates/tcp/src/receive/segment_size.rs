@@ -1,16 +1,16 @@
-//! The size of the peer's full segments, measured as in Linux (`tcp_measure_rcv_mss`): the largest size received counts
-//! as full. A shorter size counts as full after two segments of it in a row that do not end a message.
+//! Estimates the size of the peer's full segments as Linux does (`tcp_measure_rcv_mss`): the largest size received
+//! counts as full. A shorter size counts as full after two consecutive segments of that size that do not end a message.
 
-/// Assumed payload before any segment, in bytes (RFC 9293 section 3.7.1).
+/// Assumed payload before any segment has arrived, in bytes (RFC 9293 section 3.7.1).
 const DEFAULT: u32 = 536;
 /// Smallest payload that counts as a full segment, in bytes (Linux's TCP_MIN_MSS).
 const LEAST: u32 = 88;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SegmentSize {
-    /// Payload of a full segment, in bytes.
+    /// Estimated payload of a full segment, in bytes.
     full: u32,
-    /// Size of the last segment, if it was shorter than `full` but may be the most that fits.
+    /// Size of the last segment if it was shorter than `full` and may be a new full size; otherwise `None`.
     short: Option<u32>,
 }
 
@@ -19,7 +19,7 @@ impl SegmentSize {
         SegmentSize { full: DEFAULT, short: None }
     }
 
-    /// Sets the first estimate from the agreed segment size `mss` and the first window.
+    /// Sets the first estimate from the negotiated segment size `mss` and the first window.
     pub fn agree(&mut self, mss: u32, window: u64) {
         let half = (window / 2).min(u64::from(DEFAULT)) as u32;
         self.full = mss.min(half).max(LEAST);
@@ -29,8 +29,8 @@ impl SegmentSize {
         self.full
     }
 
-    /// Measures an in-order segment with `len` bytes of data and a SACK option of `sack` bytes. The option takes room
-    /// from the data, so both count. `ends`: the segment has PSH or FIN.
+    /// Updates the estimate from an in-order segment with `len` bytes of data and a SACK option of `sack` bytes. The
+    /// option takes space from the data, so both count. `ends` is true if the segment has PSH or FIN.
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         let before = self.short.take();
         if len >= self.full {

@@ -26,44 +26,45 @@ use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
 
-/// Experimental kind of the option (RFC 6994).
+/// Kind of the option, from the experimental range (RFC 6994).
 const KIND: u8 = 254;
-/// Bit in the option: an ACK arrived with a mark.
+/// Bit of the option that is set if an ACK arrived with a mark.
 const MARKED: u16 = 1 << 15;
 
 #[derive(Debug)]
 pub(super) struct AckCongestionControl {
     name: &'static str,
     timeout: Duration,
-    /// The largest number of segments that an ACK may cover.
+    /// Maximum number of segments that one ACK may cover.
     most: u32,
-    /// Least number of ACKs that cover a window of the peer.
+    /// Minimum number of ACKs for one window of the peer.
     acks_per_window: u32,
-    /// Number of segments that an ACK covers; `None` if always the largest number that the bounds allow.
+    /// Number of segments that an ACK covers (`d`). `None` for `acc_peerwin`, which always uses the maximum that the
+    /// bounds permit.
     delayed: Option<u32>,
-    /// The peer's last reported window, in segments.
+    /// The window that the peer last reported, in segments.
     peer_window: u32,
-    /// True if the peer echoed a mark since the last data was evaluated.
+    /// True if the peer has echoed a mark since the last data segment was processed.
     told: bool,
     /// End of the received data, as a stream offset.
     came: u64,
-    /// End of the data whose ACKs have reached the peer, as a stream offset.
+    /// End of the data whose ACKs have certainly reached the peer, as a stream offset.
     known: u64,
     /// Value of `came` when a mark last raised `delayed`.
     raised: u64,
     /// Value of `came` when `delayed` last fell.
     lowered: u64,
-    /// True if an ACK from the peer was marked and no segment has echoed the mark.
+    /// True if a marked ACK arrived from the peer and no outgoing segment has echoed the mark yet.
     owes_echo: bool,
 }
 
 impl AckCongestionControl {
-    /// Adapts to marks (`acc`).
+    /// Creates the policy `acc`, which adapts to marks.
     pub fn by_marks(settings: &AckSettings) -> AckCongestionControl {
         AckCongestionControl { name: "acc", delayed: Some(1), ..AckCongestionControl::by_window(settings) }
     }
 
-    /// Uses the peer's window only (`acc_peerwin`).
+    /// Creates the policy `acc_peerwin`, which uses only the peer's window.
     pub fn by_window(settings: &AckSettings) -> AckCongestionControl {
         AckCongestionControl {
             name: "acc_peerwin",
@@ -81,24 +82,25 @@ impl AckCongestionControl {
         }
     }
 
-    /// The largest number of segments that an ACK may cover now.
+    /// Maximum number of segments that one ACK may cover at present.
     fn bound(&self) -> u32 {
         (self.peer_window / self.acks_per_window).clamp(1, self.most)
     }
 
-    /// Number of segments that an ACK covers now.
+    /// Number of segments that one ACK covers at present.
     fn segments(&self) -> u32 {
         self.delayed.map_or(self.bound(), |delayed| delayed.min(self.bound()))
     }
 
-    /// Adapts `d` to data up to the offset `end`, in segments of `mss` bytes.
+    /// Adapts `d` after data up to the offset `end` has arrived. `mss` is the size of the peer's segments in bytes.
     fn adapt(&mut self, end: u64, mss: u32) {
         self.came = self.came.max(end);
         // The sender sends at most one window beyond the last ACK that it received.
         self.known = self.known.max(end.saturating_sub(u64::from(self.peer_window) * u64::from(mss)));
         let told = std::mem::take(&mut self.told);
         let Some(delayed) = &mut self.delayed else { return };
-        // At most one change per round trip: wait for data that answers the ACKs since the last increase.
+        // Change `d` at most once per round trip: after an increase, wait for data that the sender sent after it
+        // received the ACKs of that time.
         if self.known < self.raised {
             return;
         }
@@ -180,7 +182,7 @@ mod tests {
         }
     }
 
-    /// A segment arrives from the peer that reports its window in segments, with or without a mark.
+    /// Simulates the arrival of a segment in which the peer reports its window (in segments), with or without a mark.
     fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
         peer.owes_echo = marked;
@@ -189,7 +191,7 @@ mod tests {
         policy.on_feedback(at(1), &feedback, &sender(1, false));
     }
 
-    /// The segment `number` arrives from a sender with 100 segments outstanding.
+    /// Simulates the arrival of segment `number` from a sender with 100 outstanding segments.
     fn comes(policy: &mut AckCongestionControl, number: u64, marked: bool) -> u32 {
         told(policy, 100, marked);
         policy.adapt(1000 * (number + 1), 1000);

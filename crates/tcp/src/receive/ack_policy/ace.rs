@@ -1,12 +1,12 @@
 //! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over
 //! Asymmetric Networks, Computer Communication Review, July 2000, as described in RFC 3449 section 4.5). The receiver
-//! uses the number of segments per round trip as an estimate of the sender's window. An ACK covers a part of that
-//! window. The sender is unchanged, and there is no option.
+//! uses the number of segments per round trip as an estimate of the sender's window, and each ACK covers a part of that
+//! window. The sender is unchanged, and no TCP option is needed.
 //!
 //! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`. The RFC
-//! gives no numbers. Until an RTT is known, each segment gets an ACK. Data out of order, duplicates and filled gaps are
-//! acknowledged at once and reset the estimate, because the sender's window is probably smaller. The delayed-ACK timer
-//! stays.
+//! gives no numbers. Each segment gets an ACK until an RTT has been measured. Data out of order, duplicates and filled
+//! gaps are acknowledged at once and reset the estimate, because the sender has probably reduced its window. The
+//! delayed-ACK timer still applies.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
@@ -38,12 +38,12 @@ impl WindowEstimate {
         }
     }
 
-    /// Counts an arriving segment, and begins a round trip if the last one has ended.
+    /// Counts an arriving segment. Starts a new round trip if the current one has ended.
     fn count(&mut self, now: Time, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
         let elapsed = now.saturating_since(self.since);
         if elapsed >= rtt {
-            // After a pause the sender's window is unknown.
+            // After a pause of two RTTs the sender's window is unknown.
             self.window = if elapsed < rtt * 2 { self.came } else { 0 };
             (self.since, self.came) = (now, 0);
         }
@@ -82,7 +82,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Number of ACKs from `from` to `to` (in ms), with one segment per millisecond and an RTT of 100 ms.
+    /// Number of ACKs between `from` and `to` (in ms) if one segment arrives per millisecond and the RTT is 100 ms.
     fn acks(policy: &mut WindowEstimate, from: u64, to: u64, arrival: Arrival) -> u32 {
         let (mut waiting, mut acks) = (0, 0);
         for ms in from..to {

@@ -5,25 +5,25 @@ use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Bytes, Duration, Ecn, Time};
 use std::fmt::Debug;
 
-/// How arriving data relates to the data received before.
+/// Position of arriving data relative to the data that was received before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// The segment begins at the next expected byte.
     InOrder {
-        /// Held data became readable and no gap is left.
+        /// True if buffered out-of-order data became readable and no gap remains.
         closed_gap: bool,
-        /// A gap is left.
+        /// True if a gap remains.
         gaps_left: bool,
     },
-    /// The segment begins after a gap. Its data is held.
+    /// The segment begins after a gap. Its data is buffered until the gap is filled.
     OutOfOrder,
-    /// All data of the segment was received before.
+    /// All data of the segment had been received before.
     Duplicate,
 }
 
 impl Arrival {
-    /// Why the data must be acknowledged at once (RFC 5681 section 4.2): it is out of order, a duplicate, or fills a
-    /// gap. `None` if the ACK may be delayed.
+    /// Returns the reason why the data must be acknowledged at once (RFC 5681 section 4.2): it is out of order, a
+    /// duplicate, or fills a gap. Returns `None` if the ACK may be delayed.
     pub fn at_once(self) -> Option<AckReason> {
         match self {
             Arrival::Duplicate => Some(AckReason::Duplicate),
@@ -33,26 +33,27 @@ impl Arrival {
     }
 }
 
-/// A data segment that arrived.
+/// An arriving data segment.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrivedData {
-    /// How the data relates to the data received before.
+    /// Position relative to the data that was received before.
     pub arrival: Arrival,
     /// Stream offset of the end of the data.
     pub end: u64,
     /// Number of data bytes.
     pub len: u32,
-    /// Number of bytes that are newly in order, including held data.
+    /// Number of bytes that are in order now and were not before, including out-of-order data that the segment made
+    /// readable.
     pub advance: u64,
-    /// The PSH flag of the segment.
+    /// True if the segment has the PSH flag.
     pub push: bool,
-    /// The segment enlarged the receive window.
+    /// True if the segment enlarged the receive window.
     pub window_opened: bool,
     /// The ECN field of the segment's IP header.
     pub ecn: Ecn,
 }
 
-/// The state of the connection, as an acknowledgement policy sees it.
+/// The state of the connection that an acknowledgement policy can read.
 #[derive(Debug, Clone, Copy)]
 pub struct AckView {
     /// The RTT: the smaller of the receiver's and the sender's estimate. `None` before the first sample.
@@ -61,44 +62,45 @@ pub struct AckView {
     pub srtt: Option<Duration>,
     /// This end's retransmission timeout.
     pub rto: Duration,
-    /// The last offered window in bytes.
+    /// The last advertised window, in bytes.
     pub window: u64,
-    /// True if SACK is in use: one duplicate ACK may then report several segments. Without SACK the sender counts
+    /// True if SACK is in use. One duplicate ACK can then report several segments; without SACK, the sender counts
     /// duplicate ACKs.
     pub sack: bool,
-    /// Measured payload of the peer's full segments, in bytes.
+    /// Estimated payload of the peer's full segments, in bytes.
     pub rcv_mss: u32,
     /// Number of in-order bytes that no ACK covers yet.
     pub unacked_bytes: u64,
     /// Number of in-order segments that no ACK covers yet.
     pub unacked_segments: u32,
-    /// True if an ACK is due or its timer runs.
+    /// True if an ACK is due or the delayed-ACK timer runs.
     pub scheduled: bool,
-    /// True if an ACK now would offer a smaller window than the last one, because unread data occupies the buffer.
+    /// True if an ACK sent now would advertise a smaller window than the last ACK, because unread data occupies the
+    /// buffer.
     pub window_falls: bool,
     /// True if less than half of the receive buffer was free when the segment arrived.
     pub half_filled: bool,
 }
 
-/// When the next ACK is sent. A data segment that is sent earlier carries it.
+/// The time at which the next ACK is sent. A data segment that is sent earlier carries the acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AckDecision {
     /// The earlier decision stays in force.
     Unchanged,
-    /// At once, for this reason.
+    /// The ACK is sent at once, for this reason.
     Now(AckReason),
-    /// At this time at the latest. An earlier deadline stays in force.
+    /// The ACK is sent at this time at the latest. An earlier deadline stays in force.
     By(Time),
 }
 
-/// The fields of an arriving segment other than its data.
+/// The parts of an arriving segment that a policy may read in addition to the data.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerFeedback<'a> {
-    /// The ECN field: an ACK may be marked too.
+    /// The ECN field of the IP header. An ACK may be CE-marked too.
     pub ecn: Ecn,
-    /// The TCP flags, among them ECE and CWR.
+    /// The TCP flags, including ECE and CWR.
     pub flags: Flags,
-    /// TCP options that the stack does not evaluate itself, among them those of the peer's policy.
+    /// TCP options that the stack itself ignores, including those of the peer's policy.
     pub options: &'a OtherOptions,
     /// Number of data bytes.
     pub len: u32,
@@ -106,22 +108,23 @@ pub struct PeerFeedback<'a> {
     pub acked: u64,
 }
 
-/// This end's sender, as a policy sees it that reports it to the peer's receiver (RFC 5690).
+/// The state of this end's sender, for policies that report it to the peer's receiver (RFC 5690).
 #[derive(Debug, Clone, Copy)]
 pub struct SenderView {
     /// The congestion window.
     pub cwnd: Bytes,
-    /// Payload of a full segment.
+    /// Payload of a full segment, in bytes.
     pub mss: Bytes,
     /// The smoothed RTT; `None` before the first sample.
     pub srtt: Option<Duration>,
-    /// The amount of data that may be outstanding: the least of cwnd, the peer's window, and the unacknowledged data.
+    /// Amount of data that may be outstanding, in bytes: the minimum of cwnd, the peer's window, and the data in the
+    /// send buffer.
     pub window: Bytes,
     /// True if the outgoing segment has data.
     pub has_data: bool,
-    /// Data sent and not yet acknowledged.
+    /// Data that was sent and is not acknowledged, in bytes.
     pub outstanding: Bytes,
-    /// True if no data is lost or out of order. An ACK then covers all in-order data since the last ACK.
+    /// True if no outstanding data is lost or SACKed. An ACK then covers all in-order data since the last ACK.
     pub undisturbed: bool,
 }
 
@@ -165,53 +168,56 @@ pub struct SenderView {
 pub trait AckPolicy: Debug + Send {
     /// The name of the policy, as in a profile.
     fn name(&self) -> &str;
-    /// A data segment arrived. `view` already includes its bytes and its size.
+    /// Called for each arriving data segment. `view` already includes the segment's bytes and size.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
-    /// Data with a congestion mark arrived. `first`: it is the first mark since the peer's last CWR (RFC 3168
+    /// Called for arriving data with a CE mark. `first` is true for the first mark since the peer's last CWR (RFC 3168
     /// feedback). Returns true if the data must be acknowledged at once.
     fn on_mark(&mut self, _first: bool) -> bool {
         true
     }
-    /// Data outside the window arrived and was discarded. `again`: it begins before the next expected byte.
+    /// Called for data outside the window, which was discarded. `again` is true if the data begins before the next
+    /// expected byte, so that it probably was received before.
     fn on_unacceptable(&mut self, _now: Time, _again: bool, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Duplicate)
     }
-    /// The deadline of an earlier [`AckDecision::By`] expired.
+    /// Called when the deadline of an earlier [`AckDecision::By`] expires.
     fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Delay)
     }
-    /// The application read data while no ACK was due. `all`: no unread data is left.
+    /// Called after the application has read data, if no ACK is due. `all` is true if no unread data remains.
     fn on_read(&mut self, _now: Time, _all: bool, _view: &AckView) -> AckDecision {
         AckDecision::Unchanged
     }
-    /// The peer's FIN and all data before it arrived. This end may still send.
+    /// Called once the peer's FIN and all data before it have arrived. This end may still send data.
     fn on_fin(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Fin)
     }
-    /// Data is sent, and carries the pending acknowledgement.
+    /// Called when a data segment is sent, which carries the pending acknowledgement.
     fn on_data_sent(&mut self, _now: Time) {}
-    /// A segment with the pending acknowledgement was sent. `covered`: it covered data.
+    /// Called after a segment with the pending acknowledgement was sent. `covered` is true if the acknowledgement
+    /// covered new data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
-    /// True if the stack reads its clock when the deadline of an [`AckDecision::By`] expires. Otherwise the ACK's
-    /// timestamp is that of the last arrival.
+    /// True if the stack reads its clock when the deadline of an [`AckDecision::By`] expires. If false, the timestamp
+    /// of the ACK is that of the last arrival.
     fn timer_reads_clock(&self, _now: Time) -> bool {
         true
     }
-    /// True if a duplicate ACK is held back. It must be sent before new SACK blocks would hide its block.
+    /// True if the policy delays a duplicate ACK. That ACK must then be sent before newer SACK blocks displace the
+    /// block that it reports.
     fn holds_duplicate(&self) -> bool {
         false
     }
-    /// Bytes of the policy's own TCP options in each segment, padded to whole words of 4 bytes. They reduce the data of
-    /// a full segment. Called once. If it returns 0, `options` and `on_feedback` are never called.
+    /// Header space in bytes that the policy's own TCP options need in each segment, a multiple of 4. It reduces the
+    /// payload of a full segment. Called once. If it returns 0, `options` and `on_feedback` are never called.
     fn option_room(&self) -> u32 {
         0
     }
-    /// The policy's options for an outgoing segment (data or ACK, no SYN). They are omitted if SACK leaves too little
-    /// room.
+    /// Returns the policy's options for an outgoing data segment or ACK (not for a SYN). The stack omits them if SACK
+    /// blocks leave too little header space.
     fn options(&mut self, _now: Time, _sender: &SenderView) -> OtherOptions {
         OtherOptions::new()
     }
-    /// An acceptable segment arrived.
+    /// Called for each acceptable segment.
     fn on_feedback(&mut self, _now: Time, _feedback: &PeerFeedback<'_>, _sender: &SenderView) {}
     /// The current delayed-ACK timeout (`tcpi_ato`).
     fn ato(&self) -> Duration {

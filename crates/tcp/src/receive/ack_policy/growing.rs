@@ -2,10 +2,10 @@
 //! and Jimenez, Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC 2003.
 //! Their thresholds of 2, 5 and 9 segments correspond to steps of 1, 2 and 3.
 //!
-//! A sender with a small initial window thus gets an ACK for each segment, and one with a large window few. Data out of
-//! order, duplicates and filled gaps are acknowledged at once and restart at one segment. So does an ACK by the timer,
-//! because the sender's window is probably small (de Oliveira and Braun, A Dynamic Adaptive Acknowledgment Strategy for
-//! TCP over Multihop Wireless Networks, INFOCOM 2005). N is `max_delack`.
+//! A sender with a small initial window thus gets one ACK per segment, and a sender with a large window gets few ACKs.
+//! Data out of order, duplicates and filled gaps are acknowledged at once and reset the count to one segment. An ACK
+//! sent by the timer also resets it, because the sender's window is probably small (de Oliveira and Braun, A Dynamic
+//! Adaptive Acknowledgment Strategy for TCP over Multihop Wireless Networks, INFOCOM 2005). N is `max_delack`.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
@@ -15,7 +15,7 @@ use lopsided_core::{Duration, Time};
 #[derive(Debug)]
 pub(super) struct Growing {
     timeout: Duration,
-    /// The largest number of segments that an ACK may cover (N).
+    /// Maximum number of segments that one ACK may cover (N).
     most: u32,
     /// Number of segments that the next ACK covers.
     segments: u32,
@@ -57,7 +57,7 @@ mod tests {
     use crate::receive::ack_policy::Arrival;
     use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
 
-    /// The numbers, from 1, of the next `count` segments that are acknowledged at once.
+    /// Positions, counted from 1, of those among the next `count` segments that are acknowledged at once.
     fn acked(policy: &mut Growing, count: u32, arrival: Arrival) -> Vec<u32> {
         let mut waiting = 0;
         let mut on = |_: &u32| {

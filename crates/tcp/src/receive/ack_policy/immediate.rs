@@ -1,4 +1,4 @@
-//! An ACK at once for every segment.
+//! Sends an ACK at once for every segment.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use lopsided_core::Time;

@@ -16,30 +16,30 @@ use crate::profile::{AckSettings, TimerGrain};
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
 
-/// Number of duplicate ACKs sent at once before Linux compresses them.
+/// Number of duplicate ACKs that Linux sends at once before it compresses further ones.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
-/// The longest delay of an ACK (RFC 1122 section 4.2.3.2).
+/// Maximum delay of an ACK (RFC 1122 section 4.2.3.2).
 const DELAY_MAX: Duration = Duration::from_millis(500);
-/// The largest number of segments that one compressed ACK covers (`tcp_comp_sack_nr`).
+/// Maximum number of segments that one compressed ACK covers (`tcp_comp_sack_nr`).
 const COMPRESSED_MAX: u32 = 44;
 
 #[derive(Debug)]
 pub(super) struct Linux {
-    /// Smallest delay of an ACK.
+    /// Minimum delay of a delayed ACK.
     min: Duration,
-    /// Largest delay of an ACK by the adaptive timeout.
+    /// Maximum delay that the adaptive timeout may reach.
     max: Duration,
     /// Largest adaptive timeout.
     max_timeout: Duration,
-    /// Maximum number of quick ACKs granted at once.
+    /// Maximum number of quick ACKs that are granted at once.
     quick_acks: u32,
     /// Interval of compressed duplicate ACKs (`tcp_comp_sack_delay_ns`); zero if off.
     compress: Duration,
     /// Slack of the compression timer (`tcp_comp_sack_slack_ns`).
     compress_slack: Duration,
-    /// Clock ticks of the delayed-ACK timer.
+    /// Tick of the clock that drives the delayed-ACK timer.
     grain: TimerGrain,
-    /// True if a full segment with PSH ends a message (since 6.1.57).
+    /// True if a full segment with PSH counts as the end of a message (since 6.1.57).
     heeds_push: bool,
     /// Number of quick ACKs left.
     quick: u32,
@@ -47,25 +47,25 @@ pub(super) struct Linux {
     ato: Duration,
     /// Time at which the last data arrived, in clock ticks.
     last_data: Option<Time>,
-    /// Expiry of the last delayed-ACK timer, even if its ACK was sent already.
+    /// Time at which the last delayed-ACK timer expires. The timer keeps running if its ACK was sent earlier.
     delay_timer: Option<Time>,
     /// Deadline of the pending delayed ACK, in clock ticks.
     waits_until: Option<Time>,
-    /// Number of duplicate ACKs in a row that were sent at once.
+    /// Number of consecutive duplicate ACKs that were sent at once.
     duplicates: u32,
     /// Number of duplicate ACKs that the pending compressed ACK replaces.
     compressed: u32,
-    /// True if a segment that waits for its ACK ended a write of the peer.
+    /// True if an unacknowledged segment ended a write of the peer.
     pushed: bool,
-    /// True if two or more waiting segments ended a write.
+    /// True if at least two unacknowledged segments each ended a write of the peer.
     pushed_again: bool,
     /// True in pingpong mode: this end's data carries the acknowledgements.
     pingpong: bool,
-    /// True if data within the window waits for its ACK, which will use up a quick ACK.
+    /// True if received data within the window is not acknowledged yet. Its ACK will use up one quick ACK.
     scheduled: bool,
     /// True if the peer's data is ECN-capable.
     ect_seen: bool,
-    /// True if the echo of a mark has just begun.
+    /// True if this end has just begun to echo a CE mark.
     mark_begins: bool,
 }
 
@@ -96,7 +96,7 @@ impl Linux {
         }
     }
 
-    /// Decides about data at the next expected byte (`__tcp_ack_snd_check`).
+    /// Decides when to acknowledge data at the next expected byte (`__tcp_ack_snd_check`).
     fn acknowledge_in_order(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl Linux {
         view: &AckView,
     ) -> AckDecision {
         let counts = view.unacked_bytes > u64::from(rcv_mss);
-        // __tcp_select_window ends quick ACKs when the buffer is half full.
+        // __tcp_select_window: quick ACKs end once less than half of the buffer is free.
         if counts && view.half_filled {
             self.quick = 0;
         }
@@ -124,12 +124,12 @@ impl Linux {
         }
     }
 
-    /// Decides about a duplicate ACK: at once, or compressed.
+    /// Decides whether a duplicate ACK is sent at once or compressed.
     fn acknowledge_duplicate(&mut self, now: Time, why: AckReason, view: &AckView) -> AckDecision {
         if self.is_quick() || !view.sack || self.compress.is_zero() || self.compressed >= COMPRESSED_MAX {
             return AckDecision::Now(why);
         }
-        // TCP_FASTRETRANS_THRESH: the peer may need three duplicates for a fast retransmit.
+        // TCP_FASTRETRANS_THRESH: the peer may need three duplicate ACKs to start a fast retransmit.
         if self.duplicates < UNCOMPRESSED_DUPLICATES {
             self.duplicates += 1;
             return AckDecision::Now(why);
@@ -141,8 +141,8 @@ impl Linux {
         // `__tcp_ack_snd_check`: the interval is 5 % of the RTT, at most `tcp_comp_sack_delay_ns`.
         let wait = view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20));
         let due = now + wait + self.compress_slack;
-        // The timer of an earlier delayed ACK keeps running after that ACK was sent. When it expires, it sends this
-        // ACK.
+        // A timer that an earlier delayed ACK armed keeps running after that ACK was sent. If it expires first, it
+        // sends this ACK.
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
@@ -152,8 +152,8 @@ impl Linux {
         self.quick > 0 && !self.pingpong
     }
 
-    /// Delays an ACK by the adaptive timeout, at most an RTT if that is known (`tcp_send_delayed_ack`). If an ACK is
-    /// already pending and its deadline is within 1/4 of the new timeout, it is sent now.
+    /// Delays an ACK by the adaptive timeout, but at most by one RTT if that is known (`tcp_send_delayed_ack`). If an
+    /// ACK is already pending and its deadline is within 1/4 of the new timeout, it is sent now.
     fn delay_adaptively(&mut self, now: Time, clock: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
@@ -167,10 +167,10 @@ impl Linux {
         let until = clock + ato;
         let fires = self.grain.deadline(now, ato);
         if fires <= now {
-            // Only a FIN on a connection that never received data has a delay of zero.
+            // The delay is zero only for a FIN on a connection that never received data.
             return AckDecision::Now(AckReason::Delay);
         }
-        // The timer of the first waiting segment stays in force if it is earlier.
+        // If the timer of the first unacknowledged segment expires earlier, it stays in force.
         let running = self.delay_timer.filter(|_| self.waits_until.is_some());
         let fires = running.map_or(fires, |before| before.min(fires));
         self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
@@ -178,13 +178,13 @@ impl Linux {
         AckDecision::By(fires)
     }
 
-    /// The duration rounded down to clock ticks.
+    /// Rounds a duration down to clock ticks.
     fn whole(&self, span: Duration) -> Duration {
         self.grain.floor(Time::ZERO + span) - Time::ZERO
     }
 
-    /// Adapts the delay to the gaps between in-order segments (`tcp_event_data_recv`). A gap of more than an RTO counts
-    /// as a pause, even if the cause is a loss with a long repair.
+    /// Adapts the delay to the time between in-order segments (`tcp_event_data_recv`). More than one RTO counts as a
+    /// pause of the sender, even if a loss caused it.
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
             self.grant_quick(view);
@@ -192,39 +192,39 @@ impl Linux {
             return;
         };
         let gap = clock - last;
-        // Fast arrivals shorten the delay towards TCP_ATO_MIN / 2.
+        // Segments that arrive in quick succession shorten the delay towards TCP_ATO_MIN / 2.
         if gap <= self.min / 2 {
             self.ato = self.whole(self.ato / 2) + self.min / 2;
         } else if gap < self.ato {
-            // Slower arrivals move the delay towards the gap.
+            // Slower arrivals move the delay towards the time between segments.
             self.ato = (self.whole(self.ato / 2) + gap).min(view.rto).min(self.max_timeout);
         } else if gap > view.rto {
-            // The sender paused and restarts with a small window.
+            // The sender has paused and probably restarts with a small window.
             self.grant_quick(view);
         }
     }
 
-    /// Notifies the peer of a larger window by a quick ACK. Linux sets the lowest bit of the count. An even number of
-    /// quick ACKs therefore does not decrease while the window opens.
+    /// Makes sure that a quick ACK announces a larger window. Linux does this by setting the lowest bit of the count,
+    /// so an even number of quick ACKs does not decrease as long as the window opens.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }
 
-    /// Grants quick ACKs: one for every two segments of the window (`tcp_incr_quickack`).
+    /// Grants quick ACKs: one for every two segments of the advertised window (`tcp_incr_quickack`).
     fn grant_quick(&mut self, view: &AckView) {
         let pairs = view.window / (2 * u64::from(view.rcv_mss));
         let by_window = if pairs == 0 { 2 } else { pairs };
         self.quick = self.quick.max(by_window.min(u64::from(self.quick_acks)) as u32);
     }
 
-    /// Enters quick-ACK mode after the peer retransmitted received data: an ACK was lost or late.
+    /// Enters quick-ACK mode after the peer retransmitted data that had arrived: an ACK was probably lost or late.
     fn enter_quickack(&mut self, view: &AckView) {
         self.grant_quick(view);
         self.pingpong = false;
         self.ato = self.min;
     }
 
-    /// Notes the end of a write: a short in-order segment, or one with PSH (`tcp_measure_rcv_mss`).
+    /// Detects the end of a write of the peer: a short in-order segment, or a segment with PSH (`tcp_measure_rcv_mss`).
     fn note_end(&mut self, data: &ArrivedData, rcv_mss: u32) {
         if data.len < rcv_mss {
             self.pushed_again |= self.pushed;
@@ -233,8 +233,8 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// Grants two quick ACKs after a segment without ECT from an ECN-capable peer, which is probably a retransmission,
-    /// and after the first mark, because the peer's window may be small.
+    /// Grants two quick ACKs in two cases: after a segment without ECT from an ECN-capable peer, which is probably a
+    /// retransmission, and after the first CE mark, because the peer's window may then be small.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         let mark_begins = std::mem::take(&mut self.mark_begins);
         let again = ecn == Ecn::NotEct && self.ect_seen;
@@ -264,8 +264,8 @@ impl AckPolicy for Linux {
                 self.hurry(data.window_opened);
                 self.acknowledge_duplicate(now, AckReason::OutOfOrder, view)
             }
-            // Linux calls `tcp_event_data_recv` for data only: a FIN without data changes neither the delay nor the
-            // count of quick ACKs. `on_fin` decides when it is acknowledged.
+            // tcp_event_data_recv is called for data only: a FIN without data changes neither the delay nor the number
+            // of quick ACKs. `on_fin` decides when the FIN is acknowledged.
             Arrival::InOrder { .. } if data.len == 0 => AckDecision::Unchanged,
             Arrival::InOrder { closed_gap, gaps_left } => {
                 let clock = self.grain.floor(now);
@@ -280,7 +280,7 @@ impl AckPolicy for Linux {
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
-            // The sender will soon wait for the application, so quick ACKs gain nothing.
+            // The application, not the ACKs, will soon limit the sender, so quick ACKs gain nothing.
             self.quick = 0;
         }
         decision
@@ -291,7 +291,7 @@ impl AckPolicy for Linux {
         false
     }
 
-    /// This ACK does not use up a quick ACK (`tcp_send_dupack`).
+    /// The ACK does not use up a quick ACK (`tcp_send_dupack`).
     fn on_unacceptable(&mut self, _now: Time, again: bool, view: &AckView) -> AckDecision {
         if again {
             self.enter_quickack(view);
@@ -299,7 +299,8 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Duplicate)
     }
 
-    /// Acknowledges data that waited for a larger window, and the end of a message (`tcp_cleanup_rbuf`).
+    /// Acknowledges data that waited for a larger window, and data that ended a message of the peer
+    /// (`tcp_cleanup_rbuf`).
     fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);
         if view.unacked_bytes > u64::from(view.rcv_mss) {
@@ -313,19 +314,19 @@ impl AckPolicy for Linux {
 
     fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
         if self.compressed == 0 && self.pingpong {
-            // No answer was sent that could carry the ACK.
+            // The timer expired, so no data was sent that could have carried the ACK: leave pingpong mode.
             self.pingpong = false;
             self.ato = self.min;
         } else if self.compressed == 0 {
-            // The peer sent no second segment in time: wait longer.
+            // The second segment did not arrive in time, so the next delay is longer.
             self.ato = (self.ato * 2).min(view.rto).min(self.max_timeout);
         }
         AckDecision::Now(AckReason::Delay)
     }
 
-    /// Enters pingpong mode as `tcp_fin` does: an answer or this end's own FIN is likely, and carries the
-    /// acknowledgement. `__tcp_ack_snd_check` counts the FIN as a byte, so a full segment with a FIN is acknowledged at
-    /// once.
+    /// Enters pingpong mode, as `tcp_fin` does: this end will probably send data or its own FIN, which carries the
+    /// acknowledgement. `__tcp_ack_snd_check` counts the FIN as one byte, so a full segment with a FIN is acknowledged
+    /// at once.
     fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
         self.pingpong = true;
         self.scheduled = true;
@@ -335,7 +336,8 @@ impl AckPolicy for Linux {
         self.delay_adaptively(now, self.grain.floor(now), view.srtt)
     }
 
-    /// Enters pingpong mode if the data answers within the delay (`tcp_event_data_sent`).
+    /// Enters pingpong mode if the data is sent within the delayed-ACK timeout after the last arrival
+    /// (`tcp_event_data_sent`).
     fn on_data_sent(&mut self, now: Time) {
         let answers = |last| self.grain.floor(now) - last < self.ato;
         self.pingpong |= self.last_data.is_some_and(answers);

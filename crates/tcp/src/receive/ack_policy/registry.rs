@@ -1,4 +1,4 @@
-//! The acknowledgement policies by name: the built-in policies and those registered by other crates.
+//! The acknowledgement policies by name: the built-in policies and the policies that other crates register.
 
 use super::acc::AckCongestionControl;
 use super::ace::WindowEstimate;
@@ -44,7 +44,7 @@ impl Named for Entry {
     }
 }
 
-/// The names that `ack_policy` may have: built-in and registered.
+/// The names that the key `ack_policy` accepts: built-in and registered policies.
 pub fn ack_policies() -> Vec<&'static str> {
     POLICIES.names()
 }
@@ -59,7 +59,7 @@ pub fn register_ack_policy(name: &'static str, make: AckPolicyFactory) -> Result
     POLICIES.register(Entry { name, make })
 }
 
-/// Creates the policy that the settings name; `None` if it is unknown.
+/// Creates the policy that the settings name; `None` if no policy has that name.
 pub(crate) fn build(settings: &AckSettings) -> Option<Box<dyn AckPolicy>> {
     POLICIES.find(settings.policy).map(|found| (found.make)(settings))
 }

@@ -25,13 +25,13 @@ use lopsided_core::{Duration, Ecn, Time};
 
 /// An experimental option kind (RFC 4727).
 const KIND: u8 = 253;
-/// The initial ratio, in segments per ACK.
+/// Initial ACK ratio, in segments per ACK.
 const FIRST: u32 = 2;
-/// The smallest number of ACKs per window (K).
+/// Minimum number of ACKs per window (K).
 const ACKS_PER_WINDOW: u64 = 2;
 /// Number of out-of-order segments that get an ACK each.
 const DUPLICATES_AT_ONCE: u32 = 3;
-/// The longest delay of an ACK (section 4.6).
+/// Maximum delay of an ACK (section 4.6).
 const LONGEST: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -45,28 +45,28 @@ pub(super) struct AckRatio {
 #[derive(Debug)]
 struct Receiver {
     ratio: u32,
-    /// Number of out-of-order segments in this loss event.
+    /// Number of out-of-order segments since the current loss event began.
     out_of_order: u32,
-    /// Number of out-of-order segments that wait for an ACK.
+    /// Number of out-of-order segments that no ACK has reported yet.
     held: u32,
 }
 
-/// The ratio that this end requests of the peer, and its basis.
+/// The ratio that this end requests from the peer, and the measurements that it is based on.
 #[derive(Debug)]
 struct Sender {
-    /// The largest ratio (J).
+    /// Maximum ratio (J).
     most: u32,
     /// The ratio that this end requests.
     ratio: u32,
-    /// The ratio that the peer may still use. An ACK for more segments means a lost ACK.
+    /// The largest ratio that the peer may still use. An ACK for more segments than this means that an ACK was lost.
     allowed: u32,
-    /// Bytes left to be acknowledged until the current window ends.
+    /// Bytes that must still be acknowledged before the current window ends.
     window_left: u64,
-    /// True if an ACK of this window was lost or marked.
+    /// True if an ACK in the current window was lost or marked.
     lossy: bool,
-    /// Number of windows since the last loss of an ACK.
+    /// Number of windows since an ACK was last lost or marked.
     clean: u64,
-    /// Number of such windows after which the ratio falls by one.
+    /// Number of windows without a lost or marked ACK after which the ratio is reduced by one.
     needed: u64,
 }
 
@@ -89,17 +89,18 @@ impl AckRatio {
 }
 
 impl Sender {
-    /// The smallest and the largest ratio for this window.
+    /// Minimum and maximum ratio for the current congestion window.
     fn bounds(&self, view: &SenderView) -> (u32, u32) {
         let (cwnd, mss) = (view.cwnd.get(), view.mss.get().max(1));
         let most = u32::try_from(cwnd.div_ceil(ACKS_PER_WINDOW * mss)).unwrap_or(u32::MAX).max(FIRST).min(self.most);
         (if cwnd >= 4 * mss { FIRST } else { 1 }, most)
     }
 
-    /// Evaluates an acknowledgement of `acked` bytes. `pure`: it came without data.
+    /// Processes an acknowledgement of `acked` bytes. `pure` is true if the segment carries no data, `marked` if it is
+    /// CE-marked.
     fn on_ack(&mut self, acked: u64, pure: bool, marked: bool, view: &SenderView) {
         let mss = view.mss.get().max(1);
-        // The bounds follow the window at once, even within a window of data.
+        // The bounds depend on cwnd, so apply them at every ACK, even within a window of data.
         self.change(self.ratio, view);
         // Section 4.4: an ACK for more segments than the ratio means that an ACK before it was lost.
         let lost = pure && view.undisturbed && acked > u64::from(self.allowed) * mss;
@@ -108,7 +109,7 @@ impl Sender {
             (self.lossy, self.clean, self.window_left) = (true, 0, view.cwnd.get());
             self.change(doubled, view);
             let ratio = u64::from(self.ratio);
-            // Section 4.5: windows until the next decrease, cwnd / (MSS (R^2 - R)).
+            // Section 4.5: number of windows until the next decrease, cwnd / (MSS (R^2 - R)).
             self.needed = view.cwnd.get().div_ceil(mss * (ratio * ratio - ratio).max(1)).max(1);
             return;
         }
@@ -125,7 +126,8 @@ impl Sender {
         }
     }
 
-    /// Changes the ratio within its bounds. The peer may use the old one until a window has passed.
+    /// Changes the ratio within its bounds. The peer may use the old ratio until a window of data has been
+    /// acknowledged.
     fn change(&mut self, to: u32, view: &SenderView) {
         let (least, most) = self.bounds(view);
         self.ratio = to.clamp(least.min(most), most);
@@ -220,7 +222,7 @@ mod tests {
         }
     }
 
-    /// A pure ACK for `segments` segments arrives, while cwnd is `window` segments.
+    /// Simulates the arrival of a pure ACK for `segments` segments while cwnd is `window` segments.
     fn acked(policy: &mut AckRatio, segments: u64, window: u64, ecn: Ecn) {
         let options = OtherOptions::new();
         let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len: 0, acked: MSS * segments };
@@ -241,7 +243,7 @@ mod tests {
         assert_eq!(asks(&mut policy), 2, "every ACK came");
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // The peer now acknowledges four at a time, as allowed: no ACK is missing.
+        // The peer now sends one ACK for four segments, which is allowed, so no ACK is missing.
         for _ in 0..10 {
             acked(&mut policy, 4, 40, Ecn::NotEct);
         }
@@ -278,7 +280,7 @@ mod tests {
         let mut policy = policy();
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // 40 / (16 - 4), rounded up, is four windows. The window with the loss does not count.
+        // 40 / (16 - 4), rounded up, is four windows. The window with the lost ACK does not count.
         for window in 0..5 {
             assert_eq!(asks(&mut policy), 4, "window {window}");
             for _ in 0..10 {

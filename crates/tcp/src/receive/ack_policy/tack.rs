@@ -12,13 +12,13 @@ use lopsided_core::{Duration, Time};
 
 #[derive(Debug)]
 pub(super) struct Tack {
-    /// L: the smallest number of segments that an ACK covers, unless the timer expires.
+    /// L: minimum number of segments that an ACK covers, unless the timer expires.
     segments: u32,
     /// Beta: the number of ACKs per RTT.
     acks_per_rtt: u32,
     timeout: Duration,
     last_ack: Time,
-    /// Deadline for the ACK of the oldest waiting segment.
+    /// Deadline for the ACK of the oldest unacknowledged segment.
     latest: Option<Time>,
 }
 
@@ -79,7 +79,7 @@ mod tests {
         Tack::new(&Profile::linux_6_1().ack)
     }
 
-    /// The decision about the `waiting`-th unacknowledged segment, with an RTT of 100 ms.
+    /// The decision about an arriving segment if `waiting` segments are unacknowledged and the RTT is 100 ms.
     fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
         let view =
             AckView { rtt: Some(Duration::from_millis(100)), scheduled: waiting > 1, ..arrivals::waiting(waiting) };

@@ -22,23 +22,23 @@ use lopsided_core::{Duration, Time};
 const KIND: u8 = 254;
 /// Identifier of the experiment (RFC 6994).
 const IDENTIFIER: [u8; 2] = [0x00, 0xac];
-/// The largest R, which has seven bits.
+/// Maximum R: the field has seven bits.
 const MOST: u32 = 127;
 
 #[derive(Debug)]
 pub(super) struct AckRateRequest {
     timeout: Duration,
-    /// The largest R that this sender requests.
+    /// Maximum R that this sender requests.
     most: u32,
     /// Number of ACKs per congestion window that this sender requests.
     acks_per_window: u64,
-    /// The R that the peer requested, in segments per ACK.
+    /// R as the peer requested it, in segments per ACK.
     segments: u32,
     /// True if the peer requested an immediate ACK.
     immediate: bool,
-    /// The R of this end's last request.
+    /// R of the last request that this end sent; `None` before the first.
     asked: Option<u32>,
-    /// Bytes to be acknowledged until the last request has certainly arrived.
+    /// Bytes that must still be acknowledged before the last request has certainly arrived.
     unknown: u64,
 }
 
@@ -82,7 +82,7 @@ impl AckPolicy for AckRateRequest {
         }
         let mss = sender.mss.get().max(1);
         let wanted = (sender.cwnd.get() / (mss * self.acks_per_window)).clamp(1, u64::from(self.most)) as u32;
-        // Repeat a new request until a window of data is acknowledged, because segments may be lost.
+        // Repeat a new request until a window of data has been acknowledged, because some segments may be lost.
         if self.asked != Some(wanted) {
             self.asked = Some(wanted);
             self.unknown = sender.outstanding.get() + mss;
