@@ -1,8 +1,8 @@
-"""Published studies: one command runs a study again and compares its results with the printed ones.
+"""Published studies: one command repeats a study and compares its results with the published ones.
 
-A paper is a package in this folder, named by first author and year. A new paper needs `published.csv` (the printed
-numbers), `scenarios/*.toml`, `assumptions.toml` (settings that the paper does not give) and an `__init__.py` that
-defines `PAPER` (see `lopsided.papers.framework.model`). No other file changes.
+A paper is a package in this folder, named by first author and year. A new paper needs `published.csv` (the numbers that
+the paper prints), `scenarios/*.toml`, `assumptions.toml` (settings that the paper does not state) and an `__init__.py`
+that defines `PAPER` (see `lopsided.papers.framework.model`). No other file changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Keep = Callable[[Reproduction, Path], object]
 
 _YEAR = 2026
-"""Year of this version of lopsided, for its BibTeX entry."""
+"""Release year of this version of lopsided, for its BibTeX entry."""
 
 _SIDE_BY_SIDE = 2
 """Number of studies that `reproduce_all` runs in parallel."""
@@ -66,7 +66,8 @@ def load(key: str) -> Paper:
 
 
 def as_dict(reproduction: Reproduction) -> dict[str, Any]:
-    """Returns the findings as plain values for JSON: statements with verdicts, and printed next to measured values."""
+    """Returns the findings as plain values for JSON: each statement with its verdict, and each published value with
+    the measured one."""
     from lopsided.papers.framework import page
 
     tables = {name: frame.to_dicts() for name, frame in page.summaries(reproduction).items()}
@@ -130,24 +131,24 @@ def reproduce(
     claims_only
         True to judge the claims without drawing figures.
     out
-        Folder of the report. A part (`figure`, `claims_only`, `chapter`, a world other than `sim`) goes into a folder
-        of its own inside `out`, so that a full report there stays.
+        Folder of the report. The report of a part (`figure`, `claims_only`, `chapter`, a world other than `sim`) is
+        written to a subfolder of `out`, so that it does not replace a full report.
     repeat
         Number of seeds for each setting; the paper's own number if `None`.
     console
         Prints the summary.
     progress
-        Called with the current activity and the share of it that is done.
+        Called with the current activity and its completed fraction, from 0 to 1.
     chapter
         Only the figures and claims of this chapter.
     sensitivity
-        True to run everything again under every other value of the settings that the paper does not give.
+        True to repeat the experiments with each alternative value of the settings that the paper does not state.
     world
         `sim`, or `live` for the part that runs on real packets.
     seed
         First seed; 1 if `None`.
     full
-        True to run every experiment as long, and as often, as the paper did.
+        True to run every experiment for the paper's duration and with the paper's number of repetitions.
     keep
         Called with the outcome and the path of its report.
 
@@ -220,12 +221,12 @@ def reproduce_all(
 
     # Two studies in parallel: while one is planned, judged or drawn, the runs of the other keep the processors busy.
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        # A copied context carries the caller's `--column` setting into the worker threads.
+        # The copied context carries the caller's `--column` setting into the worker threads.
         found = [pool.submit(copy_context().run, reproduced, each) for each in papers]
         try:
             entries = [each.result() for each in found]
         except BaseException:
-            # An interrupt reaches only this thread. The runs of the workers end at their next progress report.
+            # Ctrl-C interrupts only this thread. The workers' runs end at their next progress report.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -238,7 +239,7 @@ def reproduce_all(
 
 
 def _entry(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Entry:
-    """Writes the study's report and returns its line on the page of all studies."""
+    """Writes the study's report and returns the entry of this study for the page of all studies."""
     from lopsided.papers.framework.reproduction import Entry
 
     begun = time.monotonic()
@@ -258,7 +259,7 @@ class _Asked:
     seed: int | None
     full: bool = False
     only: Figure | None = None
-    """The one requested figure. The paper's statements about it are judged too."""
+    """The figure that the user requested. The paper's statements about this figure are judged too."""
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:

@@ -1,8 +1,9 @@
 """Balakrishnan, Padmanabhan and Katz, *The Effects of Asymmetry on TCP Performance*, MONET 4(3), 1999.
 
 How do a slow return line and half-duplex packet radio affect TCP, and how much do these remedies help: ACK congestion
-control (ACC), ACK filtering (AF), sender adaptation (SA), ACK reconstruction (AR) and acks-first scheduling? Labels
-number the parts of the paper: BAL-E01 (experiments), BAL-M03 (mechanisms), BAL-A08 (gaps and slips of the text).
+control (ACC), ACK filtering (AF), sender adaptation (SA), ACK reconstruction (AR) and acks-first scheduling? Comments
+refer to parts of the paper by label: BAL-E01 (experiment 1), BAL-M03 (mechanism 3), BAL-A08 (gap or error 8 of the
+text).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns Reno's throughput over the return lines, and the share of runs that lock an upload out."""
+    """Returns, in words, Reno's throughput over each return line and the fraction of runs in which the download's
+    ACKs lock the upload out."""
     slow, compressed = (
         m.value("one-way", "throughput_bps", line=line, scheme=RENO.key).median / 1e6 for line in ("28.8", "28.8C")
     )

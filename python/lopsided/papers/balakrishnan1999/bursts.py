@@ -1,6 +1,6 @@
-"""Figures 20 and 21 in simulation: the two settings of the implementation, with the simulator's TCP at both ends.
+"""Figures 20 and 21 in simulation: the implementation's throughput over `maxburst` and over segments per ACK.
 
-`live.py` runs them on real packets.
+Both ends run the simulator's TCP; `live.py` runs the same experiments on real packets.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Sender adaptation with figure 19's growth: one step for two segments, however many an ACK covers."""
+    """Sender adaptation as in figure 19: cwnd grows by one step per two segments acknowledged, even if one ACK
+    covers more."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
     return {**limit, "stack.abc_half": "true"}
 
 
 def receiver(max_delay: int) -> Overrides:
-    """Returns ACC as implemented: the receiver sends the fewest ACKs that the bounds allow.
+    """Returns ACC as in the BSD/OS implementation: the receiver sends as few ACKs as the bounds allow.
 
-    `max_delay` is the largest number of segments for each ACK.
+    `max_delay` is the largest number of segments per ACK.
     """
     return {"stack.ack_policy": "acc_peerwin", "stack.max_delack": str(max_delay), "stack.min_acks_per_window": "5"}
 
@@ -76,7 +77,7 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the printed values of figure 20 with this experiment, and with one against the kernel's receiver."""
+    """Compares the published values of figure 20 with this experiment and with a run in which the kernel receives."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
@@ -89,7 +90,7 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the printed value of figure 21 with this experiment, and with one against the kernel's sender."""
+    """Compares the published value of figure 21 with this experiment and with a run in which the kernel sends."""
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):

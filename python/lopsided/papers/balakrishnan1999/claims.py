@@ -45,7 +45,7 @@ from lopsided.papers.framework.rows import measured
 of_paper, of_arithmetic, ours = Statements(()), Statements((), "arithmetic"), Statements((), "ours")
 
 UNLOADED_MS = 66.0
-"""Round trip of case A at 9.6 kbit/s compressed with empty queues."""
+"""RTT in milliseconds of case A with empty queues, over 9.6 kbit/s with header compression."""
 FULL_REVERSE_BUFFER = "case A, 9.6 kbps with header compression, full reverse buffer"
 LOCKED_OUT = "Reno, forward acks fill the reverse buffer"
 
@@ -55,7 +55,7 @@ def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
 
 
 def _bound_of_a_window(m: Measurements) -> Measured:
-    """One window of the download for each packet of the upload (section 7.1.3)."""
+    """The download's throughput limit if it gets one window per packet of the upload (section 7.1.3)."""
     return mbit("the bound of a window for each packet", metrics.blocked_window_bps(100e3, 1000, 28.8e3))
 
 
@@ -209,7 +209,7 @@ REMEDIES_MAKE_DOWNLOADS_SHARE = of_paper.near_print(
     fails=True,
 )
 
-# --- A download beside an upload
+# --- One download and one upload in parallel
 
 TWO_KINDS_OF_TWO_WAY_RUNS = of_paper.near_print(
     "two-kinds-of-two-way-runs",
@@ -477,7 +477,7 @@ RADIO_MAKES_LONG_TIMEOUTS = of_paper.near_print(
     fails=True,
 )
 def a_download_waits_for_the_upload_to_lose(m: Measurements) -> Verdict:
-    """The pauses of more than 5 s end near 160 s, and after that the download is at least twice as fast as before."""
+    """The download's pauses of more than 5 s end after about 160 s; then it is at least twice as fast as before."""
 
     def of(column: str) -> Spread:
         return m.value("measured-two-way", column, line="9.6")

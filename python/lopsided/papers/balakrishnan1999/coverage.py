@@ -1,4 +1,4 @@
-"""Counterparts of the paper's printed values that no figure, table or statement compares."""
+"""Measured counterparts of the published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def _k(line: Line) -> float:
 def _over_reno(
     rate: Callable[[Measurements, Scheme], float], *schemes: Scheme, pick: Callable[..., float] = max
 ) -> Reader:
-    """A reader for the gain over Reno in per cent, of the worst or the best of these schemes."""
+    """Returns a function that reads the throughput gain over Reno, in percent, of the best of these schemes
+    (`pick=min`: the worst)."""
     return lambda m, _row: 100 * (pick(rate(m, scheme) for scheme in schemes) / rate(m, RENO) - 1)
 
 
@@ -69,7 +70,8 @@ def _many(m: Measurements, row: PublishedValue) -> Spread:
 
 
 def _over_counts(scheme: Scheme, pick: Callable[..., float]) -> Reader:
-    """A reader for the least or greatest total throughput over the numbers of connections, in kbit/s."""
+    """Returns a function that reads the least or greatest total throughput, in kbit/s, over all numbers of
+    connections."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         found = (m.value("radio-many", "throughput_bps", scheme=scheme.key, connections=each) for each in CONNECTIONS)
@@ -92,10 +94,10 @@ def _trips(scheme: Scheme, column: str) -> Reader:
 
 
 def _gap_ms(m: Measurements, _row: PublishedValue) -> float:
-    """The median pause between bursts of the download's ACKs under ACC and acks-first, in ms."""
+    """The median pause in ms between bursts of the download's ACKs, under ACC with acks-first scheduling."""
     trace = traces_of(m.run("two-way", scheme=ACC_SA_FIRST.key, series=0), ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
-    # The upload starts between 5 and 10 s, so both flows are active after 15 s.
+    # The upload starts between 5 and 10 s, so after 15 s both flows are active.
     pauses = np.diff(moves[moves > 15.0])
     return float(np.median(pauses[pauses > 0.15])) * 1e3
 

@@ -1,4 +1,4 @@
-"""The paper's figures: throughput of its schemes as bars and curves, windows and sequence numbers over time."""
+"""The paper's figures: throughput of each scheme as bars and curves, windows and sequence numbers over time."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """The mean window of table 1."""
+    """Yields the mean congestion window that table 1 gives for this scheme, as a horizontal line."""
     if 1 in scheme.tables:
         yield printed.table_1(scheme)[1].printed(m).number, style.INK
 
@@ -98,7 +98,7 @@ FIGURE_9 = Plot(
 )
 
 
-# --- Figures 10 and 11: a download beside an upload over time
+# --- Figures 10 and 11: a download and an upload over time
 
 
 def _sequences(m: Measurements, scheme: Scheme, flow: str, scale: float) -> Iterable[Line]:
@@ -170,7 +170,7 @@ def _round_trips(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_trips(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """The printed mean, and a deviation above and below it."""
+    """Returns three horizontal lines: the published mean RTT, and one standard deviation above and below the mean."""
     mean, deviation = (row.printed(m).number for row in printed.figure_13(scheme))
     return (mean, style.INK), (mean - deviation, style.MUTED), (mean + deviation, style.MUTED)
 

@@ -1,4 +1,5 @@
-"""Choices that were made after results had been seen, and key results that show the sensitivity to the assumptions."""
+"""Choices that were made after results had been seen, and the numbers that show how sensitive the results are to the
+assumptions."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Section 9's measurements on real packets: the paper's changes at both ends, and at one end against this kernel.
+"""The measurements of section 9 on real packets: with the paper's TCP changes at both ends, and at one end with this
+machine's kernel as the peer.
 
 **The simulator's TCP at both ends.** Every packet crosses this machine's kernel before and after the line. Figures 20
-to 22 are complete, with ACK congestion control (ACC) as in section 8.2.
+to 22 are reproduced completely, with ACK congestion control (ACC) as in section 8.2.
 
 **Against the kernel.** A remedy that changes only one end works with an unmodified peer: sender adaptation (SA) with
-ACK filtering (AF), which is part of the line. ACC changes both ends, because the sender announces its window. Against
-the kernel only the receiver's behaviour for a large window remains: one ACK for each `max_delay` segments.
+ACK filtering (AF), which is part of the line. ACC changes both ends, because the sender announces its window. With the
+kernel as the peer, only the receiver's behaviour for a large window can be tested: one ACK per `max_delay` segments.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ FIGURE_21 = bursts.FIGURE_21.but(
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Two bars for each scheme: at the left with the simulator's TCP at both ends, at the right with the kernel's
+    """Two bars per scheme: the left one with the simulator's TCP at both ends, the right one with the kernel's
     client."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:

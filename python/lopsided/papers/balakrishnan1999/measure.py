@@ -1,7 +1,7 @@
-"""Measures of one run: throughput, windows, round trips, and the fate of the ACKs.
+"""Metrics of one run: throughput, windows, round trips, and how many ACKs were dropped, filtered or delivered.
 
-Throughput counts whole packets of 1000 B, as the paper's simulator does. Windows are in packets. Two flows are measured
-while both are active.
+Throughput counts whole packets of 1,000 bytes, as the paper's simulator does. Windows are in packets. Two flows are
+measured only while both are active.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 PAYLOAD_BYTES, PACKET_BYTES = 960, 1000
 WHOLE = PACKET_BYTES / PAYLOAD_BYTES
-"""Bytes of packets for each byte of payload."""
+"""Packet bytes per payload byte."""
 
 UPLOAD_PAYLOAD_BYTES = 994
-"""Payload of the uploads, whose packets of 1034 B take 1000 B of the return line."""
+"""Payload of the uploads' packets, in bytes: 1,034 bytes with headers, of which header compression sends 1,000."""
 WHOLE_UPLOAD = PACKET_BYTES / UPLOAD_PAYLOAD_BYTES
 
 
 def one_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures a download's throughput, window and RTT, and the fate of the ACKs that arrive at the slow line."""
+    """Measures a download's throughput, window and RTT, and the ACKs at the slow line: arrived, dropped, filtered,
+    delivered."""
     flow = next(iter(run.flows.rows()))
     return {
         "throughput_bps": flow["goodput_bps"] * WHOLE,
@@ -43,7 +44,8 @@ def one_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _acks(run: Run) -> dict[str, float]:
-    """Numbers of ACKs at the return line: arrived, dropped at a full queue, filtered, delivered."""
+    """Number of ACKs at the return line that arrived, were dropped at a full queue, were filtered, and were
+    delivered."""
     up = next(row for row in run.links.rows() if row["link"] == "link" and row["direction"] == "up")
     lost: dict[str, int] = {}
     for row in run.drops.rows():
@@ -59,7 +61,7 @@ def _acks(run: Run) -> dict[str, float]:
 
 
 def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures both downloads' throughput while both are active, the total, and Jain's index."""
+    """Measures the throughput of each download while both are active, their total, and Jain's index."""
     rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
     return {
         "first_bps": rates[0],
@@ -70,7 +72,8 @@ def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures download and upload while both are active, and the mean queue of the return line in that time."""
+    """Measures download and upload throughput while both are active, and the return line's mean queue in that
+    period."""
     forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
     begin = _all_send_from(run, ("forward", "reverse"))
     up = buffers_of(run)["up"]
@@ -86,7 +89,7 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
-    """Goodputs in bit/s, from the time when all flows send until the first one ends."""
+    """Goodputs in bit/s, from the time when all flows are sending until the first of them ends."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     begin = _all_send_from(run, names)
     end = min(flows[name]["stop_s"] for name in names)
@@ -98,7 +101,7 @@ def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
     """Time in seconds at which the last of the flows sends its first byte."""
     samples = run.samples
     flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
-    # `start_s` can be the time of the handshake, before a flow sends data.
+    # `start_s` may be the time of the handshake, which precedes the first data.
     first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
     return float(max(times.min() for times in first if len(times)))
 
@@ -137,7 +140,7 @@ def transfer(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the time at which the download's long pauses end, and both goodputs."""
+    """Measures the end of the download's last long pause in seconds, and the goodputs of download and upload."""
     flows = {row["name"]: row for row in run.flows.rows()}
     trace = traces_of(run, ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
@@ -156,17 +159,18 @@ def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 LONG_PAUSE_S = 5.0
-"""Pauses longer than this are counted, in seconds."""
+"""A time without new acknowledged data counts as a pause if it is longer than this, in seconds."""
 
 
 def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures round trips, how losses were detected, and the share of time spent in timeouts."""
+    """Measures round trips, timeouts and fast retransmits, and the fraction of the transfer spent in pauses longer
+    than `LONG_PAUSE_S`."""
     flow = next(iter(run.flows.rows()))
     trace = traces_of(run, ("transfer",))["transfer"]
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
     within = (trace.time_s >= begin) & (trace.time_s <= end)
     time, acked = trace.time_s[within], trace.acked_bytes[within]
-    # Start and end count as progress, so that silence at either end is a pause too.
+    # Start and end count as progress, so that a pause at the start or the end is counted too.
     moves = np.concatenate(([begin], time[1:][np.diff(acked) > 0], [end]))
     pauses = np.diff(moves)
     return {
@@ -182,7 +186,8 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def pages(run: Run, case: Case) -> Mapping[str, float]:
-    """Measures mean and deviation of the time until a host has its four objects, and the share of such hosts."""
+    """Measures the mean and standard deviation of a host's page completion time, and the fraction of hosts that
+    complete the page."""
     took = np.array([row["completion_s"] for row in run.transfers.rows() if row["what"] == "page"])
     return {
         "completion_s": float(took.mean()) if took.size else float("nan"),
@@ -192,7 +197,7 @@ def pages(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def implemented_two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures download and upload from the start of the upload until one of them is complete."""
+    """Measures throughput of download and upload from the start of the upload until one of them completes."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     traces = traces_of(run, ("forward", "reverse"))
     begin = max(row["start_s"] for row in flows.values())

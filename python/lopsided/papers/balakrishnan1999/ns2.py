@@ -1,7 +1,7 @@
-"""Compares this simulator with the authors' own classes, in the cells that Debian's ns-2 runs correctly.
+"""Compares this simulator with the authors' own ns-2 classes, in the table cells that Debian's ns-2 runs correctly.
 
-ns-2 is run if it is installed. The cells are Reno, ACK filtering without sender adaptation, and the two-way transfer.
-Other cells use results that are recorded in tables 1 and A. In ns-2.35, marks on ACKs and the burst timer of sender
+ns-2 is run if it is installed. These cells are Reno, ACK filtering without sender adaptation, and the two-way transfer.
+For the other cells, tables 1 and A use recorded results. In ns-2.35, marks on ACKs and the burst timer of sender
 adaptation have no effect, so their cells were recorded with a repaired ns-2. ACK reconstruction takes a minute per
 cell. `reference/fidelity/authors.py` runs all of them.
 """
@@ -44,7 +44,7 @@ class Cell:
 
 
 def table_n(m: Measurements) -> Artifact:
-    """Returns the table of all cells, with the results of this simulator and of ns-2 as it runs here."""
+    """Returns the table of all cells, with the results of this simulator and of the installed ns-2."""
     cells = [*_one_way(m), *_lossy(m), _two_way(m)]
     program = shutil.which("ns")
     theirs: list[Row] = [{} for _ in cells]
@@ -126,13 +126,14 @@ def run(program: str, settings: Mapping[str, object]) -> Row:
 
 
 def filtered(found: Mapping[str, float], scheme: str) -> float:
-    """Returns the number of filtered ACKs. ns-2 has no event for them, so ACKs that still wait are included."""
+    """Returns the number of filtered ACKs. ns-2 has no event for a filtered ACK, so ACKs still in the queue are
+    included."""
     return found["arrived"] - found["dropped"] - found["delivered"] if scheme.startswith("af") else 0.0
 
 
 def _mean(rows: list[Row]) -> Row:
-    """The mean over the runs. With an upload, the mean over the runs that do not lock the upload out, and the share of
-    the runs that do."""
+    """The mean over the runs. With an upload: the mean over the runs in which the upload is not locked out, and the
+    fraction of runs in which it is."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

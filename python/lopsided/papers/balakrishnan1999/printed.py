@@ -1,4 +1,4 @@
-"""The printed numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22, each with its measured counterpart."""
+"""The published numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22, each with its measured counterpart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lopsided.papers.framework.measurements import Label, Measurements, Spread
 from lopsided.papers.framework.rows import Row
 
 _WAYS = (("forward", "download", "Mbit/s", 1e-6), ("reverse", "upload", "kbit/s", 1e-3))
-"""Directions of table 3 and figure 22, with the unit of print."""
+"""Directions of table 3 and figure 22, with the unit that the paper uses and the factor from bit/s."""
 
 
 def _value(experiment: str, column: str, **labels: Label) -> partial[Spread]:
@@ -48,10 +48,10 @@ def table_2(scheme: Scheme) -> tuple[Row, ...]:
 
 
 def table_3(scheme: Scheme, runs: str = "all", locked: bool | None = None) -> tuple[Row, ...]:
-    """Returns both throughputs of a download beside an upload.
+    """Returns the throughputs of a download and an upload that run in parallel.
 
-    `runs` is the paper's name for a part of the runs. `locked` selects the corresponding runs here: the runs that lock
-    the upload out, the other runs, or all.
+    `runs` is the paper's name for a subset of the runs. `locked` selects the corresponding simulated runs: those that
+    lock the upload out, those that do not, or all.
     """
     return tuple(
         Row(
@@ -147,7 +147,7 @@ FIGURE_14 = tuple(
 
 
 def figure_22(experiment: str, case: str, scheme: Scheme, way: str, remark: str = "") -> Row:
-    """Returns a throughput of section 9's transfers beside an upload, measured in this experiment."""
+    """Returns one throughput of figure 22 (a transfer in parallel with an upload), measured in this experiment."""
     name, unit, scale = next(each[1:] for each in _WAYS if each[0] == way)
     read = _value(experiment, f"{way}_bps", scheme=scheme.key)
     where = "Section 9.1.3 / Figure 22"

@@ -1,4 +1,5 @@
-"""Section 9's measurements beside an upload, and its eight statements, in simulation and on real packets.
+"""Section 9's measurements of a download in parallel with an upload, and its eight statements, in simulation and on
+real packets.
 
 ACC follows section 8.2: the receiver uses the sender's window (`acc_peerwin`), with at most 8 segments per ACK and at
 least 5 ACKs per window. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
@@ -45,7 +46,7 @@ from lopsided.papers.framework.rows import Row, measured
 
 SCHEMES = (RENO, RENO_FIRST, ACC_SA, ACC_SA_FIRST, AF_SA, AF_SA_FIRST)
 MAX_DELAY = 8
-"""Largest number of segments per ACK of ACC beside an upload (section 9.1.3)."""
+"""ACC's largest number of segments per ACK if an upload runs in parallel (section 9.1.3)."""
 
 PRINTED = (
     ("Reno, FIFO", RENO, "forward"),
@@ -57,11 +58,12 @@ PRINTED = (
     ("AF + acks-first", AF_SA_FIRST, "forward"),
     ("AF + acks-first", AF_SA_FIRST, "reverse"),
 )
-"""The values of figure 22 that the text prints: the case, its scheme, and the direction."""
+"""The values of figure 22 that the text states: the case, its scheme, and the direction."""
 
 
 def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SCHEMES) -> list[tuple[Scheme, str, Row]]:
-    """Returns the scheme, the direction and the row of each printed value, measured in this experiment."""
+    """Returns, for each published value, its scheme, its direction, and the row with the value measured in this
+    experiment."""
     return [
         (scheme, way, figure_22(experiment, case, scheme, way, remark))
         for case, scheme, way in PRINTED
@@ -70,13 +72,14 @@ def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SC
 
 
 def adapted(burst: int) -> Overrides:
-    """Sender adaptation with figure 19's growth, at the download's sender only."""
+    """Sender adaptation at the download's sender only, with the window growth of figure 19."""
     limit = {} if burst == NO_LIMIT else {"flow.forward.sender_stack.max_burst": str(burst)}
     return {**limit, "flow.forward.sender_stack.abc_half": "true"}
 
 
 def line(scheme: Scheme) -> Overrides:
-    """Returns the queue before the return line. It never marks: ACC as implemented uses the window instead."""
+    """Returns the queue at the return line. It never marks, because the implemented ACC uses the sender's window
+    instead."""
     return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE)}
 
 
@@ -108,7 +111,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     Parameters
     ----------
     by_burst, by_delay, two_way
-        Keys of the experiments over maxburst, over the segments per ACK, and beside an upload.
+        Keys of the experiments that vary `maxburst`, that vary the segments per ACK, and that run an upload in
+        parallel.
     """
     of_bursts, of_delays, of_two_way = (Statements(needs=(key,)) for key in (by_burst, by_delay, two_way))
 
@@ -127,8 +131,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
         "section 9.1.1, figure 20",
     )
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """From a maxburst of 1 to a maxburst of 4, throughput grows by a factor of 3.2 to 4.8: "almost linearly" means
-        a factor of 4 within 20 %."""
+        """Throughput with a maxburst of 4 is 3.2 to 4.8 times that with a maxburst of 1 ("almost linearly": 4 times
+        within 20 %)."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

@@ -1,7 +1,7 @@
 """The paper's networks, protocols and loads, and the experiments on them (balakrishnan1999 sections 4 to 9).
 
 A remedy is a set of scenario keys, so it can be combined with every network. An experiment without random numbers runs
-once. If its results are chaotic, it runs once for each of several delays of the return line.
+once. If small changes alter its results strongly, it runs once for each of several return-line delays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lopsided.papers.framework.model import Case, Experiment, Overrides
 
 FORWARD_BPS = 10e6
 PACKET_BYTES, ACK_BYTES, COMPRESSED_BYTES = 1000, 40, 6
-"""Sizes in the simulations: a data packet with headers, an ACK, and an ACK with header compression."""
+"""Packet sizes in the simulations, in bytes: a data packet with headers, an ACK, and an ACK with header compression."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,14 @@ class Line:
 
     @property
     def title(self) -> str:
-        """Name in reports: "28.8 kbit/s, compressed"."""
+        """The line's name in reports, such as "28.8 kbit/s, compressed"."""
         compressed = ", compressed" if self.ack_bytes == COMPRESSED_BYTES else ""
         return f"{self.rate_bps / 1e3:g} kbit/s{compressed}"
 
     @property
     def overrides(self) -> Overrides:
-        """Scenario keys of the line. The LANs compress headers too: the authors' ACKs have one size everywhere."""
+        """Scenario keys of the line. The LANs compress headers too, because ACKs have the same size on all links in
+        the authors' simulator."""
         fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
         compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
         places = {f"{link}.up.header_compression": compression for link in ("link", "lan")}
@@ -47,14 +48,14 @@ LINES = (
     Line("28.8", 28800, ACK_BYTES),
     Line("28.8C", 28800, COMPRESSED_BYTES),
 )
-"""The reverse channels of figure 8; "C" is with header compression."""
+"""The reverse channels of figure 8; "C" means with header compression."""
 
 SLOWEST, COMPRESSED_SLOW, UNCOMPRESSED, DIALUP = LINES
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A protocol of the paper: its changes to the queue before the slow line, and to TCP."""
+    """A scheme that the paper compares: changes to the queue before the slow line, and to TCP."""
 
     key: str
     title: str
@@ -63,30 +64,32 @@ class Scheme:
     filtered: bool = False
     acks_first: bool = False
     marked: bool = False
-    """ACC: RED marks ACKs, and the receiver sends fewer."""
+    """ACC: RED marks ACKs, and the receiver then sends fewer ACKs."""
     adapted: bool = False
     """SA: the window grows by acknowledged bytes, and the sender sends bursts of at most `MAX_BURST` segments."""
     reconstructed: bool = False
-    """AR behind the return line."""
+    """AR: ACKs are reconstructed after the return line."""
     forced: bool = False
-    """RED drops above its upper threshold, as in the authors' code. In the text it marks until the queue is full."""
+    """True if RED drops above its upper threshold, as in the authors' code. The text says that RED marks until the
+    queue is full."""
     spared: bool = False
-    """RED marks only data: ACC is disabled (section 7.1.3)."""
+    """True if RED marks only data, so that ACC has no effect (section 7.1.3)."""
     implemented: bool = True
-    """True if the paper's implementation in BSD/OS (section 8) has the scheme too."""
+    """True if the paper also implements the scheme in BSD/OS (section 8)."""
 
     def queue(self, limit: int, acks_alone: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
 
-        The authors' drop-tail queues hold one packet less than their limit, and a full queue drops a new ACK before
-        their filter runs.
+        The authors' drop-tail queues hold one packet less than their limit. A full queue drops an arriving ACK before
+        the filter can remove an older one.
 
         Parameters
         ----------
         limit
             The authors' limit in packets.
         acks_alone
-            True if only ACKs wait there. RED's thresholds are then in bytes, so that 1.5 ACKs can be expressed.
+            True if only ACKs wait in this queue. RED's thresholds are then in bytes, because a threshold of 1.5 ACKs is
+            not a whole number of packets.
         """
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
@@ -105,7 +108,7 @@ class Scheme:
         return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
     def overrides(self, place: str = "link.up.queue", limit: int = 10, acks_alone: bool = False) -> Overrides:
-        """Returns the scenario keys of the scheme, if the slow queue has the key `place`."""
+        """Returns the scenario keys of the scheme; `place` is the key of the slow line's queue."""
         found = {place: self.queue(limit, acks_alone)}
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
@@ -122,14 +125,14 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""A limit of byte counting that is never reached: an ACK for s segments counts as s segments."""
+"""Limit of byte counting (RFC 3465's L), too large to be reached: an ACK for s segments always counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
     'probability = 0.1, ecn = true, harddrop = {harddrop}, marks = "{marks}", victim = "random", avpkt = "500 B", '
     "count_first = true, least = 2 }}"
 )
-"""RED of the example scripts of the authors' simulator, except for `harddrop`.
+"""RED as configured in the example scripts of the authors' simulator, except for `harddrop`.
 
 Section 7.1.1: "mark packets (acks) and drop packets when the queue is full". The scripts drop above the upper
 threshold.
@@ -137,7 +140,7 @@ threshold.
 
 RED_THRESHOLDS = 'min = "2 packets", max = "6 packets"'
 RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
-"""The authors' thresholds of 1.5 and 6 packets, in bytes of ACKs."""
+"""The authors' thresholds of 1.5 and 6 packets, as the bytes of 1.5 and 6 ACKs."""
 
 RECONSTRUCT = (
     '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
@@ -151,13 +154,13 @@ AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True, impl
 AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True, implemented=False)
 
 ACC_SA_CODE = replace(ACC_SA, key="acc_sa_code", title="ACC/SA, RED as in the authors' code", tables=(), forced=True)
-"""The scheme that is compared with the authors' code, which drops above RED's upper threshold."""
+"""ACC/SA as in the authors' code, where RED drops above its upper threshold."""
 DATA_MARKED = replace(
     ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True, implemented=False
 )
-"""Section 7.1.3: RED marks the upload's data, without ACC."""
+"""Section 7.1.3: RED marks the upload's data packets, and ACC is off."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
-"""Schemes simulated as in the authors' code, for the tables that compare both."""
+"""Schemes as in the authors' code, for the tables that compare the simulator with this code."""
 
 SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
 """Schemes of the simulations, in the order of table 1."""
@@ -166,7 +169,7 @@ RADIO_SCHEMES = (RENO, ACC_SA, AF_SA, AF_ALONE)
 
 
 def with_acks_first(scheme: Scheme) -> Scheme:
-    """Returns the scheme with ACKs before data on the return line."""
+    """Returns the scheme with a return-line queue that sends ACKs before data."""
     tables = (3,) if scheme is not RENO else ()
     title = f"{scheme.title} + acks-first"
     return replace(scheme, key=f"{scheme.key}_first", title=title, tables=tables, acks_first=True)
@@ -185,13 +188,14 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
     AF_AR_FIRST,
     DATA_MARKED,
 )
-"""Schemes of table 3, and the case of section 7.1.3 that table 3 omits."""
+"""Schemes of table 3, and the case of section 7.1.3 that is missing from table 3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
-"""Delays that replace repetitions in case B, because a single flow through drop-tail queues uses no random numbers."""
+"""Delays of the return line in ms, one run each, instead of repetitions: a flow through drop-tail queues in case B
+uses no random numbers."""
 
 SERIES = range(5)
-"""Factor on the repetitions of cells that have 50 runs in the paper; the other cells have 10."""
+"""Cells with 50 runs in the paper are repeated once per series; the other cells have 10 runs in the paper."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""
@@ -217,11 +221,11 @@ def cases(
     schemes
         Schemes to run.
     settings
-        Labels and scenario keys of each setting.
+        Each setting's labels and scenario keys.
     place
-        Key of the slow queue.
+        Key of the slow line's queue.
     acks_alone
-        True if only ACKs wait in the slow queue.
+        True if only ACKs wait in this queue.
     """
     settings = tuple(settings)
     return tuple(
@@ -325,7 +329,7 @@ RETURNS: Mapping[str, Overrides] = {
     "CSLIP": {"link.up.rate": f"{28.8 * 52 / 18:g} kbit/s"},
     "Ethernet": {"link.up.rate": "10 Mbit/s", "link.up.delay": "1 ms", "link.up.queue": "50 packets"},
 }
-"""Return lines of figure 2. An ACK with timestamps has 52 B, compressed 18 B."""
+"""Return lines of figure 2. An ACK with timestamps takes 52 bytes, or 18 bytes with header compression."""
 
 MEASURED = Experiment(
     key="measured",
@@ -389,12 +393,12 @@ WEB = Experiment(
 )
 
 IMPLEMENTED_QUEUE = 33
-"""Limit of a queue that holds 32 packets."""
+"""Limit in packets of the implementation's queues, which hold one packet less: 32."""
 
 NO_LIMIT = 12
-"""Position of a sender without `maxburst` on the axis, after the largest value."""
+"""Position on the axis of a sender without `maxburst`: to the right of the largest value."""
 BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 
 EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}
-"""Scenario keys of the return line of the paper's AF measurements."""
+"""Scenario keys of the emulated return line in the paper's measurements of ACK filtering."""

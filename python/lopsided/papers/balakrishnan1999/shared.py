@@ -1,4 +1,4 @@
-"""Access to the measurements for this paper's figures, tables and claims."""
+"""Reads the measurements that this paper's figures, tables and claims use."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ INKS = {
 }
 
 ENOUGH = 0.95
-"""Share of the best throughput that counts as reaching it."""
+"""A setting counts as sufficient from this fraction of the best throughput."""
 
 
 def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: Label) -> float:
-    """Returns the least value of the varied setting `label` that reaches `ENOUGH` of the best throughput."""
+    """Returns the least value of the setting `label` whose throughput is at least `ENOUGH` of the best throughput."""
     curve = m.curve(experiment, "throughput_bps", label, **where)
     return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
 
 
 LOCKED_OUT_BPS = 500.0
-"""Rate in bit/s below which an upload counts as locked out: one or two packets in 40 s."""
+"""An upload below this rate, in bit/s, counts as locked out: it sends one or two packets in 40 s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
-    """Returns the mean, least and greatest value of a column in case B, over the delays of the return line."""
+    """Returns the mean, least and greatest value of a measured column in case B, over all return-line delays."""
     found = m.curve("lossy", column, "return_delay_ms", scheme=scheme.key).median
     return Spread(float(np.mean(found)), float(np.min(found)), float(np.max(found)))
 
 
 def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
-    """Returns the forward rate in bit/s that the return line's ACKs allow, each for this number of segments."""
+    """Returns the download rate in bit/s at which its ACKs, one per `segments_per_ack` segments, fill the return
+    line."""
     return metrics.ack_limited_bps(FORWARD_BPS, line.rate_bps, PACKET_BYTES, line.ack_bytes, segments_per_ack)
 
 
@@ -76,7 +77,7 @@ def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None
 
 
 def locked_out(m: Measurements, scheme: Scheme) -> float:
-    """Returns the share of a scheme's runs that lock the upload out."""
+    """Returns the fraction of a scheme's runs that lock the upload out."""
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)
     return float((found["reverse_bps"].to_numpy() < LOCKED_OUT_BPS).mean())

@@ -1,4 +1,4 @@
-"""Tables 1 to 6 with published and measured values, and the arithmetic of section 4."""
+"""Tables 1 to 6 with published and measured values, and the calculations of section 4."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.scenario import Scenario
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
-"""Results of the authors' classes in ns-2.35 in the cells with one flow: means over the runs of each cell."""
+"""Results of the authors' ns-2.35 classes for the cells with one flow: the mean over each cell's runs."""
 
 
 DURATION_S = 50.0
@@ -92,7 +92,7 @@ def table_1(m: Measurements) -> Artifact:
 
 
 def table_a(m: Measurements) -> Artifact:
-    """Returns the comparison of case A with the authors' code: each return line under each scheme (BAL-E04)."""
+    """Returns the comparison of case A with the authors' code, for each return line under each scheme (BAL-E04)."""
     cells = [(line, scheme) for line in LINES for scheme in CODE_SCHEMES]
     quantities = (
         ("Mbit/s", "throughput_bps", "throughput_mbps", 1e-6),
@@ -195,7 +195,7 @@ def table_4(m: Measurements) -> Artifact:
 
 
 def table_5(m: Measurements) -> Artifact:
-    """Returns table 5: throughput over one, two and three hops of packet radio (BAL-E08)."""
+    """Returns table 5: throughput over 1, 2 and 3 hops of packet radio (BAL-E08)."""
     pairs = [(hops, scheme) for hops in HOPS for scheme in RADIO_SCHEMES]
 
     def cell(column: str, scale: float = 1.0) -> Callable[[tuple[int, Scheme]], float]:
@@ -218,7 +218,7 @@ def table_5(m: Measurements) -> Artifact:
 def table_6(m: Measurements) -> Artifact:
     """Returns table 6: throughput of all connections over one hop (BAL-E09).
 
-    The printed deviations do not agree with any interpretation of the text (BAL-A14).
+    The published deviations do not agree with any interpretation of the text (BAL-A14).
     """
     columns: Columns[int] = {"connections": lambda number: number}
     schemes = [scheme for scheme in RADIO_SCHEMES if 6 in scheme.tables]
@@ -236,7 +236,7 @@ def table_6(m: Measurements) -> Artifact:
 
 
 SIZES = (("SLIP", 52), ("CSLIP", 18))
-"""Size in bytes of an ACK with timestamps on the measured lines (section 4.2.1)."""
+"""Size in bytes of an ACK with timestamps on each measured line (section 4.2.1)."""
 
 
 def table_k(m: Measurements) -> Artifact:

@@ -1,15 +1,15 @@
-"""The paper's statements, as the abstract, the replication and the authors' data give them, and how each is judged.
+"""The paper's statements, taken from its abstract, the replication and the authors' data, and how each is judged.
 
 These thresholds are ours and were fixed before the first run:
 
-- a share of figure 3 is within 2.5 points of the computed share;
+- a flow's share of the link in figure 3 is within 2.5 percentage points of the computed share;
 - "equal" means within 5 %, and "completely isolated" means an added delay of at most 5 ms, a loss of at most 0.1 % and
   at least 99 % of the rate;
-- low latency ends at 50 ms of added delay;
+- latency counts as low below 50 ms of added delay;
 - a de-prioritised flow gets at most 40 % of an equal share, and is not starved if it gets at least half of its tin's
   guarantee;
-- round trips of probes are within 5 ms of the data;
-- compensated overhead leaves at most a tenth of the delay in the modem, and at most 20 ms.
+- round trips of probes are within 5 ms of those in the authors' data;
+- with overhead compensation, packets wait in the modem for less than 10 % of the time without it, and at most 20 ms.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _WORDS = {
 
 def _isolated(mode: str) -> Claim:
     def check(m: Measurements) -> Verdict:
-        """Each share is within 2.5 points of the computed one."""
+        """Each flow's share of the link is within 2.5 percentage points of the computed share."""
         return within(
             ISOLATED_POINTS,
             [
@@ -82,7 +82,7 @@ ours = Statements(("uplinks",), "ours")
 
 
 def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
-    """Goodputs of the marked flows next to the authors' data."""
+    """Goodputs of the flows with each DSCP mark, next to the authors' data."""
     return [
         mbit(
             f"{way}load {mark} under {queue}",
@@ -96,13 +96,13 @@ def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up"))
 
 @of_marks("Without DiffServ, flows get the same whatever their marks: CAKE.", "data, rrul_diffserv")
 def unmarked_cake(m: Measurements) -> Verdict:
-    """In each direction the four flows differ by less than 5 %, and each is near the data."""
+    """In each direction the goodputs of the four flows differ by less than 5 %, and each is near the authors' value."""
     return _same(m, "cake")
 
 
 @of_marks("Without DiffServ, flows get the same whatever their marks: FQ-CoDel.", "data, rrul_diffserv")
 def unmarked_fq_codel(m: Measurements) -> Verdict:
-    """In each direction the four flows differ by less than 5 %, and each is near the data."""
+    """In each direction the goodputs of the four flows differ by less than 5 %, and each is near the authors' value."""
     return _same(m, "fq_codel")
 
 
@@ -116,19 +116,20 @@ def _same(m: Measurements, queue: str) -> Verdict:
 
 @of_marks("diffserv3 divides the line between four code points as measured.", "data, rrul_diffserv")
 def diffserv3_divides(m: Measurements) -> Verdict:
-    """Each of the eight goodputs is near the data."""
+    """Each of the eight goodputs is near the authors' value."""
     return near(_goodputs(m, "cake_diff3"))
 
 
 @of_marks("diffserv4 divides the line between four code points as measured.", "figure 4 and data, rrul_diffserv")
 def diffserv4_divides(m: Measurements) -> Verdict:
-    """Each of the eight goodputs is near the data."""
+    """Each of the eight goodputs is near the authors' value."""
     return near(_goodputs(m, "cake_diff4"))
 
 
 @of_marks("CAKE de-prioritises background traffic and does not starve it.", "abstract")
 def background_yields(m: Measurements) -> Verdict:
-    """The bulk flow gets at most 40 % of an equal share, and at least half of its tin's guarantee of 6.25 %."""
+    """The bulk flow gets at most 40 % of an equal share of the line, and at least half of the 6.25 % that its tin
+    guarantees."""
     found: list[Measured] = []
     for queue in ("cake_diff3", "cake_diff4"):
         for way in ("down", "up"):
@@ -139,7 +140,7 @@ def background_yields(m: Measurements) -> Verdict:
 
 @of_marks("Probes of each mark see the round trips of the data under load.", "data, rrul_diffserv")
 def probes_see_the_data(m: Measurements) -> Verdict:
-    """The median round trips of three marks under four queues are within 5 ms of the data."""
+    """For three marks under four queues, the median RTT of the probes is within 5 ms of the authors' value."""
     return within(
         PROBE_MS,
         [
@@ -169,7 +170,7 @@ def _loss(m: Measurements, queue: str) -> Measured:
     fails=True,
 )
 def without_marks_no_low_latency(m: Measurements) -> Verdict:
-    """Under both, the median added delay in the steady state is at least 50 ms."""
+    """Under both queues, the median added delay in the steady state is at least 50 ms."""
     delays = [_delay(m, queue, f"added delay under {queue}") for queue in ("fq_codel", "cake")]
     losses = [_loss(m, queue) for queue in ("fq_codel", "cake")]
     return at_least(LOW_MS, delays).but(
@@ -179,7 +180,7 @@ def without_marks_no_low_latency(m: Measurements) -> Verdict:
 
 @of_real_time("CAKE without DiffServ settles around 200 ms.", "section IV-B, figure 5", fails=True)
 def cake_settles(m: Measurements) -> Verdict:
-    """The median added delay in the steady state is near print."""
+    """The median added delay in the steady state is near the published 200 ms."""
     printed = m.published.find("Figure 5", "induced_delay", queue="cake")
     found = number("added delay under cake", m.value("real-time", "delay_ms", queue="cake"), "ms", published=printed)
     return near([found]).but(_loss(m, "cake"), why=f"COBALT drops instead: {text.named(_loss(m, 'cake'))}")
@@ -187,7 +188,7 @@ def cake_settles(m: Measurements) -> Verdict:
 
 @of_real_time("FQ-CoDel's delay oscillates between 50 and 500 ms.", "section IV-B, figure 5", fails=True)
 def fq_codel_oscillates(m: Measurements) -> Verdict:
-    """From the 5th to the 95th percentile the added delay lies from 50 to 500 ms and varies by a factor of 3."""
+    """The 5th to 95th percentiles of the added delay lie between 50 and 500 ms and differ by a factor of at least 3."""
     low, high = (
         _delay(m, "fq_codel", f"{name} percentile of the added delay", f"delay_{column}_ms")
         for name, column in (("5th", "p5"), ("95th", "p95"))
@@ -199,7 +200,7 @@ def fq_codel_oscillates(m: Measurements) -> Verdict:
 
 @of_real_time("CAKE with DiffServ keeps the real-time flow completely isolated.", "section IV-B, figure 5")
 def diffserv_isolates(m: Measurements) -> Verdict:
-    """At most 5 ms are added, at most 0.1 % are lost and at least 99 % of 2 Mbit/s arrive."""
+    """The added delay is at most 5 ms, the loss at most 0.1 %, and the goodput at least 99 % of the flow's 2 Mbit/s."""
     goodput = mbit("goodput", m.value("real-time", "goodput_bps", queue="cake_diff4"))
     delays = [_delay(m, "cake_diff4", "added delay"), _delay(m, "cake_diff4", "its 95th percentile", "delay_p95_ms")]
     return all_of(at_most(ISOLATED_MS, delays), at_most(LOST, [_loss(m, "cake_diff4")]), at_least(KEPT, [goodput]))
@@ -211,7 +212,7 @@ def _downloads(m: Measurements) -> dict[str, float]:
 
 @of_filters("Either ACK filter improves the download by around 15 % on 30/1 Mbit/s.", "figure 6", fails=True)
 def filters_gain(m: Measurements) -> Verdict:
-    """The gain of each filter is near print."""
+    """Each filter's gain in download goodput is near the published 15 %."""
     found, printed = _downloads(m), m.published.find("Figure 6", "download_gain")
     gains = [percent(f"gain of the {rule} filter", found[rule] / found["none"] - 1, printed) for rule in FILTERS[1:]]
     return near(gains).but(*(mbit(f"downloads with filter {rule}", rate) for rule, rate in found.items()))
@@ -219,13 +220,13 @@ def filters_gain(m: Measurements) -> Verdict:
 
 @of_filters("The downloads get 24.5 to 27.5 Mbit/s on 30/1 Mbit/s.", "figure 6")
 def filtered_downloads(m: Measurements) -> Verdict:
-    """Without a filter and with either, the sum of the downloads lies in the printed range."""
+    """The summed goodput of the downloads is in the published range without a filter and with each filter."""
     rates = (mbit(f"downloads with filter {rule}", rate) for rule, rate in _downloads(m).items())
     return between(24.5, 27.5, rates)
 
 
 def gain(m: Measurements, rule: str) -> Curve:
-    """Returns the gain of a filter against the uplink rate in Mbit/s."""
+    """Returns a filter's relative gain in download goodput, over the uplink rate in Mbit/s."""
     plain, better = (m.curve("uplinks", "down_bps", "uplink_mbps", filter=each) for each in ("none", rule))
     share = better.median / plain.median - 1
     return Curve(plain.x, share, share, share)
@@ -233,7 +234,7 @@ def gain(m: Measurements, rule: str) -> Curve:
 
 @Statements(("uplinks",))("ACK filtering increases throughput on highly asymmetrical links.", "section I")
 def filters_help_steep_lines(m: Measurements) -> Verdict:
-    """At 30/0.3 and 30/0.5 Mbit/s each filter gives the downloads at least 10 % more."""
+    """On 30/0.3 and 30/0.5 Mbit/s, each filter raises the downloads' goodput by at least 10 %."""
     found = [
         percent(f"gain of the {rule} filter on 30/{rate:g}", gain(m, rule).at(rate))
         for rule in FILTERS[1:]
@@ -244,7 +245,7 @@ def filters_help_steep_lines(m: Measurements) -> Verdict:
 
 @ours("The steeper the line, the more a filter gains.", "about figure 6")
 def steeper_gains_more(m: Measurements) -> Verdict:
-    """The gain of each filter rises with downlink over uplink rate."""
+    """Each filter's gain in download goodput rises with the ratio of downlink to uplink rate."""
     curves = {rule: gain(m, rule) for rule in FILTERS[1:]}
     return all_of(
         *(
@@ -256,7 +257,7 @@ def steeper_gains_more(m: Measurements) -> Verdict:
 
 @ours("The filters cost the uploads nothing.", "about figure 6", needs=("filters",))
 def uploads_keep_theirs(m: Measurements) -> Verdict:
-    """With each filter the uploads get at least 95 % of their goodput without one."""
+    """With each filter the uploads get at least 95 % of their goodput without a filter."""
     plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
     return all_of(
         *(
@@ -275,8 +276,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
 )
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts cells, packets wait at most 20 ms in the modem, and less than 10 % of the time without
-    counting."""
+    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms, and less than 10 % of the time they
+    wait if it does not count cells."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

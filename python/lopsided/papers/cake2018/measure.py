@@ -1,4 +1,4 @@
-"""Measures of one run. The first seconds, in which flows start, are left out."""
+"""Metrics of one run. The first seconds, in which the flows start, are left out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 10.0
 SETTLED_S = 20.0
-"""Start of the steady state next to the bulk flows, which begin after 5 s."""
+"""Start of the steady state, in seconds. The bulk flows begin after 5 s."""
 
 
 def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
-    """Goodput of each flow from `t0_s` to the end of the run, in bit/s, by name."""
+    """Goodput in bit/s of each flow, by name, from `t0_s` to the end of the run."""
     rows = list(run.flows.rows())
     end = max(float(row["stop_s"]) for row in rows)
     traces = traces_of(run, [row["name"] for row in rows])
@@ -27,7 +27,7 @@ def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
 
 
 def shares(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the share of each flow in the sum of all, from 0 to 1, and the sum in bit/s."""
+    """Returns each flow's fraction of the total goodput, and the total in bit/s."""
     found = _goodputs(run, 4.0)
     total = sum(found.values())
     return {**{f"share_{name}": rate / total for name, rate in found.items()}, "sum_bps": total}
@@ -56,7 +56,7 @@ def induced(run: Run) -> tuple[Array, Array]:
 
 
 def real_time(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the added delay of the real-time flow in the steady state, its goodput and its losses."""
+    """Returns the real-time flow's added delay in the steady state, its goodput and its losses."""
     time, delay = induced(run)
     steady = delay[time >= SETTLED_S]
     row = next(row for row in run.flows.rows() if row["name"] == "real-time")
@@ -71,7 +71,7 @@ def real_time(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def filtered(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the sums of the downloads' and of the uploads' goodputs, in bit/s, and the number of filtered ACKs."""
+    """Returns the total goodput of the downloads and of the uploads, in bit/s, and the number of filtered ACKs."""
     found = _goodputs(run)
     ways = {way: sum(rate for name, rate in found.items() if name.startswith(way)) for way in ("down", "up")}
     acks = next(row for row in run.links.rows() if row["direction"] == "up")
@@ -79,7 +79,8 @@ def filtered(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def overhead(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the mean time in the modem's and in the gateway's queue, in ms, and the goodput in bit/s."""
+    """Returns the mean time in ms that packets wait in the modem's queue and in the gateway's queue, and the goodput
+    in bit/s."""
     queues = run.queues
     late = queues.numbers("time_s") > WARM_UP_S
     found: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """The experiments of figures 3, 5 and 6, of the authors' data set, and one on overhead compensation (cake2018).
 
 The text of the paper was not available. Flows, marks and rates are those that a replication lists (see `__init__`) and
-those of the authors' data set; the scenarios mark what is assumed.
+those of the authors' data set; comments in the scenario files mark the assumed settings.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from lopsided.papers.cake2018.measure import filtered, overhead, real_time, shar
 from lopsided.papers.framework.model import Case, Experiment
 
 ISOLATIONS = ("flows", "dual-srchost", "dual-dsthost", "triple-isolate")
-"""No host isolation, isolation of sources, of destinations, and of both (figure 3)."""
+"""Host isolation of figure 3: none, by source, by destination, and by both."""
 
 QUEUES = ("fq_codel", "cake", "cake_diff3", "cake_diff4")
 """Queues by their names in the authors' data; `cake` is `besteffort`."""
@@ -19,11 +19,11 @@ TINS = {"cake": "besteffort", "cake_diff3": "diffserv3", "cake_diff4": "diffserv
 
 FILTERS = ("none", "conservative", "aggressive")
 UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
-"""Uplink rates in Mbit/s beside a downlink of 30 Mbit/s."""
+"""Uplink rates in Mbit/s; the downlink has 30 Mbit/s."""
 
 
 def _both(name: str) -> dict[str, str]:
-    """The keys that put a queue for 10 Mbit/s before both directions of a line."""
+    """Scenario keys that put the same queue, shaped to 10 Mbit/s, before both directions of a line."""
     if name == "fq_codel":
         return {}
     queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'

@@ -6,9 +6,9 @@
     why = "not given; the rates are multiples of 32 kbit/s"
     variants."Ethernet frames" = { link.framing = "ethernet" }
 
-A variant is another value to try: its name, and the keys that it sets in the scenario. `edits` replaces text in the
-settings of the cases instead. `experiments` lists the experiments to run again, by default those that the paper varies.
-`fits` lists the statements whose printed numbers were used to choose the value. Texts may span several lines.
+A variant is an alternative value: its name, and the scenario keys that it sets. `edits` replaces text in the settings
+of the cases instead. `experiments` lists the experiments to repeat; by default `Paper.varied`. `fits` lists the
+statements whose printed numbers were used to choose the value. Texts may span several lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _variant(name: str, keys: Mapping[str, Any]) -> Variant:
 
 
 def _overrides(above: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields nested keys as dotted scenario keys, and values as strings for an override."""
+    """Flattens nested tables to dotted scenario keys with string values, as overrides need."""
     for name, value in keys.items():
         if isinstance(value, dict):
             yield from _overrides(f"{above}{name}.", value)  # pyright: ignore[reportUnknownArgumentType]

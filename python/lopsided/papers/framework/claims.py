@@ -3,9 +3,9 @@
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
 
-"Near" a printed number has the same meaning in all papers. A share in per cent is near if it is within `POINTS` and a
-factor of two; any other quantity is near if it is within `SHARE`. "More" or "leads" without a number means at least 10
-% more (`MORE`).
+"Near" a published number has the same meaning in all papers. A percentage is near if it differs by at most `POINTS`
+percentage points and a factor of 2; any other quantity is near if it differs by at most the fraction `SHARE`. "More" or
+"leads" without a number means at least 10 % more (`MORE`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lopsided.papers.framework.model import Claim, Measured, Origin, Verdict
 from lopsided.papers.framework.published import PublishedValue
 
 POINTS = 10.0
-"""Percentage points within which a share is near a printed share."""
+"""A measured percentage is near the published one if they differ by at most this number of percentage points."""
 
 SHARE = 0.15
-"""Relative distance within which any other quantity is near print. It is the error of reading a mean from a noisy
-log."""
+"""Any other quantity is near the published value if it differs by at most this fraction of it: the error of reading
+a mean from a noisy logarithmic plot."""
 
 MORE = 1.1
-"""Smallest ratio at which one quantity counts as more than another."""
+"""One quantity counts as more than another from this ratio on."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
@@ -41,8 +41,8 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. The function ignores a range that
-    shares no end with the statement's range, because that range is about another quantity.
+    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. The function ignores a range of the
+    criterion that shares no end with the statement's range, because the two ranges describe different quantities.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -90,7 +90,7 @@ class Statements:
         fails: bool = False,
         origin: Origin | None = None,
     ) -> Callable[[Check], Claim]:
-        """Returns a decorator that makes the claim.
+        """Returns a decorator that turns a function into a claim.
 
         `fails` records that the statement does not hold. `key`, `needs` and `origin` replace the defaults.
         """
@@ -114,10 +114,10 @@ class Statements:
         why: str = "",
         notes: tuple[str, ...] = (),
     ) -> Claim:
-        """Returns the claim that every number is near its printed counterpart (`near`), so the paper needs no function
-        for it.
+        """Returns the claim that every measured number is near its published counterpart (see `near`). The paper then
+        needs no function for the claim.
 
-        `why` is added to the reason for a failure, and `notes` are printed in either case.
+        `why` is added to the reason for a failure, and `notes` are shown in either case.
         """
 
         def check(m: Measurements) -> Verdict:
@@ -127,7 +127,7 @@ class Statements:
 
 
 def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
-    """Returns the claims that a module defines, alone or in tuples, in the order of their definition.
+    """Returns the claims that a module defines, as variables or in tuples, in the order of definition.
 
     `module` is the module's `globals()`.
     """
@@ -140,12 +140,13 @@ def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
 def number(
     name: str, value: Spread | float, unit: str = "", *, scale: float = 1.0, published: PublishedValue | None = None
 ) -> Measured:
-    """Returns a number for a verdict: `value`, or its median over the repetitions, times `scale`, in `unit`."""
+    """Returns a number for a verdict: `value` (of a `Spread`, the median over the repetitions) times `scale`, in
+    `unit`."""
     return Measured(name, float(value.median if isinstance(value, Spread) else value) * scale, unit, published)
 
 
 def percent(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """Returns a share from 0 to 1 as a number in per cent."""
+    """Returns a fraction from 0 to 1 as a number in percent."""
     return number(name, value, "percent", scale=100, published=published)
 
 
@@ -165,10 +166,10 @@ def kilobytes(name: str, value: Spread | float, published: PublishedValue | None
 
 
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
-    """Holds if each number that has a printed counterpart is near this counterpart.
+    """Holds if each number that has a published counterpart is near it.
 
-    Shares in per cent are near within `POINTS` and a factor of two, any other quantity within `SHARE`. `printed` is the
-    factor from the printed unit to the measured one.
+    A percentage is near within `POINTS` and a factor of 2, any other quantity within the fraction `SHARE`. `printed` is
+    the factor from the published unit to the measured one.
     """
     numbers = tuple(numbers)
     shares = next((each.unit == "percent" for each in numbers if each.published is not None), False)
@@ -183,7 +184,7 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
 
 
 def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
-    """Holds if each number that has a printed counterpart differs from it by at most `tolerance`, in the number's
+    """Holds if each number that has a published counterpart differs from it by at most `tolerance`, in the number's
     unit."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
@@ -224,7 +225,7 @@ def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bo
 
 
 def agree_within(share: float, numbers: Iterable[Measured], name: str = "greatest difference") -> Verdict:
-    """Holds if the least and the greatest number differ by less than `share` of the greatest."""
+    """Holds if the least and the greatest number differ by less than the fraction `share` of the greatest."""
     numbers = tuple(numbers)
     values = [each.value for each in numbers]
     difference = number(name, (max(values) - min(values)) / max(values), "percent", scale=100)
@@ -233,7 +234,7 @@ def agree_within(share: float, numbers: Iterable[Measured], name: str = "greates
 
 
 def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
-    """Holds if each number is more than `by` times the next one."""
+    """Holds if each number is more than `by` times the number after it."""
     numbers = tuple(numbers)
     holds = all(one.value > by * other.value for one, other in pairwise(numbers))
     margin = f"at least {by:g} times" if by != 1 else "more than"
@@ -242,11 +243,11 @@ def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
 
 
 def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, below: float = np.inf) -> Verdict:
-    """Holds if `one` over `other` is above `above` and below `below`. The verdict lists all three numbers."""
+    """Holds if `one / other` is above `above` and below `below`. The verdict lists both numbers and their ratio."""
     found = number(name, one.value / other.value if other.value else np.copysign(np.inf, one.value))
     bounds = [f"{word} {bound:g}" for word, bound in (("above", above), ("below", below)) if np.isfinite(bound)]
     reason = f"{name} is {text.number(found.value)} ({text.named(one)}; {text.named(other)})"
-    # A zero denominator gives an infinite ratio, which is above any bound and fails only an upper bound.
+    # A zero denominator gives an infinite ratio, which passes any lower bound and fails any upper bound.
     holds = bool(above < found.value and (found.value < below or not np.isfinite(below)))
     return Verdict(holds, f"{name} {' and '.join(bounds)}", (found, one, other), reason)
 
@@ -256,8 +257,8 @@ def rises(
 ) -> Verdict:
     """Holds if the curve rises.
 
-    A curve rises if Spearman's rank correlation of its medians with the varied setting is above `rank`, and its last
-    value is higher than its first. The verdict lists the first and last value, the values at `show`, and the
+    A curve rises if the Spearman rank correlation between its medians and the varied setting is above `rank`, and its
+    last value is higher than its first. The verdict lists the first and last value, the values at `show`, and the
     correlation.
     """
     return _trend(name, curve, unit, rank, scale, show, +1)
@@ -266,7 +267,7 @@ def rises(
 def falls(
     name: str, curve: Curve, unit: str = "", *, rank: float = 0.7, scale: float = 1.0, show: Iterable[float] = ()
 ) -> Verdict:
-    """Holds if the curve falls: its rank correlation is below `-rank`, and its end is lower than its beginning."""
+    """Holds if the curve falls: its rank correlation is below `-rank`, and its last value is lower than its first."""
     return _trend(name, curve, unit, rank, scale, show, -1)
 
 
@@ -287,7 +288,7 @@ def _trend(name: str, curve: Curve, unit: str, rank: float, scale: float, show: 
 def proportional(
     name: str, curve: Curve, unit: str = "", *, power: float = -1.0, share: float = SHARE, scale: float = 1.0
 ) -> Verdict:
-    """Holds if the curve is proportional to the varied setting to this power; -1 means "inversely proportional".
+    """Holds if the curve is proportional to the varied setting to the power `power`; -1 means "inversely proportional".
 
     Every median must be within `share` of a constant times the setting to the power; a curve with the right trend may
     still fail. The constant is the geometric mean.
@@ -302,7 +303,7 @@ def proportional(
 
 
 def all_of(*verdicts: Verdict) -> Verdict:
-    """Holds if all verdicts hold. The reason names those that do not."""
+    """Holds if all verdicts hold. The reason names the verdicts that fail."""
     failing = [each for each in verdicts if not each.holds]
     # Several verdicts may share a criterion, a number or a note, so each is listed only once.
     return Verdict(

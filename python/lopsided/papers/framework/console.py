@@ -1,4 +1,4 @@
-"""Prints a reproduction: a summary of one screen, preceded by the claims or comparisons if only these were
+"""Prints the outcome of a reproduction: a summary of one screen, after the claims or comparisons if only these were
 requested."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEADINGS = {
 
 
 def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
-    """Prints the summary, and every claim and comparison before it if `in_full`."""
+    """Prints the summary. If `in_full`, every claim and comparison is printed first."""
     if in_full:
         comparisons = [each for _, artifact in reproduction.artifacts for each in artifact.comparisons]
         if comparisons:
@@ -45,7 +45,7 @@ def show(reproduction: Reproduction, console: Console, report: Path, *, in_full:
 
 
 def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
-    """Prints one line for each study, and the path of the page of all studies."""
+    """Prints one line per study, and the path of the page that lists all studies."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("study", no_wrap=True)
     for heading in ("hold", "not as recorded", "figures", "time"):

@@ -1,4 +1,5 @@
-"""Rules that assign a counterpart to each printed value: a measured value, a statement, or a reason why it has neither.
+"""Rules that assign a counterpart to each published value: a measured value, a statement, or the reason why it has
+neither.
 
 A value that a figure compares or a statement judges needs no rule. A paper adds rules for the other values:
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | None]"
-"""Returns the measured value in the printed unit, or `None` if this rule does not measure the row."""
+"""Returns the measured value in the published unit, or `None` if this rule does not measure the row."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The counterpart of the printed values of some metrics.
+    """A rule that gives the published values of some metrics their counterpart.
 
     A row matches if its metric is one of `metrics`, its place begins with `where` and it has all `conditions`. Exactly
     one of `read`, `by` (a statement's key) and `reason` is set.
@@ -58,22 +59,23 @@ class Rule:
 def measured(
     metrics: str, read: Reader, *, needs: tuple[str, ...] = (), where: str = "", remark: str = "", **conditions: str
 ) -> Rule:
-    """Returns a rule that reads the value of these metrics (separated by spaces) from the experiments `needs`."""
+    """Returns a rule that measures these metrics (separated by spaces): `read` computes the value from the
+    experiments `needs`."""
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for values in words: the statement with the key `by` judges them."""
+    """Returns a rule for published values that are words: the statement with the key `by` judges them."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
 
 
 def nothing(metrics: str, reason: str, *, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for values without a counterpart, with the reason."""
+    """Returns a rule for published values that have no counterpart, with the reason."""
     return Rule(tuple(metrics.split()), where, conditions, reason=reason)
 
 
 def number_of(row: PublishedValue) -> float:
-    """Returns the printed number, with a time `h:mm:ss` in seconds; NaN for words."""
+    """Returns the published number (a time `h:mm:ss` in seconds), or NaN if the value is words."""
     try:
         return row.number
     except ValueError:

@@ -1,4 +1,4 @@
-"""Finds the counterpart of every printed value, and counts the values by kind of counterpart."""
+"""Finds the counterpart of every published value, and counts the published values by kind of counterpart."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 RESULTS = ("result", "computed", "derived")
-"""Kinds of printed values that need a measured value."""
+"""Kinds of published values that must be compared with a measured value."""
 
 NEAR = 0.15
-"""A measured value within this share of the printed one counts as near."""
+"""A measured value is near the published one if it differs by at most this fraction of it."""
 
 State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "cited"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed value and its counterpart."""
+    """One published value and its counterpart."""
 
     published: PublishedValue
     state: State
@@ -44,12 +44,12 @@ class Entry:
 
     @property
     def is_beside(self) -> bool:
-        """True if the printed value has a measured value or a judged statement next to it."""
+        """True if the published value has a measured value or a judged statement as counterpart."""
         return self.state in ("measured", "judged")
 
     @property
     def ratio(self) -> float:
-        """Measured over printed; NaN if either is missing or print is zero."""
+        """Measured value divided by published value; NaN if either is missing or the published value is 0."""
         printed = number_of(self.published)
         if self.measured is None or not math.isfinite(printed) or printed == 0:
             return math.nan
@@ -57,12 +57,12 @@ class Entry:
 
     @property
     def is_value(self) -> bool:
-        """True if print gives a number, not a bound or the end of a range."""
+        """True if the published value is a number, not a bound or one end of a range."""
         return self.published.qualifier in ("eq", "approx") and math.isfinite(number_of(self.published))
 
     @property
     def is_near(self) -> bool:
-        """True if the measured value is within `NEAR` of print or keeps the printed bound."""
+        """True if the measured value is within `NEAR` of the published value, or within the published bound."""
         if self.measured is None:
             return False
         printed, found = number_of(self.published), self.measured.median
@@ -85,7 +85,7 @@ def of(
     artifacts: Iterable[tuple[Figure, Artifact]],
     verdicts: Iterable[tuple[Claim, Verdict]],
 ) -> tuple[Entry, ...]:
-    """Returns an entry for every printed value of the paper, in the order of `published.csv`."""
+    """Returns one entry per published value of the paper, in the order of `published.csv`."""
     judgements = {claim.key: verdict for claim, verdict in verdicts}
     compared, in_claims = _compared(artifacts), _in_claims(judgements)
     return tuple(
@@ -116,7 +116,7 @@ def _entry(
         elif rule.by in judgements:
             verdict = "holds" if judgements[rule.by].holds else "does not hold"
             return Entry(row, "judged", None, rule.by, f"the statement {verdict}")
-        # A later rule may still measure the row, so a reason counts only after all rules were tried.
+        # A later rule may still measure the row, so the reason applies only if no rule does.
         reason = reason or rule.reason
     if in_claim is not None:
         value, source, remark = in_claim
@@ -134,7 +134,7 @@ def _key(row: PublishedValue) -> tuple[object, ...]:
 
 def _compared(artifacts: Iterable[tuple[Figure, Artifact]]) -> dict[tuple[object, ...], tuple[Spread, str, str]]:
     values: dict[tuple[object, ...], tuple[Spread, str, str]] = {}
-    # `setdefault` keeps the first figure that compares a value as its source.
+    # `setdefault`: the first figure that compares a value is named as its source.
     for figure, artifact in artifacts:
         for each in artifact.comparisons:
             if math.isfinite(each.measured):
@@ -156,12 +156,13 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of a paper's printed results by kind of counterpart, and of the results near print.
+    """Numbers of a paper's published results by kind of counterpart, and of the results that are near the published
+    value.
 
     Attributes
     ----------
     results
-        Printed results.
+        Published results.
     beside
         Results with a measured value or a judged statement.
     without
@@ -169,9 +170,9 @@ class Counts:
     missing
         Results with neither, and without a reason.
     values, near
-        Measured numbers, and those within `NEAR` of print.
+        Measured numbers, and the number of them within `NEAR` of the published value.
     bounds, kept
-        Measured bounds, and those that are kept.
+        Published bounds that are measured, and the number of them that the measurement satisfies.
     """
 
     results: int
@@ -203,7 +204,7 @@ def counts(entries: Sequence[Entry]) -> Counts:
 
 
 def by_place(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """Yields the entries by their place in the paper, in the order in which places first occur."""
+    """Yields the entries grouped by their place in the paper, in the order in which the places first occur."""
     places: dict[str, list[Entry]] = {}
     for each in entries:
         places.setdefault(each.published.where, []).append(each)

@@ -1,8 +1,8 @@
 """Runs a paper's experiments and measures every run.
 
 All runs go to the simulator in one call, so that its workers stay busy. Repetition r uses the same seed in every case,
-so that settings are compared under the same random numbers. If the experiment has `keep`, the runs of the first
-repetition are kept completely. Each other run leaves only one measured row, so memory hardly grows with the number of
+so that settings are compared under the same random numbers. If the experiment has `keep`, the complete runs of the
+first repetition are kept. The other runs only leave their measured row, so memory hardly grows with the number of
 repetitions.
 """
 
@@ -61,7 +61,7 @@ def run_experiments(
     repetitions
         Number of seeds for each setting.
     run_jobs
-        Runs scenarios: `lopsided.studies.jobs.run_jobs` bound to a world.
+        `lopsided.studies.jobs.run_jobs` with the world already chosen.
     overrides
         Settings that replace those of every case.
     keep_runs
@@ -70,7 +70,7 @@ def run_experiments(
         First seed. The seed of each scenario is increased by `seed - 1`, so that cases with different seeds stay
         different.
     progress
-        Called with the share of the runs that is done.
+        Called with the completed fraction of the runs, from 0 to 1.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def run_experiments(
         if repetition < times[experiment.key]
     ]
     scenarios = _scenarios(paper, due, overrides or {})
-    # `seeds` raises if a seed would go beyond 64 bits.
+    # `seeds` raises an error if a seed would exceed 64 bits.
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
     # Cases with the same scenario and seed share one run.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
@@ -130,7 +130,7 @@ def run_experiments(
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
-    """The scenario of each run. Every file is read once and every case is resolved once."""
+    """Builds the scenario of each run. Every file is read once and every case is resolved once."""
     files: dict[str, Scenario] = {}
     resolved: dict[int, Scenario] = {}
     for item in due:

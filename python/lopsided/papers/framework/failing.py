@@ -25,12 +25,13 @@ CAUSES: Mapping[str, str] = {
     "setting": "the paper leaves out a setting that decides the outcome",
     "ours": "the set-up follows the paper and the result still differs",
 }
-"""Why a statement fails, in the order in which reports list the causes."""
+"""Causes for which a statement can fail, in the order of the reports."""
 
 
 @dataclass(frozen=True)
 class Failing:
-    """The cause of one failing statement (a key of `CAUSES`), and the condition under which it would be right."""
+    """The cause of a statement's failure (a key of `CAUSES`), and the condition under which the statement would
+    hold."""
 
     cause: str
     needs: str
@@ -38,7 +39,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Causes:
-    """The contents of a paper's `failing.toml`: a summary by cause, and an entry by the key of each statement."""
+    """The contents of a paper's `failing.toml`: one sentence per cause, and one entry per failing statement."""
 
     summary: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: Mapping[str, Failing] = field(default_factory=dict[str, Failing])

@@ -1,4 +1,4 @@
-"""One page for all studies: the result of each, the number of statements that hold, its figures and its time."""
+"""One page for all studies: each study's result, number of statements that hold, figures and run time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
     """Writes index.html into the folder that holds the studies' reports, and returns the path of the page.
 
-    The reports stay. `seconds` is the wall-clock time that all studies took together.
+    Existing reports are kept. `seconds` is the wall-clock time of all studies together.
     """
     with report_folder.writing(folder, "all") as temporary:
         (temporary / "index.html").write_text(render(entries, seconds), encoding="utf-8")
@@ -56,5 +56,5 @@ def _study(entry: Entry) -> dict[str, Any]:
 
 
 def _said(claim: Claim) -> str:
-    """The statement, with its reading if it has several."""
+    """The statement, followed by its interpretation if it has several."""
     return f"{claim.statement} (read as {claim.reading})" if claim.reading else claim.statement

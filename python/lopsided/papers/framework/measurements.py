@@ -27,7 +27,7 @@ _IDENTITY = ("repetition", "seed", "digest")
 
 
 class Spread(NamedTuple):
-    """A number over the repetitions: its median, least and greatest value."""
+    """A measured number over the repetitions: its median, least and greatest value."""
 
     median: float
     low: float
@@ -35,12 +35,12 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, value: float) -> Spread:
-        """Returns the spread of a number that does not vary."""
+        """Returns a spread with equal median, least and greatest value."""
         return cls(value, value, value)
 
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
-        """Returns the mean of the medians, of the least and of the greatest values of several spreads."""
+        """Returns a spread of three means: of the medians, of the least values and of the greatest values."""
         return cls.over(np.mean, spreads)
 
     @classmethod
@@ -49,14 +49,14 @@ class Spread(NamedTuple):
         return cls(*(float(pick(each)) for each in zip(*spreads, strict=True)))
 
     def map(self, function: Callable[[float], float]) -> Spread:
-        """Returns the spread after a monotonic function, such as a change of unit."""
+        """Applies a monotonic function, such as a change of unit, to all three values."""
         median, *ends = (function(value) for value in self)
         return Spread(median, min(ends), max(ends))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A measured column against the varied setting, with the setting in rising order."""
+    """A measured column over the varied setting, with the setting in ascending order."""
 
     x: Array
     median: Array
@@ -65,13 +65,14 @@ class Curve:
 
     @classmethod
     def mean(cls, curves: Iterable[Curve]) -> Curve:
-        """Returns the mean of several curves over the same settings: of medians, least and greatest values."""
+        """Returns the mean of several curves over the same settings, separately for medians, least and greatest
+        values."""
         curves = list(curves)
         ends = (np.mean([getattr(each, end) for each in curves], axis=0) for end in Spread._fields)
         return cls(curves[0].x, *ends)
 
     def against(self, x: Array) -> Curve:
-        """Returns the same values against another measure of the settings, in rising order."""
+        """Returns the same values over another measure of the settings, in ascending order."""
         order = np.argsort(x)
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
@@ -91,12 +92,14 @@ class Curve:
 
     @property
     def rank_correlation(self) -> float:
-        """Spearman's rank correlation of the known medians with the setting; NaN for fewer than 3 of them."""
+        """Spearman's rank correlation between the medians and the setting, without NaN; NaN for fewer than 3
+        medians."""
         return rank_correlation(self.x, self.median)
 
 
 def rank_correlation(x: Array, y: Array) -> float:
-    """Returns Spearman's rank correlation where both values are finite; NaN for fewer than 3 such pairs."""
+    """Returns Spearman's rank correlation over the pairs in which both values are finite; NaN for fewer than 3
+    pairs."""
     known = np.isfinite(x) & np.isfinite(y)
     return metrics.rank_correlation(x[known], y[known]) if known.sum() >= 3 else math.nan
 
@@ -109,11 +112,11 @@ class Measurements:
     rows
         A frame for each experiment with one row per run.
     runs
-        Whole runs of the first repetition, by experiment and labels.
+        Complete runs of the first repetition, by experiment and labels.
     labels
         Names of the label columns of each experiment.
     published
-        The printed values of the paper.
+        The published values of the paper.
     """
 
     def __init__(
@@ -151,7 +154,7 @@ class Measurements:
         return self._rows[experiment]
 
     def table(self, experiment: str) -> pl.DataFrame:
-        """Returns one row per case, in the experiment's order.
+        """Returns one row per case, in the order of the experiment's cases.
 
         A row has the labels, and for each measured column its median over the repetitions, its least value
         `<column>_low` and its greatest value `<column>_high`.
@@ -166,7 +169,7 @@ class Measurements:
         rows = self._rows[experiment]
         labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
-        # polars treats NaN as a value but skips nulls. A repetition without a value must not affect the others.
+        # polars treats NaN as a value but skips nulls, so a repetition without a value does not affect the others.
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
             *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
@@ -175,7 +178,7 @@ class Measurements:
         )
 
     def row(self, experiment: str, **labels: Label) -> dict[str, Any]:
-        """Returns the only row of `table` with these labels; raises KeyError if there is none or more than one."""
+        """Returns the row of `table` with these labels; raises KeyError unless there is exactly one."""
         key = (experiment, frozenset(labels.items()))
         if key not in self._found:
             found = self._where(experiment, labels)
@@ -185,12 +188,12 @@ class Measurements:
         return self._found[key]
 
     def value(self, experiment: str, column: str, **labels: Label) -> Spread:
-        """Returns a column in the only setting with these labels; NaN if it was not measured."""
+        """Returns a column's value for the single case with these labels; NaN if it was not measured."""
         row = self.row(experiment, **labels)
         return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
-        """Returns a column against the label `over`, in rising order, for the settings with these labels."""
+        """Returns a column over the label `over`, in ascending order, for the cases with these labels."""
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
@@ -212,7 +215,7 @@ class Measurements:
     def repetition(self, repetition: int) -> Measurements:
         """Returns the measurements of one repetition.
 
-        If an experiment has fewer repetitions, another of its repetitions is used instead.
+        If an experiment has no such repetition, one of its other repetitions is used.
         """
         import polars as pl
 
@@ -221,7 +224,8 @@ class Measurements:
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements in which the runs of `other` with these labels replace those of `experiment`."""
+        """Returns the measurements with the rows of `experiment` replaced by the rows of `other` that have these
+        labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]
@@ -230,7 +234,7 @@ class Measurements:
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def replaced_by(self, other: Measurements) -> Measurements:
-        """Returns the measurements with the experiments of `other` replaced by those of `other`."""
+        """Returns the measurements with every experiment of `other` replaced by its measurements there."""
         runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 
@@ -241,7 +245,7 @@ class Measurements:
 
 
 def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """The repetition itself, or another one if the experiment has fewer."""
+    """This repetition, or another one if the experiment has fewer repetitions."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
 

@@ -29,7 +29,8 @@ Overrides: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: a scenario file of the paper, the keys changed in it, and the labels of its row."""
+    """One setting of an experiment: a scenario file of the paper, the keys that it overrides, and the labels of its
+    row."""
 
     scenario: str
     overrides: Overrides
@@ -53,7 +54,7 @@ class Experiment:
     keep
         True to keep the complete runs of the first repetition, for figures over time.
     most
-        Upper bound for the repetitions, for runs without random numbers.
+        Upper bound of the number of repetitions, for runs without random numbers.
     """
 
     key: str
@@ -63,40 +64,41 @@ class Experiment:
     keep: bool = False
     most: int | None = None
     full: Variant | None = None
-    """Changes for a full-length run (`--full`): the paper's own durations, if the usual run is shorter."""
+    """Overrides for a full-length run (`--full`): the paper's own durations, if the default run is shorter."""
     full_repetitions: int | None = None
-    """Repetitions of the full-length run; the usual number if `None`."""
+    """Repetitions of the full-length run; the default number if `None`."""
     ours: tuple[str, ...] = ()
-    """In the world `live`: hosts that run the simulator's TCP."""
+    """Hosts that run the simulator's TCP in the world `live`."""
     usual: int | None = None
-    """Repetitions if the user requests no number; the paper's number if `None`.
+    """Default number of repetitions; the paper's number if `None`.
 
-    An experiment has fewer repetitions if it supports no statement or hardly depends on random numbers, and more if one
-    of its statements is a coin toss.
+    An experiment has fewer repetitions if it supports no statement or hardly depends on random numbers, and more if the
+    verdict of one of its statements varies between seeds.
     """
 
     @property
     def at_full_length(self) -> Experiment:
-        """The experiment with the paper's own durations and repetitions."""
+        """Returns the experiment with the paper's own durations and repetitions."""
         usual = self.usual if self.full_repetitions is None else self.full_repetitions
         return replace(self if self.full is None else self.varied(self.full), usual=usual)
 
     def varied(self, *variants: Variant) -> Experiment:
-        """Returns the experiment with these variants applied to every case, one after the other."""
+        """Returns the experiment with each of these variants applied to every case, in this order."""
         cases = self.cases
         for variant in variants:
             cases = tuple(map(variant.applied_to, cases))
         return replace(self, cases=cases)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
-        """Returns the number of repetitions if `asked` are requested; `usual` if that is the paper's own number."""
+        """Returns the number of repetitions of this experiment if the user requests `asked` and the paper's own
+        number is `usual`."""
         wanted = self.usual if usual and self.usual is not None else asked
         return wanted if self.most is None else min(wanted, self.most)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published value and the measured one: the median over the repetitions, and their range."""
+    """A published value and the measured one: median over the repetitions, and range."""
 
     published: PublishedValue
     measured: float
@@ -107,7 +109,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A reproduced figure or table: its data, its drawing (`None` for a table), and comparisons with print."""
+    """A reproduced figure or table: its data, its drawing (`None` for a table), and its comparisons with published
+    values."""
 
     data: pl.DataFrame
     drawing: Drawing | None = None
@@ -127,18 +130,18 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """Name in the report: "Figure 5.1", "Table 6.2"."""
+        """The name in the report, such as "Figure 5.1" or "Table 6.2"."""
         return f"{self.kind} {self.number}"
 
     @property
     def slug(self) -> str:
-        """Name of its files: "figure-5.1"."""
+        """The base name of the figure's files, such as "figure-5.1"."""
         return self.name.lower().replace(" ", "-")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One number of a verdict, with its printed counterpart if there is one."""
+    """One measured number of a verdict, with its published counterpart if there is one."""
 
     name: str
     value: float
@@ -150,8 +153,8 @@ class Measured:
 class Verdict:
     """Whether a claim holds, with the criterion, the numbers, and the reason for a failure.
 
-    `reason` is written even if the claim holds, so that tests can check every number in it. Reports print `why_not`
-    (only if the claim fails) and `notes` (always).
+    `reason` is set even if the claim holds, so that tests can check every number in it. Reports show `why_not` only if
+    the claim fails, and `notes` always.
     """
 
     holds: bool
@@ -166,8 +169,7 @@ class Verdict:
         return "" if self.holds else self.reason
 
     def but(self, *measured: Measured, why: str = "", notes: tuple[str, ...] = (), criterion: str = "") -> Verdict:
-        """Returns the verdict with further numbers, a further sentence in the reason, further notes, or another
-        criterion."""
+        """Returns the verdict with more numbers, a longer reason, more notes, or another criterion."""
         return replace(
             self,
             criterion=criterion or self.criterion,
@@ -191,8 +193,8 @@ Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 class Claim:
     """A statement of the paper, in our words, and the function that judges whether it holds.
 
-    `reading` names the interpretation, if the statement can be interpreted in several ways. Such claims have the same
-    statement.
+    If a statement can be interpreted in several ways, each interpretation is a claim with the same statement, and
+    `reading` names the interpretation.
     """
 
     key: str
@@ -201,14 +203,14 @@ class Claim:
     needs: tuple[str, ...]
     check: Callable[[Measurements], Verdict]
     known_not_to_hold: bool = False
-    """The recorded verdict. Reports point out a claim whose verdict differs from it."""
+    """The recorded verdict. Reports flag a claim whose verdict differs from the recorded one."""
     origin: Origin = "paper"
     reading: str = ""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Another value for a setting that the paper leaves open.
+    """An alternative value of a setting that the paper does not state.
 
     `overrides` replace settings of every case that is run again. `edits` changes only the cases that have the setting.
     If a key of `edits` is the name of an override, this override gets the value. Any other key is a text that is
@@ -232,9 +234,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class Assumption:
-    """A setting that the paper does not give: the assumed value, the reason, and other values to try.
+    """A setting that the paper does not state: the assumed value, the reason, and alternative values.
 
-    `experiments` are run again under the variants, by default those that the paper varies. `fits` names the statements
+    `experiments` are repeated under the variants; by default these are `Paper.varied`. `fits` names the statements
     whose printed numbers were used to choose the value; their origin is `fitted`.
     """
 
@@ -266,11 +268,12 @@ class Paper:
     repeat
         Default number of repetitions. The first is the reference run of figures over time.
     varied
-        Experiments that are run again under every variant of the assumptions. The key results read only these.
+        Experiments that are repeated under every variant of the assumptions. The key results read only these
+        experiments.
     paired
-        Number of variants that are also tried in pairs: those that change most verdicts.
+        Number of variants that are also run in pairs: the variants that change the most verdicts.
     answer
-        Returns the result of the study from the measurements, in at most two sentences.
+        Returns the study's result in at most two sentences, from the measurements.
     answer_needs
         Experiments that `answer` reads.
     """
@@ -292,17 +295,17 @@ class Paper:
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
     coverage: tuple[Rule, ...] = ()
-    """Counterparts of the printed values that no figure and no statement compares."""
+    """Counterparts of the published values that no figure and no statement compares."""
     causes: Causes = field(default_factory=Causes)
     """Why statements fail."""
     hindsight: tuple[str, ...] = ()
-    """Choices and records that were made after results had been seen, one sentence each."""
+    """Choices and statements that were added after results had been seen, one sentence each."""
     world: str = "sim"
     """World in which the experiments run."""
     live: Paper | None = None
-    """The part that can run on real packets, as a study of its own."""
+    """The experiments that can run on real packets, as a separate study."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Experiments by chapter, for a long study whose chapters can be run alone."""
+    """Experiments by chapter, for a long study whose chapters can be run separately."""
 
     def only(self, chapter: str) -> Paper:
         """Returns the study with the figures and claims of one chapter; raises KeyError for an unknown chapter."""
@@ -326,7 +329,7 @@ class Paper:
 
     @property
     def published(self) -> Published:
-        """The printed values. Each access reads the file again, so callers keep the result."""
+        """The published values. Each access reads the file again, so callers should store the result."""
         return Published.load(self.folder / "published.csv")
 
     def experiment(self, key: str) -> Experiment:
@@ -336,7 +339,7 @@ class Paper:
     def figure(self, number: str) -> Figure | None:
         """Returns a figure or table by number ("5.1") or name ("table 6.2", "figure-5.1"); `None` if unknown."""
         wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
-        # Reversed, so that the first one wins if a figure and a table have the same number.
+        # Reversed, so that the first definition takes precedence if a figure and a table have the same number.
         figures = self.figures[::-1]
         names = {each.name.lower().replace("-", " "): each for each in figures}
         numbers = {each.number.lower().replace("-", " "): each for each in figures}

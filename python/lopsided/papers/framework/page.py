@@ -29,10 +29,10 @@ _SHOWN_ROWS = 32
 def write(reproduction: Reproduction, folder: Path) -> Path:
     """Writes report.html, the data of every figure as CSV, its drawing as SVG, and the summaries.
 
-    The drawing of a single figure, and drawings for a journal's column, are written as PDF too. A PDF takes five times
-    as long as an SVG, because its fonts are embedded.
+    A single requested figure, and figures in the journal-column style, are also written as PDF. A PDF takes 5 times as
+    long to write as an SVG, because its fonts are embedded.
 
-    An earlier report in this folder is replaced as a whole.
+    An earlier report in this folder is replaced completely.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 
 
 def render(reproduction: Reproduction, figures: Path) -> str:
-    """The whole page; its drawings become files in the folder `figures` too."""
+    """Renders the whole page, and writes its drawings to the folder `figures`."""
     with_pdf = bool(reproduction.only) or style.in_column()
     # An experiment may have its own number of seeds.
     seeds = sorted(len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests)
@@ -162,7 +162,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
 
 
 def render_coverage(reproduction: Reproduction) -> str:
-    """Returns the page of all printed values, each with its measured counterpart or the reason for having none."""
+    """Returns the page of all published values, each with its measured counterpart or the reason why it has none."""
     results = [each for each in reproduction.coverage if each.is_result]
     others = [each for each in reproduction.coverage if not each.is_result]
     return template("coverage.html.j2").render(
@@ -211,7 +211,7 @@ def _comparison(each: Comparison) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """The claims by origin. Failing claims come first, by cause."""
+    """The claims, grouped by origin. Failing claims come first, sorted by cause."""
     causes = reproduction.paper.causes
 
     def rank(outcome: ClaimOutcome) -> tuple[bool, int]:
@@ -290,7 +290,7 @@ def _base(outcome: Any) -> dict[str, str]:
 
 
 def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """Rows of the table of sensitivities: single variants first, then pairs."""
+    """Rows of the sensitivity table: single variants first, then pairs."""
     return [
         {
             "pair": len(each.varied) > 1,

@@ -1,10 +1,11 @@
-"""Drawings from specifications: a plot is a title, an axis and panels, and can be derived from another plot.
+"""Draws figures from specifications: a plot consists of a title, an axis and panels, and can be derived from another
+plot.
 
     THROUGHPUT = Plot("Throughput", "2400/196 kbit/s", "time (s)", (Panel("kbit/s", lines=rates),), ("sweep",))
     WINDOWS = THROUGHPUT.but(title="Windows", panels=(Panel("kB", lines=windows),))
 
-A plot is a function of the measurements, so it can be the `make` of a `Figure`. The drawn lines are also its data:
-lines with a `column` are columns of the figure's table, joined on the axis.
+A plot is a function of the measurements, so it can be the `make` of a `Figure`. The drawn lines are also the figure's
+data: each line with a `column` becomes a column of the figure's table, joined on the axis.
 """
 
 # matplotlib's stubs lack the types of keyword arguments.
@@ -54,7 +55,7 @@ class Line:
     style
         Dash pattern.
     width
-        Width of the line in points, or of a bar on the axis.
+        Width of the line in points, or of a bar in units of the axis.
     """
 
     x: ArrayLike
@@ -75,7 +76,7 @@ class Line:
 
     @classmethod
     def of(cls, curve: Curve, ink: str, scale: float = 1.0, **more: Any) -> Self:
-        """Returns the line of a measured curve, with the range over the repetitions as a band."""
+        """Returns the line of a measured curve, with a band for its range over the repetitions."""
         more = {"mark": "o", "width": 1.5, **more}
         return cls(curve.x, curve.median * scale, ink, low=curve.low * scale, high=curve.high * scale, **more)
 
@@ -88,9 +89,9 @@ def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
 def side_by_side(
     places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
 ) -> Iterable[Line]:
-    """Yields bars at each place, one for each group `(title, ink, values)`, with their ranges.
+    """Yields, at each place on the axis, one bar per group `(title, ink, values)`, with its range.
 
-    The bars of one place are `width` wide together.
+    The bars at one place have the total width `width`.
     """
     each = width / len(groups)
     for number, (title, ink, values) in enumerate(groups):
@@ -110,9 +111,9 @@ def _none(_m: Measurements) -> Iterable[Line]:
 class Panel:
     """One panel: its axis, its lines and its limits.
 
-    The default limits run from zero, or the least value if that is negative, to a little above the greatest. `levels`
-    are horizontal lines `(y, ink)`, `uprights` are positions of vertical lines. `legend` has a place and a number of
-    columns.
+    By default the axis runs from 0, or from the least value if it is negative, to just above the greatest value.
+    `levels` are horizontal lines `(y, ink)`, `uprights` are positions of vertical lines. `legend` gives the position
+    and the number of columns.
     """
 
     y: str
@@ -128,7 +129,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The specification of a figure. The small print gives the runs and the digest of each of `experiments`."""
+    """The specification of a figure. Its small print states the number of runs and the digest of each of
+    `experiments`."""
 
     title: Text
     subtitle: Text
@@ -144,10 +146,10 @@ class Plot:
     comparisons: Callable[[Measurements], Iterable[Comparison]] | None = None
     data: Callable[[Measurements], pl.DataFrame] | None = None
     axis: str = field(default="x")
-    """The name of the axis in the figure's data."""
+    """The column name of the axis in the figure's data."""
 
     def but(self, **changes: Any) -> Plot:
-        """Returns the plot with other parts."""
+        """Returns a copy of the plot with these fields replaced."""
         return replace(self, **changes)
 
     def __call__(self, m: Measurements) -> Artifact:
@@ -225,7 +227,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.hollow:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
     elif line.mark in "_x+" and line.mark:
-        # These markers are strokes without a face, so only the width of the edge is visible.
+        # These markers are strokes without a face, so only the edge is visible and needs the width.
         look |= {"markeredgewidth": 2.2}
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":
@@ -238,7 +240,7 @@ def _numbers(values: ArrayLike | None) -> Array:
 
 
 def _caption(axes: Axes, text: str) -> None:
-    """Writes a line above a panel and shrinks the panel by the height of the line."""
+    """Writes a line of text above a panel, and shrinks the panel by the height of the text."""
     box = axes.get_position()
     room = _CAPTION_IN / style.figure_of(axes).get_figheight()
     axes.set_position((box.x0, box.y0, box.width, box.height - room))
@@ -248,7 +250,7 @@ def _caption(axes: Axes, text: str) -> None:
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
-    """The lines that have a column, joined on the axis."""
+    """The lines that have a column name, joined on the axis."""
     frames: list[pl.DataFrame] = []
     for line in lines:
         if not line.column:
@@ -260,7 +262,7 @@ def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
 
 
 def provenance_of(m: Measurements, experiment: str, *, bands: bool) -> str:
-    """Returns the number of runs per point and the digest of an experiment, for the small print of a drawing."""
+    """Returns the number of runs per point and the experiment's digest, for the small print of a figure."""
     runs = max(m.table(experiment)["runs"].to_list(), default=0)
     range_of = ", band: their range" if bands else ""
     spread = f"median of {runs} runs per point{range_of}" if runs > 1 else "one run per point"

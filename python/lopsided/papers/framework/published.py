@@ -1,8 +1,8 @@
-"""The printed values of a paper, as data: `published.csv` has one row per number.
+"""The published values of a paper, as data: `published.csv` has one row per number.
 
 Every file has the columns `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`, `note`.
-Each further column is a condition of this paper (a link, a buffer size, a TCP variant). An empty cell means that the
-condition does not apply. `where`, the conditions and `metric` together identify a row.
+Each further column is a condition that this paper varies (a link, a buffer size, a TCP variant). An empty cell means
+that the condition does not apply to the row. `where`, the conditions and `metric` together identify a row.
 
 - `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.
 - `kind`: `result` of the paper's measurements or simulations; `setting`; `computed` by arithmetic in the paper; `cited`
@@ -24,7 +24,7 @@ _SIGNS = {"eq": "", "approx": "about ", "lt": "< ", "le": "≤ ", "gt": "> ", "g
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One printed number (or word) and the conditions under which it applies."""
+    """One published number (or word) and the conditions under which it applies."""
 
     where: str
     conditions: Mapping[str, str]
@@ -37,7 +37,7 @@ class PublishedValue:
 
     @property
     def number(self) -> float:
-        """The value as a number, with a time `h:mm:ss` in seconds; raises ValueError for words."""
+        """The value as a number (a time `h:mm:ss` in seconds); raises ValueError if the value is words."""
         if ":" in self.value:
             hours, minutes, seconds = self.value.split(":")
             return 3600 * float(hours) + 60 * float(minutes) + float(seconds)
@@ -64,8 +64,8 @@ class Published:
         Raises
         ------
         ValueError
-            If a column is missing, a qualifier or kind is unknown, or two rows have the same name. The message gives
-            the line.
+            If a column is missing, a qualifier or kind is unknown, or two rows have the same place, conditions and
+            metric. The message gives the line.
         """
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -88,7 +88,7 @@ class Published:
         return len(self.rows)
 
     def find(self, where: str, metric: str, **conditions: object) -> PublishedValue:
-        """Returns the only row with this place, this metric and at least these conditions.
+        """Returns the only row with this place, this metric and (at least) these conditions.
 
         Raises
         ------

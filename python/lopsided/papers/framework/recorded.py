@@ -1,10 +1,10 @@
-"""Records results of Linux's own TCP in a paper's experiment, because each run takes minutes.
+"""Runs a paper's experiment with Linux's own TCP and records the results, because each run takes minutes.
 
     python -m lopsided.papers.framework.recorded PAPER EXPERIMENT [LABEL ...]
 
 runs the cases with one of these labels, or all cases, in the kernel world (docs/kernel.md) with the first seed. It
-rewrites `linux-EXPERIMENT.csv` after each case. The columns of this file are labels, `seed`, `kernel`, `digest`, and
-columns of the experiment's measure. The kernel is a current one, not that of the paper's year.
+rewrites `linux-EXPERIMENT.csv` after each case. Its columns are the labels, `seed`, `kernel`, `digest`, and the columns
+that the experiment measures. The kernel is a current one, not that of the paper's year.
 """
 
 from __future__ import annotations

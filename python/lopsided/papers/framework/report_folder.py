@@ -1,8 +1,7 @@
-"""The folder of a report: it is written under a temporary name and then moved into place as a whole. No other file is
-touched.
+"""Writes a report's folder under a temporary name and then moves it into place as a whole.
 
-A report's `manifest.json` lists its files. A folder that holds a file outside this list is never written. A part (one
-figure, the claims) has its own folder inside the paper's folder, and a full report keeps this folder.
+A report's `manifest.json` lists its files. A folder that contains a file outside this list is never overwritten. A
+partial report (one figure, the claims) is a subfolder of the paper's folder, and a full report keeps this subfolder.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def check(folder: Path) -> None:
 
 
 def _files(folder: Path) -> set[Path] | None:
-    """The files of the report in this folder; `None` if it holds no report."""
+    """The files of the report in this folder; `None` if the folder contains no report."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         known = {Path(name) for name in manifest["files"]} if manifest["kind"] == KIND else None
@@ -61,7 +60,8 @@ def _strangers(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(folder: Path, paper: str) -> Generator[Path]:
-    """Yields an empty folder for a report. It replaces `folder` if the block succeeds; parts in `folder` stay.
+    """Yields an empty folder for a report, which replaces `folder` if the block succeeds. Partial reports in `folder`
+    are kept.
 
     Raises
     ------

@@ -1,4 +1,5 @@
-"""Reproduces a paper: runs its experiments, reads figures, claims and sensitivities, and collects the outcome."""
+"""Reproduces a paper: runs its experiments, draws its figures, judges its claims, and tests the sensitivity to
+assumptions."""
 
 from __future__ import annotations
 
@@ -14,19 +15,19 @@ from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Assumption, Claim, Figure, KeyResult, Paper, Variant, Verdict
 
 Progress = Callable[[str, float], object]
-"""Called with the current activity and the share of it that is done, from 0 to 1."""
+"""Called with the current activity and its completed fraction, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """A claim judged on the medians, and the number of single repetitions in which it holds."""
+    """A claim judged on the medians, and the number of repetitions in which it also holds."""
 
     claim: Claim
     verdict: Verdict
     held_in: int
     repetitions: int
     recorded: bool = True
-    """True if the recorded verdict applies, which is the case only for the paper's own seeds."""
+    """True if the recorded verdict applies to these runs, which requires the paper's own seeds."""
 
     @property
     def surprising(self) -> bool:
@@ -40,16 +41,16 @@ class ClaimOutcome:
 
     @property
     def is_toss(self) -> bool:
-        """True if at least 25 % of the seeds contradict the others."""
+        """True if at least 25 % of the seeds contradict the remaining seeds."""
         return min(self.held_in, self.repetitions - self.held_in) >= self.repetitions / 4
 
 
 @dataclass(frozen=True)
 class Move:
-    """A claim whose verdict a variant changes, and the new verdict.
+    """A claim whose verdict changes under a variant, and the new verdict.
 
-    `steady` is true if all seeds agreed under the assumed values, so that the variant's single seed contradicts each of
-    them.
+    `steady` is true if all seeds agree under the assumed values, so that the variant's single seed contradicts every
+    one of them.
     """
 
     claim: Claim
@@ -62,19 +63,20 @@ class Move:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The effect of another value of an unstated parameter, or of two such values together."""
+    """How the results change if a setting that the paper does not state has another value, or if two such settings
+    do."""
 
     varied: tuple[tuple[Assumption, Variant], ...]
     results: Mapping[str, float]
     """Key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
-    """For a pair of variants: the changed verdicts that neither variant changes alone."""
+    """For a pair of variants: the verdicts that change only if both variants apply."""
 
 
 @dataclass(frozen=True)
 class KeyOutcome:
-    """A key result under the assumed values: its median over the repetitions, and its range."""
+    """A key result under the assumed values: median over the repetitions, and range."""
 
     result: KeyResult
     value: float
@@ -84,22 +86,22 @@ class KeyOutcome:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The outcome of reproducing a paper or a part of it."""
+    """The outcome of reproducing a whole paper or part of it."""
 
     paper: Paper
     measurements: Measurements
     repetitions: int
     seed: int = 1
-    """Seed of the first repetition; 1 stands for the scenario's own seed."""
+    """Seed of the first repetition; 1 means the scenario's own seed."""
     artifacts: tuple[tuple[Figure, Artifact], ...] = ()
     claims: tuple[ClaimOutcome, ...] = ()
     key_outcomes: tuple[KeyOutcome, ...] = ()
     sensitivities: tuple[Sensitivity, ...] = ()
-    """Single variants first, then pairs."""
+    """Outcomes of the variants: single variants first, then pairs."""
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     answer: str = ""
     coverage: tuple[covering.Entry, ...] = ()
-    """Every printed value and its counterpart; empty if only a part was reproduced."""
+    """Every published value and its counterpart; empty if only part of the paper was reproduced."""
     only: str = ""
     """The number of the figure, if only one figure was requested."""
 
@@ -110,12 +112,13 @@ class Reproduction:
 
     @property
     def held_of_paper(self) -> str:
-        """Number of the paper's statements that hold, in short: `7 of 29`, or `7 or 9 of 29` by two readings."""
+        """Number of the paper's statements that hold, in short: `7 of 29`, or `7 or 9 of 29` under two
+        interpretations."""
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """Returns one line for each count: the paper's statements by reading, then the statements that are counted
-        separately."""
+        """Returns one line per count: the paper's statements under each interpretation, then the statements that are
+        counted separately."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)
@@ -125,8 +128,8 @@ class Reproduction:
     def opening(self) -> list[str]:
         """Returns the result in at most five sentences.
 
-        The sentences are the paper's answer (up to two), the number of statements that hold, the reasons why the others
-        fail, and the number of printed results that are compared.
+        The sentences are the paper's answer (up to two), the number of statements that hold, the causes for which the
+        others fail, and the number of published results that are compared.
         """
         return [*([self.answer] if self.answer else []), *_opening(self)]
 
@@ -140,7 +143,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Failure:
-    """One cause, why it applies to this paper, and the keys of the statements that fail for it."""
+    """One cause, its explanation for this paper, and the keys of the statements that fail for this cause."""
 
     cause: str
     summary: str
@@ -148,7 +151,7 @@ class Failure:
 
     @property
     def count(self) -> str:
-        """Number of statements, with the noun."""
+        """Number of statements, as text with the noun."""
         return f"{len(self.claims)} statement{'s' if len(self.claims) != 1 else ''}"
 
 
@@ -157,7 +160,7 @@ UNKNOWN_CAUSE = "the reason is not recorded"
 
 @dataclass(frozen=True)
 class Entry:
-    """One study on the page of all studies: its outcome, or the message of the error that stopped it."""
+    """One study on the page of all studies: its outcome, or the error message if it failed."""
 
     paper: Paper
     seconds: float
@@ -171,7 +174,7 @@ class Entry:
 
     @property
     def beside_the_record(self) -> str:
-        """The same number as text; `no record` if the seeds are not the paper's own."""
+        """The number of such verdicts as text; `no record` if the seeds are not the paper's own."""
         judged = self.reproduction.claims if self.reproduction else ()
         if judged and not any(each.recorded for each in judged):
             return "no record"
@@ -179,14 +182,15 @@ class Entry:
 
 
 def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
-    """Returns the number of statements that hold, by reading; a statement with several readings counts in each."""
+    """Returns the number of statements that hold, per interpretation; a statement with several interpretations
+    counts under each."""
     read = _by_reading(outcomes).values()
     numbers = " or ".join(dict.fromkeys(str(_held(judged)) for judged in read))
     return f"{numbers} of {' or '.join(dict.fromkeys(str(len(judged)) for judged in read))}"
 
 
 def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
-    """The statements by reading; statements with a single reading are listed under every reading."""
+    """The statements by interpretation; a statement with a single interpretation is listed under every one."""
     readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 
@@ -200,7 +204,7 @@ def left_to_live(paper: Paper) -> int:
 
 
 def is_toss(outcome: ClaimOutcome) -> bool:
-    """Returns true if the medians decide, and at least 25 % of more than 3 seeds contradict the others."""
+    """Returns true if there are more than 3 seeds and at least 25 % of them contradict the verdict of the medians."""
     return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
 
 
@@ -233,8 +237,8 @@ def _opening(found: Reproduction) -> list[str]:
 def by_cause(found: Reproduction) -> dict[str, list[str]]:
     """Returns the keys of the paper's failing statements by cause, in the order of `CAUSES`.
 
-    Statements without a recorded cause come last, under `""`. A statement with several readings counts once: it fails
-    if its first reading fails.
+    Statements without a recorded cause come last, under `""`. A statement with several interpretations counts once: it
+    fails if the first interpretation fails.
     """
     failing: dict[str, list[str]] = {}
     seen: set[str] = set()
@@ -251,8 +255,8 @@ def by_cause(found: Reproduction) -> dict[str, list[str]]:
 
 
 def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
-    """A line for each reading: the number of the paper's statements that hold, and the number of these that are coin
-    tosses."""
+    """One line per interpretation: how many of the paper's statements hold, and how many of those depend on the
+    seed."""
     found: list[str] = []
     for reading, judged in _by_reading(outcomes).items():
         by = f" if read as {reading}" if reading else ""
@@ -307,24 +311,24 @@ def run(
     paper
         The paper to reproduce.
     run_jobs
-        Runs scenarios: `lopsided.studies.jobs.run_jobs` bound to a world.
+        `lopsided.studies.jobs.run_jobs` with the world already chosen.
     figures
         Figures whose experiments are run.
     claims
         True to run and judge all claims.
     sensitivity
-        True to run the experiments again under every variant of every assumption, and under pairs of the variants that
-        move most verdicts. These runs use one seed, because the spread between seeds is known from the runs with the
-        assumed values.
+        True to repeat the experiments under every variant of every assumption, and under pairs of the variants that
+        change the most verdicts. These runs use one seed, because the runs with the assumed values already show the
+        spread between seeds.
     repetitions
         Number of seeds for each setting.
     seed
         First seed; 1 if `None`.
     on_record
-        False if the experiments are not those of the recorded verdicts, such as full-length ones. Recorded verdicts
-        apply only to the paper's own number of repetitions from seed 1.
+        False if the recorded verdicts do not belong to these experiments, for example because these are full-length.
+        Recorded verdicts apply only to the paper's own number of repetitions from seed 1.
     progress
-        Called with the current activity and the share of it that is done.
+        Called with the current activity and its completed fraction, from 0 to 1.
     """
     judged = paper.claims if claims else ()
     needed = {key for item in (*figures, *judged) for key in item.needs}
@@ -349,7 +353,7 @@ def run(
 
 
 def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
-    """Returns the paper's statements about a figure that can be judged from the experiments of that figure."""
+    """Returns the paper's statements about a figure that can be judged from that figure's experiments."""
     name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
     return tuple(
         claim
@@ -390,7 +394,7 @@ def agreement(found: Reproduction) -> str:
 
 
 def again(reproduction: Reproduction) -> str:
-    """Returns the options of the command that repeats this reproduction with the same seeds."""
+    """Returns the command-line options that repeat this reproduction with the same seeds."""
     only = f' --figure "{reproduction.only}"' if " " in reproduction.only else f" --figure {reproduction.only}"
     times = only if reproduction.only else ""
     times += f" --repeat {reproduction.repetitions}" if reproduction.repetitions != reproduction.paper.repeat else ""
@@ -398,7 +402,8 @@ def again(reproduction: Reproduction) -> str:
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
-    """Returns the reproduction with these figures drawn, and with the coverage if all figures and claims are there."""
+    """Returns the reproduction with these figures drawn, and with the coverage of published values if all figures
+    and claims are included."""
     whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
     complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
     return (
@@ -413,7 +418,7 @@ def _judged(found: Reproduction) -> list[tuple[Claim, Verdict]]:
 
 
 def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:
-    """Judges each claim on the medians, and again on every single repetition of its experiments.
+    """Judges each claim on the medians, and then on each repetition of its experiments separately.
 
     `recorded` is true if the recorded verdicts apply to these seeds.
     """
@@ -440,7 +445,8 @@ def _vary(
     seed: int,
     progress: Progress,
 ) -> tuple[Sensitivity, ...]:
-    """Runs every variant alone, then the pairs. Experiments that no variant changes keep the values of `assumed`."""
+    """Runs each variant alone, then pairs of variants. Experiments that a variant does not change keep their values
+    from `assumed`."""
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
     total = len(alone) + paper.paired * (paper.paired - 1) // 2
 
@@ -477,8 +483,8 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
 
 
 def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
-    """Pairs of the variants that change most verdicts, if they belong to different assumptions and set different
-    keys."""
+    """Pairs of the variants that change the most verdicts, if the two belong to different assumptions and set
+    different keys."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:

@@ -1,6 +1,6 @@
-"""Rows of tables: a printed number, and the function that measures its counterpart.
+"""Rows of tables: a published number, and the function that measures its counterpart.
 
-A figure compares such rows, and a statement "near print" is judged with them:
+Figures show such rows as comparisons, and `near_print` judges a statement by them:
 
     RATES = [Row(f"{hops} hops", partial(rate, hops=hops), "Table 5", "throughput", {"hops": hops}) for hops in HOPS]
     Artifact(data, comparisons=compared(RATES, m))
@@ -21,22 +21,22 @@ from lopsided.papers.framework.tables import compare
 
 @dataclass(frozen=True)
 class Row:
-    """A measured number and the printed number that is compared with it.
+    """A measured number and the published number to compare it with.
 
     Attributes
     ----------
     name
         Names the measured number in a statement.
     read
-        Returns the measured value. Multiplied by `scale` it has the unit of print.
+        Returns the measured value, which times `scale` has the published unit.
     where, metric, conditions
         Name the row of `published.csv`.
     unit
         Unit of the measured number after scaling.
     scale
-        Factor from the measured unit to the printed one.
+        Factor from the measured unit to the published unit.
     remark
-        Printed next to the comparison.
+        Text that is shown next to the comparison.
     """
 
     name: str
@@ -49,15 +49,15 @@ class Row:
     remark: str = ""
 
     def printed(self, m: Measurements) -> PublishedValue:
-        """Returns the printed number."""
+        """Returns the published number."""
         return m.published.find(self.where, self.metric, **self.conditions)
 
     def measured(self, m: Measurements) -> Measured:
-        """Returns the measured number next to the printed one, for a statement."""
+        """Returns the measured number with the published one, for a statement."""
         return number(self.name, self.read(m), self.unit, scale=self.scale, published=self.printed(m))
 
     def compared(self, m: Measurements) -> Comparison:
-        """Returns the comparison, for a figure or table."""
+        """Returns the comparison of both numbers, for a figure or table."""
         return compare(self.printed(m), self.read(m), self.remark, self.scale)
 
 

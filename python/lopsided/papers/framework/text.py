@@ -17,8 +17,8 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Formats a number with this number of significant digits, and all digits before the decimal point; NaN becomes an
-    en dash."""
+    """Formats a number with this number of significant digits, but never rounds digits before the decimal point; NaN
+    becomes an en dash."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -30,7 +30,7 @@ def number(value: float, significant: int = 3) -> str:
 
 
 def signed(value: float) -> str:
-    """Formats a correlation: two decimals and a sign."""
+    """Formats a correlation coefficient with a sign and two decimals."""
     return f"{value:+.2f}" if math.isfinite(value) else "–"
 
 
@@ -40,7 +40,7 @@ def plain(value: float) -> str:
 
 
 def with_unit(value: float, unit: str) -> str:
-    """Formats a number and its unit. Fractions and ratios have no unit, and `percent` becomes a sign.
+    """Formats a number and its unit. Fractions and ratios have no unit; `percent` becomes `%`.
 
     A whole number without a unit is a count, which has no decimals.
     """
@@ -67,13 +67,13 @@ def listed(numbers: Iterable[Measured]) -> str:
 
 
 def measured(one: Measured) -> str:
-    """Formats a number of a verdict, with its printed counterpart if there is one."""
+    """Formats a number of a verdict, with its published counterpart if there is one."""
     text = f"{one.name}: {value(one)}"
     return f"{text} (printed {one.published})" if one.published else text
 
 
 def spread(low: float, high: float) -> str:
-    """Formats the range over the repetitions; empty if both ends have the same text."""
+    """Formats the range over the repetitions; empty if both ends round to the same text."""
     if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
         return ""
     return f"{number(low)} to {number(high)}"
@@ -96,7 +96,7 @@ def _condition(name: str, value: str) -> str:
 
 
 def comparison_measured(comparison: Comparison) -> str:
-    """Formats the measured value in the printed unit, with at least as many decimals as print."""
+    """Formats the measured value in the published unit, with at least as many decimals as the published value."""
     printed = comparison.published.value.partition(".")[2]
     value = comparison.measured
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
@@ -105,7 +105,7 @@ def comparison_measured(comparison: Comparison) -> str:
 
 
 def ratio_to_print(published: PublishedValue, measured: float) -> str:
-    """Formats measured over printed; for a printed bound, `kept` or `not kept`."""
+    """Formats measured over published value; for a published bound, `kept` or `not kept`."""
     printed = number_of(published)
     if not math.isfinite(printed) or not math.isfinite(measured):
         return ""
@@ -116,7 +116,7 @@ def ratio_to_print(published: PublishedValue, measured: float) -> str:
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
-    """Returns true if a key result under a variant is outside the range of the seeds by more than 1 %."""
+    """Returns true if a key result under a variant lies outside the range over the seeds by more than 1 %."""
     if math.isfinite(value) != math.isfinite(outcome.value):
         return True
     margin = abs(outcome.value) * 0.01

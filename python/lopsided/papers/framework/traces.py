@@ -1,4 +1,4 @@
-"""Reads the samples of single flows and of buffers for the measures of papers."""
+"""Reads per-flow samples and buffer samples for the metrics that papers report."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Trace:
     def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
         """Returns the number, mean and standard deviation of the RTT samples between two times, in ms.
 
-        The number is zero if the flow was stalled for the whole time, so that no packet was timed.
+        The number is 0 if the flow was stalled for the whole period and produced no RTT sample.
         """
         try:
             return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
@@ -62,7 +62,7 @@ class Trace:
         return metrics.time_mean(self.time_s, self.cwnd_bytes, t0_s, t1_s)
 
     def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
-        """Measures how compressed the flow's ACKs arrive between two times, without loss recovery.
+        """Measures the ACK compression of the flow between two times, excluding loss recovery.
 
         `rate_bps` is the rate of the line that clocks the ACKs; `None` for a line that never limits.
         """
@@ -76,7 +76,7 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     """Returns the samples of the flows with these names."""
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
-    # numpy instead of a polars query: for small tables the query costs more than the work.
+    # numpy, because on small tables a polars query takes longer than the calculation.
     flow = samples.numbers("flow")
     recovering = samples.among("state", ("recovery", "loss"))
     columns = {column: samples.numbers(column) for column in _COLUMNS}

@@ -1,10 +1,10 @@
 """Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 to 6.
 
-RDRA downloads over several connections that together take the share of one. FWP is a Wi-Fi protocol that leaves the
-repair of losses to the application. Two queue disciplines are published only in this dissertation. ASQM measures the
-delay of a whole link, so it detects a standing queue below IP. BDP limits each flow's queue to the flow's own
-bandwidth-delay product. Labels number the parts of the dissertation: HAV-E17 (experiments), HAV-M31 (mechanisms),
-HAV-A15 (gaps and errors of the text).
+RDRA downloads over several connections that together get the bandwidth share of one connection. FWP is a Wi-Fi protocol
+that leaves the repair of losses to the application. Two queue disciplines are published only in this dissertation. ASQM
+measures the delay of a whole link, so it detects a standing queue below IP. BDP limits each flow's queue to the flow's
+own bandwidth-delay product. Comments refer to parts of the dissertation by label: HAV-E17 (experiment 17), HAV-M31
+(mechanism 31), HAV-A15 (gap or error 15 of the text).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns the benefit of sensing for a queue below IP, and of BDP on long paths."""
+    """Returns, in words, the benefit of sensing if the queue is below IP, and of BDP on long paths."""
     asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
     bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
     return (

@@ -1,10 +1,11 @@
-"""Chapter 2, throughput and shares: parallel TCP, and RDRA, whose streams together take the share of one connection.
+"""Chapter 2, throughput and bandwidth shares: parallel TCP, and RDRA, whose streams together get the share of one
+connection.
 
 HAV-E01 to HAV-E03, E07 to E09.
 
-`rdra` is the dissertation's algorithm: CUBIC by equations 2.2 and 2.3, each hole counts as congestion, and stream
-control follows equation 2.4. `rdra-queued` is our variant: a hole counts only if there is a queue, and the window
-follows RFC 9438. Later techniques are compared too: streams of one connection as in HTTP/2, and BBR.
+`rdra` is the dissertation's algorithm: the window follows CUBIC's equations 2.2 and 2.3, each hole counts as
+congestion, and equation 2.4 controls the streams. `rdra-queued` is our variant: a hole counts only if there is a queue,
+and the window follows RFC 9438. Later techniques are compared too: streams of one connection as in HTTP/2, and BBR.
 """
 
 from __future__ import annotations
@@ -83,13 +84,14 @@ def _two(app: str, cc: str, loss: float, rtt: int = 100, **labels: str | int | f
 
 
 def pair(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the goodput of both downloads, and the share of the one under test."""
+    """Measures the goodput of both downloads, and the share of their sum, in percent, of the download under test."""
     tested, single = (float(value) for value in run.flows["goodput_bps"])
     return {"goodput_bps": tested, "single_bps": single, "share": 100 * tested / (tested + single)}
 
 
 def alone(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures goodput and round trips of one download, and the mean and deviation of the use of the 1 s queue."""
+    """Measures the goodput and RTT of one download, and the mean and standard deviation of the fill of the 1 s
+    queue."""
     queue = run.queues.to_polars().filter((pl.col("direction") == "down") & (pl.col("time_s") > 30))
     wait = queue["sojourn_mean_ms"].cast(pl.Float64).drop_nulls().to_numpy()
     row = next(iter(run.flows.rows()))
@@ -224,7 +226,7 @@ def _shares(m: Measurements, kind: str) -> list[Measured]:
 # --- Claims
 
 
-# The rate of the bottleneck was chosen by this number, so it must agree.
+# The bottleneck rate was chosen to match this number, so the comparison must agree.
 ONE_MBIT = of_parallel.near_print(
     "one-mbit",
     "Without loss one stream beside another reaches about 1 Mbit/s.",
@@ -242,13 +244,13 @@ ONE_MBIT = of_parallel.near_print(
 
 @of_parallel("More streams are more robust against loss.", "section 2.3.1, figure 2.3")
 def robust_with_streams(m: Measurements) -> Verdict:
-    """At 1 % loss goodput rises by at least 10 % from 1 to 4 to 8 streams."""
+    """At 1 % loss, goodput rises by at least 10 % from 1 to 4 streams, and again from 4 to 8."""
     return ordered([_streams(m, streams, 0.01) for streams in reversed(FEW)])
 
 
 @of_few("Below 0.1 % loss four streams give most of what eight give.", "section 2.3.1, figure 2.3")
 def four_suffice(m: Measurements) -> Verdict:
-    """At 0.05 % loss the gain of four streams over one is at least 50 % of the gain of eight."""
+    """At 0.05 % loss, 4 streams gain at least 50 % of the goodput that 8 streams gain over one."""
     one, four, eight = (_streams(m, streams, 0.0005, "parallel-little") for streams in FEW)
     gain = Measured(
         "gain of four, of the gain of eight", 100 * (four.value - one.value) / (eight.value - one.value), "%"
@@ -258,13 +260,13 @@ def four_suffice(m: Measurements) -> Verdict:
 
 @of_shares("The share grows with the number of streams.", "section 2.3.1, figure 2.4")
 def unfair_with_streams(m: Measurements) -> Verdict:
-    """At 0.1 % loss the share rises with the number of streams."""
+    """At 0.1 % loss, the parallel download's share of both goodputs rises with its number of streams."""
     return rises("share", m.curve("shares", "share", "streams"), "%")
 
 
 @of_shares("Two single streams have 40 to 60 % each.", "section 2.4.5, figure 2.4")
 def singles_are_fair(m: Measurements) -> Verdict:
-    """At 0.1 % loss the share is from 40 to 60 %."""
+    """At 0.1 % loss, each stream gets 40 to 60 % of the sum of both goodputs."""
     return between(40, 60, [number("share of one", m.curve("shares", "share", "streams").at(1), "%")])
 
 
@@ -274,19 +276,19 @@ def singles_are_fair(m: Measurements) -> Verdict:
     origin="fitted",
 )
 def clock_half(m: Measurements) -> Verdict:
-    """With a window of the path and half the queue, the mean round trip is at least 500 ms."""
+    """If the window fills the path and half of the queue, the mean RTT is at least 500 ms."""
     return at_least(500, [number("mean round trip", m.value("clock", "rtt_mean_ms", load="half"), "ms")])
 
 
 @of_clock("With the queue full it is timed often above 1000 ms.", "section 2.4.1, figures 2.5 and 2.6", origin="fitted")
 def clock_full(m: Measurements) -> Verdict:
-    """5 % of the round trips count as "often". The queue was chosen so that round trips can be that long (HAV-A03)."""
+    """RTTs exceed 1 s "often" if 5 % of the samples do. The queue was chosen so that RTTs can exceed 1 s (HAV-A03)."""
     return at_least(1000, [number("round trip, 95 %", m.value("clock", "rtt_p95_ms", load="full"), "ms")])
 
 
 @of_lossless("Without loss RDRA has nearly the throughput of one connection.", "section 2.4.5, figure 2.11", fails=True)
 def equal_without_loss(m: Measurements) -> Verdict:
-    """The share beside one connection is in the fair band of 40 to 60 %."""
+    """RDRA's share of the sum of both goodputs is 40 to 60 %, which counts as fair."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
     return between(40, 60, [number("share without loss", share, "%")]).but(
         why="equation 2.4 divides the unused window by all streams, so that the requests are below the window"
@@ -295,7 +297,7 @@ def equal_without_loss(m: Measurements) -> Verdict:
 
 @of_receivers("As loss grows RDRA keeps nearly twice the throughput.", "section 2.4.5, figure 2.11", fails=True)
 def twice_under_loss(m: Measurements) -> Verdict:
-    """At 1 and 3 % loss RDRA has more than 1.6 times the goodput of one connection in the same setting."""
+    """At 1 % and 3 % loss, RDRA's goodput is more than 1.6 times that of one connection in the same setting."""
     verdicts = (
         ratio(
             f"RDRA to one connection at {100 * loss:g} %",
@@ -313,7 +315,7 @@ def twice_under_loss(m: Measurements) -> Verdict:
 
 @of_fair_rtts("RDRA stays within 40 to 60 % from 100 to 200 ms, with few outliers.", "section 2.4.5, figure 2.12")
 def fair_over_rtts(m: Measurements) -> Verdict:
-    """At 0.1 % loss the share is from 40 to 60 % at each round trip."""
+    """At 0.1 % loss and each RTT, RDRA gets 40 to 60 % of the sum of both goodputs."""
     return between(40, 60, _shares(m, "rdra"))
 
 
@@ -321,7 +323,7 @@ def fair_over_rtts(m: Measurements) -> Verdict:
     "RDRA and one connection keep the queue 50 to 80 % full.", "section 2.4.5, figures 2.13 and 2.14", fails=True
 )
 def queue_is_used(m: Measurements) -> Verdict:
-    """The means after 30 s are from 50 to 80 % of the 1 s queue."""
+    """After 30 s, the queue is on average 50 to 80 % full; it holds 1 s of data."""
     found = [number(f"{NAMES[kind]}", m.value("queue-use", "queue_use", kind=kind), "%") for kind in ("single", "rdra")]
     return between(50, 80, found).but(
         why="the length of the queue is not printed, and the part that Cubic fills depends on it"
@@ -330,7 +332,8 @@ def queue_is_used(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA that looks for a queue has more than twice one connection's throughput.", "ours")
 def queued_twice(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 and 3 % loss: a hole without a queue counts as a loss of the channel."""
+    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput, because a hole while the
+    queue is empty counts as channel loss."""
     return all_of(
         *(
             ratio(
@@ -346,13 +349,13 @@ def queued_twice(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA as printed has less throughput than one connection.", "ours")
 def printed_is_less(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss, the result is the opposite of figure 2.11."""
+    """Alone on 10 Mbit/s at 1 % loss, RDRA gets less than one connection: the opposite of figure 2.11."""
     return ratio("RDRA to one connection", _alone(m, "rdra", 0.01), _alone(m, "single", 0.01), below=1.0)
 
 
 @of_our_rtts("RDRA that looks for a queue stays within 40 to 60 % from 100 to 200 ms.", "ours", fails=True)
 def queued_is_fair(m: Measurements) -> Verdict:
-    """At 0.1 % loss the share is from 40 to 60 % at each round trip."""
+    """At 0.1 % loss and each RTT, the variant gets 40 to 60 % of the sum of both goodputs."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
         why="CUBIC regains its window in seconds, whatever the queue, and the part of the window that equation 2.4 "
         "requests grows more slowly than the window; with a queue of one round trip it is fair"
@@ -361,14 +364,15 @@ def queued_is_fair(m: Measurements) -> Verdict:
 
 @of_lossy("Streams of one connection, as in HTTP/2, withstand loss no better than one connection.", "ours")
 def multiplexing_is_one(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss both throughputs are alike within 25 %: all streams share one window."""
+    """Alone on 10 Mbit/s at 1 % loss, the two throughputs differ by at most 25 %, because all streams share one
+    window."""
     one, many = _alone(m, "single", 0.01), _alone(m, "multiplexed", 0.01)
     return ratio("streams of one connection to one connection", many, one, above=0.8, below=1.25)
 
 
 @of_lossy("BBR ignores single losses: it keeps 90 % of the line at 1 % loss.", "ours")
 def bbr_withstands(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s, BBR keeps more than 90 % of the throughput that it has without loss."""
+    """Alone on 10 Mbit/s, BBR with loss keeps more than 90 % of its throughput without loss."""
     return ratio("at 1 % to none", _alone(m, "bbr", 0.01), _alone(m, "bbr", 0.0), above=0.9)
 
 
@@ -396,7 +400,7 @@ EQUATION_LOSSES = tuple(loss for loss in LOSSES if loss)
 
 
 def _equation(_m: Measurements) -> Line:
-    """Equation 2.1 on a path of 100 ms: throughput of a Reno connection that only loss limits."""
+    """Equation 2.1 for an RTT of 100 ms: the throughput of a Reno connection that only loss limits."""
     found = [metrics.padhye_throughput_bps(1448, 0.1, loss) * 1e-6 for loss in EQUATION_LOSSES]
     return Line(EQUATION_LOSSES, found, style.MUTED, style=":", label="equation 2.1", column="equation_2_1_mbps")
 
@@ -506,7 +510,7 @@ FIGURE_2_12 = FIGURE_2_4.but(
 
 
 def _queue_table(m: Measurements) -> Artifact:
-    """The table of measured queue use, compared with the printed range."""
+    """The table of measured queue use, next to the published range."""
     kinds = ("single", "rdra", "rdra-queued")
     frame = table(
         kinds,

@@ -1,7 +1,7 @@
 """The dissertation's statements of chapters 4 to 6 and how each is judged.
 
-Three bounds are ours. "Unaffected" means within 25 %. A round trip "passes 1 s" if 10 % of the packets take longer. It
-is "well controlled" if 90 % of the packets are within 100 ms of the base round trip.
+Three criteria are ours. "Unaffected" means within 25 %. A round trip "passes 1 s" if 10 % of the packets take longer. A
+round trip is "well controlled" if 90 % of the packets are within 100 ms of the base round trip.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ of_cable = Statements(("cable-night", "cable-peak"), "ours")
 
 @of_knee("A queue of one bandwidth-delay product gives the whole throughput.", "figure 4.1")
 def knee_is_full(m: Measurements) -> Verdict:
-    """A Reno transfer, which halves its window at each loss, reaches 98 % of the rate."""
+    """With a queue of one BDP, a Reno transfer (which halves its window at each loss) reaches 98 % of the line rate."""
     printed = m.published.find("Section 4.2.1 / Figure 4.1", "throughput_at_the_knee")
     found = mbit("throughput at 12,500 B", m.curve("knee", "throughput_bps", "queue_bytes").at(12500))
     share = percent("share of the rate", found.value / printed.number)
@@ -59,7 +59,7 @@ def knee_is_full(m: Measurements) -> Verdict:
 
 @of_knee("With less than one bandwidth-delay product throughput is lower, and grows with the queue.", "eq 4.2")
 def less_below_the_knee(m: Measurements) -> Verdict:
-    """Throughput rises with the queue up to the knee."""
+    """Up to a queue of one BDP, the throughput rises with the queue."""
     curve = m.curve("knee", "throughput_bps", "queue_bytes")
     below = [mbit(f"throughput at {octets:,} B", curve.at(octets)) for octets in (12500, 6250, 3000)]
     return ordered(below, by=1)
@@ -67,7 +67,7 @@ def less_below_the_knee(m: Measurements) -> Verdict:
 
 @of_knee("A queue longer than one bandwidth-delay product only adds delay.", "eq 4.3")
 def delay_above_the_knee(m: Measurements) -> Verdict:
-    """Above the knee the mean wait rises and the throughput grows by less than 2 %."""
+    """Above a queue of one BDP, the mean wait rises and the throughput grows by less than 2 %."""
     throughput = m.curve("knee", "throughput_bps", "queue_bytes")
     most, knee = (mbit(f"throughput at {octets:,} B", throughput.at(octets)) for octets in (50000, 12500))
     return all_of(
@@ -76,7 +76,7 @@ def delay_above_the_knee(m: Measurements) -> Verdict:
     )
 
 
-# The longest wait is that of a full queue of 12,500 B.
+# The longest wait is the time to drain a full queue of 12,500 bytes.
 DELAY_AT_THE_KNEE = of_knee.near_print(
     "delay-at-the-knee",
     "At the knee the delay is 100 ms.",
@@ -98,7 +98,7 @@ DELAY_AT_THE_KNEE = of_knee.near_print(
 
 @of_both("ASQM's round trips are virtually unaffected by displacement.", "section 5.4.2, figure 5.13")
 def asqm_is_unaffected(m: Measurements) -> Verdict:
-    """The median and the 90th percentile are at most 25 % higher in the evening than at night."""
+    """The median and the 90th percentile of the RTT are at most 25 % higher in the evening than at night."""
     return all_of(
         *(
             ratio(
@@ -125,19 +125,19 @@ def _passes_a_second(m: Measurements, aqm: str) -> Verdict:
     origin="fitted",
 )
 def codel_passes_a_second(m: Measurements) -> Verdict:
-    """At each base round trip 10 % of the packets take longer than 1 s."""
+    """At each base RTT, at least 10 % of the packets have an RTT above 1 s."""
     return _passes_a_second(m, "codel")
 
 
 @of_both("PIE's round trips pass 1 s in the evening.", "section 5.4.2, figure 5.11", origin="fitted")
 def pie_passes_a_second(m: Measurements) -> Verdict:
-    """The same bound as for CoDel."""
+    """At each base RTT, at least 10 % of the packets have an RTT above 1 s, as for CoDel."""
     return _passes_a_second(m, "pie")
 
 
 @of_night("CoDel keeps round trips within 25 ms of the base at night.", "section 5.4.1, figure 5.3")
 def codel_within_25_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets are within 25 ms of the base round trip."""
+    """At least 90 % of the packets have an RTT within 25 ms of the base RTT."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "codel", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares)
 
@@ -148,14 +148,15 @@ def codel_within_25_ms(m: Measurements) -> Verdict:
     fails=True,
 )
 def pie_within_25_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets are within 25 ms of the base; PIE's wait varies about its target of 20 ms."""
+    """At least 90 % of the packets have an RTT within 25 ms of the base RTT; PIE's wait varies about its target of
+    20 ms."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares).but(why="PIE controls the mean wait, so that many packets wait longer")
 
 
 @of_night("ASQM lets round trips exceed the base by 50 ms at most.", "section 5.4.1, figure 5.7", fails=True)
 def asqm_within_50_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets are within 50 ms of the base round trip (HAV-A15)."""
+    """At least 90 % of the packets have an RTT within 50 ms of the base RTT (HAV-A15)."""
     shares = [said(m, "night", "share_rtt_within_50_ms", "asqm", rtt, "percent", 100) for rtt in EVENING_RTTS]
     medians = [said(m, "night", "rtt_p50_ms", "asqm", rtt, "ms", what=" (median)") for rtt in EVENING_RTTS]
     return at_least(90, shares).but(
@@ -168,7 +169,7 @@ def asqm_within_50_ms(m: Measurements) -> Verdict:
 def _throughputs(
     experiment: str, where: str, item: str, aqms: Iterable[str] = CHAPTER_5
 ) -> Callable[[Measurements], list[Measured]]:
-    """Reads mean throughputs after slow start at each round trip, next to a printed one."""
+    """Returns a function that reads the mean throughput after slow start at each RTT, with its published value."""
 
     def read(m: Measurements) -> list[Measured]:
         printed = m.published.find(where, "throughput", item=item)
@@ -204,7 +205,7 @@ EVENING_THROUGHPUT = of_evening.near_print(
     fails=True,
 )
 def evening_is_variable(m: Measurements) -> Verdict:
-    """The standard deviation over mean of throughput in bins of 1 s is higher under CoDel and PIE than under ASQM."""
+    """The coefficient of variation of throughput in bins of 1 s is higher under CoDel and PIE than under ASQM."""
     return all_of(
         *(
             ratio(
@@ -224,7 +225,7 @@ def evening_is_variable(m: Measurements) -> Verdict:
 
 @of_night("ASQM gives slightly more throughput than CoDel and PIE.", "section 5.4.1, figure 5.8", fails=True)
 def asqm_gives_more(m: Measurements) -> Verdict:
-    """ASQM's mean throughput is higher at each round trip."""
+    """ASQM's mean throughput is higher than that of CoDel and PIE at each RTT."""
     return all_of(
         *(
             ratio(
@@ -241,7 +242,7 @@ def asqm_gives_more(m: Measurements) -> Verdict:
 
 @of_night("Sensing costs less than 0.5 %.", "sections 5.1 and 5.2", needs=("night", "evening"), origin="arithmetic")
 def sensing_is_cheap(m: Measurements) -> Verdict:
-    """Bytes of sensing packets over all bytes that the limiters send are at most the printed share."""
+    """Sensing packets make up at most the published percentage of all bytes that the limiters send."""
     printed = m.published.find("Section 5.2", "overhead")
     return at_most(
         printed.number,
@@ -255,7 +256,8 @@ def sensing_is_cheap(m: Measurements) -> Verdict:
 
 @of_evening("Uploads behave like downloads.", "sections 5.2 and 5.3", needs=("evening", "evening-up"), origin="fitted")
 def uploads_are_alike(m: Measurements) -> Verdict:
-    """At 100 ms ASQM's median round trip is at most 300 ms, and the others' 90th percentile at least 1 s."""
+    """At a base RTT of 100 ms, ASQM's median RTT is at most 300 ms, and the 90th percentile of CoDel and PIE at
+    least 1 s."""
     return all_of(
         at_most(300, [said(m, "evening-up", "rtt_p50_ms", "asqm", 100, "ms", what=", upload")]),
         at_least(
@@ -270,7 +272,7 @@ def uploads_are_alike(m: Measurements) -> Verdict:
     "about section 5.4.2",
 )
 def cable_asqm(m: Measurements) -> Verdict:
-    """The median is at most 25 % higher at peak hours than at night."""
+    """The median RTT is at most 25 % higher at peak hours than at night."""
     return all_of(
         *(
             ratio(
@@ -289,7 +291,7 @@ def cable_asqm(m: Measurements) -> Verdict:
     "about section 5.4.2",
 )
 def cable_others(m: Measurements) -> Verdict:
-    """10 % of the packets take longer than 1 s at peak hours, and fewer at night."""
+    """At least 10 % of the packets have an RTT above 1 s at peak hours, and fewer than 10 % at night."""
     peak, night = (
         [said(m, each, "rtt_p90_ms", aqm, rtt, "ms", what=f", {each} (90 %)") for aqm in others for rtt in EVENING_RTTS]
         for each, others in (("cable-peak", ("codel", "pie")), ("cable-night", ("codel", "pie")))
@@ -319,7 +321,7 @@ CABLE_BORROWS = of_cable.near_print(
     needs=("cable-up-night", "cable-up-peak"),
 )
 def cable_uploads(m: Measurements) -> Verdict:
-    """At 100 ms the bounds for ASQM, CoDel and PIE are those of the downloads."""
+    """At a base RTT of 100 ms, uploads under ASQM, CoDel and PIE meet the same criteria as downloads."""
     median = [
         said(m, each, "rtt_p50_ms", "asqm", 100, "ms", what=f", {each} (median)")
         for each in ("cable-up-peak", "cable-up-night")
@@ -336,7 +338,7 @@ def cable_uploads(m: Measurements) -> Verdict:
     needs=("cable-night", "cable-peak", "cable-up-night", "cable-up-peak"),
 )
 def cable_sensing(m: Measurements) -> Verdict:
-    """Bytes of sensing packets over all bytes that the limiters send are at most the printed share."""
+    """Sensing packets make up at most the published percentage of all bytes that the limiters send."""
     printed = m.published.find("Section 5.2", "overhead")
     down = [(each, rtt) for each in ("cable-night", "cable-peak") for rtt in EVENING_RTTS]
     places = [*down, ("cable-up-night", 100), ("cable-up-peak", 100)]
@@ -355,13 +357,13 @@ def _throughput(m: Measurements, aqm: str, rtt: int, column: str = "throughput_b
 
 @of_delays("At 100 ms all four do well: at least 12 Mbit/s.", "section 6.4, figure 6.3")
 def all_are_good_at_100(m: Measurements) -> Verdict:
-    """The mean throughput after slow start is at least 12 Mbit/s."""
+    """Each discipline's mean throughput after slow start is at least 12 Mbit/s."""
     return at_least(12, [_throughput(m, aqm, 100) for aqm in CHAPTER_6])
 
 
 @of_order("At 100 ms the order is ARED, BDP, CoDel, PIE.", "section 6.4, figure 6.3", fails=True)
 def order_at_100(m: Measurements) -> Verdict:
-    """The order of the mean throughputs, by any margin: "detectable but insignificant"."""
+    """The disciplines rank in this order by mean throughput; any difference counts ("detectable but insignificant")."""
     found = [
         said(m, "delays-100", "throughput_bps", aqm, 100, "Mbit/s", 1e-6) for aqm in ("ared", "bdp", "codel", "pie")
     ]
@@ -374,7 +376,8 @@ def order_at_100(m: Measurements) -> Verdict:
     fails=True,
 )
 def overshoots_at_100(m: Measurements) -> Verdict:
-    """The 99th percentile of throughput in bins of 1 s is 16 to 18 Mbit/s, and at most 16 under BDP."""
+    """The 99th percentile of throughput in bins of 1 s is 16 to 18 Mbit/s under PIE, CoDel and ARED, and at most 16
+    Mbit/s under BDP."""
     found = {
         aqm: said(m, "borrowing", "throughput_p99_bps", aqm, 100, "Mbit/s", 1e-6, what=" (99 %)")
         for aqm in ("pie", "codel", "ared", "bdp")
@@ -384,7 +387,8 @@ def overshoots_at_100(m: Measurements) -> Verdict:
 
 @of_delays("At 250 ms less than 10 % of BDP's packets are below 12 Mbit/s.", "section 6.4, figure 6.4")
 def bdp_at_250(m: Measurements) -> Verdict:
-    """Bins of 1 s are weighted with their packets and include slow start."""
+    """The percentage of packets in bins of 1 s with less than 12 Mbit/s, including slow start, is at most the
+    published one."""
     printed = m.published.find("Section 6.4 / Figure 6.4", "share_of_packets_below_12_mbps")
     return at_most(printed.number, [said(m, "delays", "share_below_12_mbps", "bdp", 250, "percent", 100)])
 
@@ -393,7 +397,8 @@ def bdp_at_250(m: Measurements) -> Verdict:
     "At 250 ms ARED keeps 60 % of its packets at 12 Mbit/s or more, CoDel and PIE fewer.", "section 6.4", fails=True
 )
 def others_at_250(m: Measurements) -> Verdict:
-    """The share below 12 Mbit/s is 30 to 50 % under ARED and at least 40 % under the others."""
+    """The percentage of packets in bins below 12 Mbit/s is 30 to 50 % under ARED and at least 40 % under CoDel and
+    PIE."""
     ared = said(m, "delays", "share_below_12_mbps", "ared", 250, "percent", 100)
     rest = [said(m, "delays", "share_below_12_mbps", aqm, 250, "percent", 100) for aqm in ("codel", "pie")]
     verdict = all_of(between(30, 50, [ared]), at_least(40, rest))
@@ -408,7 +413,7 @@ def others_at_250(m: Measurements) -> Verdict:
     fails=True,
 )
 def bdp_at_500(m: Measurements) -> Verdict:
-    """The 25th, 50th and 75th percentile are from 14 to 15.5 Mbit/s."""
+    """The 25th, 50th and 75th percentiles of throughput over packets are 14 to 15.5 Mbit/s."""
     found = [_throughput(m, "bdp", 500, f"throughput_p{each}_bps", f" ({each} %)") for each in (25, 50, 75)]
     return between(14, 15.5, found)
 
@@ -419,7 +424,7 @@ def bdp_at_500(m: Measurements) -> Verdict:
     fails=True,
 )
 def others_lose_half_at_500(m: Measurements) -> Verdict:
-    """The medians over packets are near print."""
+    """The medians of throughput over packets are near the published values."""
     found = [
         said(
             m, "delays", "throughput_p50_bps", aqm, 500, "Mbit/s", 1e-6,
@@ -436,7 +441,7 @@ def others_lose_half_at_500(m: Measurements) -> Verdict:
 
 @of_delays("BDP loses less than ARED, CoDel and PIE at 500 ms.", "section 6.4")
 def bdp_is_best_at_500(m: Measurements) -> Verdict:
-    """BDP's mean throughput is above that of each other discipline."""
+    """BDP's mean throughput is higher than that of every other discipline."""
     return all_of(
         *(
             ratio(f"BDP to {NAMES[aqm]} at 500 ms", _throughput(m, "bdp", 500), _throughput(m, aqm, 500), above=1.0)
@@ -449,7 +454,7 @@ def bdp_is_best_at_500(m: Measurements) -> Verdict:
     "At 750 ms BDP has 8 to 11 Mbit/s, CoDel and PIE 4 or less at 50 % of the packets.", "section 6.4", fails=True
 )
 def at_750(m: Measurements) -> Verdict:
-    """The median over packets is 8 to 11 Mbit/s under BDP and at most 4 under CoDel and PIE."""
+    """The median throughput over packets is 8 to 11 Mbit/s under BDP, and at most 4 Mbit/s under CoDel and PIE."""
     bdp = _throughput(m, "bdp", 750, "throughput_p50_bps")
     rest = [_throughput(m, aqm, 750, "throughput_p50_bps") for aqm in ("codel", "pie")]
     return all_of(between(8, 11, [bdp]), at_most(4, rest)).but(
@@ -459,7 +464,7 @@ def at_750(m: Measurements) -> Verdict:
 
 @of_delays("ARED does better at 750 ms than at 500 ms.", "section 6.4, figure 6.6", fails=True)
 def ared_recovers(m: Measurements) -> Verdict:
-    """The median over packets is higher at 750 ms than at 500 ms."""
+    """ARED's median throughput over packets is higher at 750 ms than at 500 ms."""
     later, before = (_throughput(m, "ared", rtt, "throughput_p50_bps") for rtt in (750, 500))
     return ratio("ARED at 750 ms to 500 ms", later, before, above=1.0)
 
@@ -468,7 +473,7 @@ def ared_recovers(m: Measurements) -> Verdict:
     "All four control the round trip well, with minor differences.", "section 6.4, figures 6.8 to 6.11", fails=True
 )
 def round_trips_are_alike(m: Measurements) -> Verdict:
-    """The 90th percentile of round trips is at most 100 ms above the base."""
+    """The 90th percentile of the RTT is at most 100 ms above the base RTT."""
     found = [
         number(
             f"{NAMES[aqm]} at {rtt} ms above the base (90 %)",
@@ -486,7 +491,7 @@ def round_trips_are_alike(m: Measurements) -> Verdict:
 
 @of_wide("Below 100 ms all disciplines are alike.", "section 6.4")
 def alike_below_100(m: Measurements) -> Verdict:
-    """The mean throughputs at 10 ms are within 5 % of each other."""
+    """At a base RTT of 10 ms, the mean throughputs are within 5 % of each other."""
     return agree_within(0.05, [said(m, "wide", "throughput_bps", aqm, 10, "Mbit/s", 1e-6) for aqm in ALL])
 
 
@@ -497,7 +502,7 @@ def alike_below_100(m: Measurements) -> Verdict:
     fails=True,
 )
 def unusable_at_500(m: Measurements) -> Verdict:
-    """At 500 ms each has less than half of its throughput at 100 ms."""
+    """At 500 ms, each discipline has less than half of its throughput at 100 ms."""
     experiments = {"asqm": "wide", "codel": "delays", "pie": "delays"}
     rates = {
         rtt: [said(m, each, "throughput_bps", aqm, rtt, "Mbit/s", 1e-6) for aqm, each in experiments.items()]
@@ -530,7 +535,7 @@ LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
 
 @of_one("With one flow CoDel loses about half at 500 ms and at 750 ms, and BDP does not.", "about section 6.4")
 def one_flow_under_codel(m: Measurements) -> Verdict:
-    """CoDel's median is 20 to 60 % of BDP's."""
+    """CoDel's median throughput is 20 to 60 % of BDP's."""
     return all_of(
         *(
             ratio(f"CoDel to BDP at {rtt} ms", _alone(m, "codel", rtt), _alone(m, "bdp", rtt), above=0.2, below=0.6)

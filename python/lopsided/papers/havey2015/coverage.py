@@ -1,4 +1,4 @@
-"""Counterparts of the dissertation's printed values that no figure, table or statement compares."""
+"""Measured counterparts of the dissertation's published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from lopsided.papers.havey2015.traces import at_mesh
 
 AQMS = {name: key for key, name in NAMES.items()}
 KEPT = 0.95
-"""Share of the throughput at 100 ms below which throughput counts as lost."""
+"""A discipline keeps its throughput at a larger RTT if it reaches at least this fraction of its throughput at 100
+ms."""
 
 
 def _constant(value: float) -> Reader:
@@ -26,7 +27,7 @@ def _constant(value: float) -> Reader:
 
 
 def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: bool = False) -> Reader:
-    """A reader for a column under the discipline and at the round trip that the row names."""
+    """Returns a function that reads a column under the discipline and at the RTT that the row names."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         aqm, rtt = AQMS.get(row.conditions.get("aqm", "")), row.conditions.get("base_rtt_ms", "")
@@ -47,14 +48,14 @@ def _above_base(m: Measurements, _row: PublishedValue) -> float:
 
 
 def _rank(m: Measurements, row: PublishedValue) -> float:
-    """The rank of a discipline by throughput at 100 ms."""
+    """The rank of the row's discipline by throughput at 100 ms; 1 is the fastest."""
     rates = {aqm: value(m, "delays-100", "throughput_bps", aqm, 100).median for aqm in CHAPTER_6}
     order = sorted(rates, key=lambda aqm: -rates[aqm])
     return 1.0 + order.index(AQMS[row.conditions["aqm"]])
 
 
 def _loses_from(aqms: Iterable[str]) -> Reader:
-    """A reader for the largest round trip at which these disciplines keep their throughput at 100 ms."""
+    """Returns a function that reads the largest RTT at which all these disciplines keep their throughput at 100 ms."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         def keeps(rtt: int) -> bool:
@@ -67,7 +68,8 @@ def _loses_from(aqms: Iterable[str]) -> Reader:
 
 
 def _over_all(pick: Callable[..., float]) -> Reader:
-    """A reader for the least or greatest throughput of all disciplines from 100 to 500 ms."""
+    """Returns a function that reads the least or greatest throughput over all disciplines and RTTs from 100 to 500
+    ms."""
     return lambda m, _row: pick(
         value(m, "delays", "throughput_bps", aqm, rtt).median * 1e-6 for aqm in CHAPTER_6 for rtt in (100, 250, 500)
     )
@@ -82,7 +84,7 @@ def _rdra_to_single(loss: float) -> Reader:
 
 
 def _resembles(m: Measurements, _row: PublishedValue) -> float:
-    """The number of plain streams whose goodput at 1 % loss is nearest to RDRA's."""
+    """The number of parallel TCP streams whose goodput at 1 % loss is nearest to RDRA's."""
     rdra = m.value("receivers", "goodput_bps", kind="rdra", loss=0.01).median
     found = {n: m.value("parallel", "goodput_bps", streams=n, loss=0.01).median for n in FEW}
     return float(min(found, key=lambda n: abs(found[n] - rdra)))
@@ -101,7 +103,7 @@ def _clock(load: str, column: str) -> Reader:
 
 
 def _from_half(m: Measurements, _row: PublishedValue) -> float:
-    """The largest distance of the compatible TCP's share from 50 %, in points."""
+    """The largest distance of Compatible TCP's percentage of both rates from 50 %, in percentage points."""
     curve = share_curve(m, "literal")
     return float(np.max(np.abs(curve.median - 50)))
 

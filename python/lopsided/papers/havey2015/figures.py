@@ -1,4 +1,5 @@
-"""The dissertation's CDFs of round trips and throughput, the knee of figure 4.1, and results of printed formulas."""
+"""The dissertation's CDFs of RTT and throughput, the throughput of figure 4.1, and results of the published
+formulas."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
 
 
 def _printed_ranges(m: Measurements, peak: bool) -> Iterable[Line]:
-    """Marks the printed ranges of round trips: the low end at 1 %, the high end at 90 % (at peak hours 99 %)."""
+    """Marks the published ranges of the RTT: the low end at 1 %, the high end at 90 % of the packets (99 % at peak
+    hours)."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -156,11 +158,11 @@ _QUANTILES: dict[str, tuple[float, float]] = {
     "share_of_packets_below_12_mbps": (12.0, 1.0),
     "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
 }
-"""Printed shares of packets: the throughput in Mbit/s, and +1 for packets below or -1 for packets above it."""
+"""Published percentages of packets: the throughput in Mbit/s, and +1 if the packets are below it or -1 if above."""
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
-    """Marks the printed points of a CDF at this round trip: medians, ranges, and shares below 12 Mbit/s."""
+    """Marks the published points of a CDF at this RTT: medians, ranges, and the percentages below 12 Mbit/s."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -198,18 +200,18 @@ def _at(rtt: int) -> Plot:
 
 
 def _others_table(m: Measurements) -> Artifact:
-    """The table of uploads, and of the round trips of section 6.4 that no figure shows."""
+    """The table of uploads, and of the RTTs of section 6.4 that no figure shows."""
     frames = [m.table(each).with_columns(pl.lit(each).alias("experiment")) for each in ("delays-up", "wide")]
     return Artifact(pl.concat(frame.select("experiment", "aqm", "rtt_ms", *_COLUMNS) for frame in frames))
 
 
 def _settings_table(m: Measurements) -> Artifact:
-    """The table of the rates and targets of sections 5.4 and 6.4 that no figure shows."""
+    """The table of the rates and target delays of sections 5.4 and 6.4 that no figure shows."""
     return Artifact(m.table("wide-settings").select("aqm", "setting", *_COLUMNS))
 
 
 def _alone_table(m: Measurements) -> Artifact:
-    """The table of one flow alone, compared with section 6.4."""
+    """The table of runs with a single flow, compared with section 6.4."""
     frame = m.table("alone").select(
         "aqm", "rtt_ms", "throughput_bps", "throughput_p25_bps", "throughput_p50_bps", "rtt_p90_ms", "drops"
     )
@@ -222,7 +224,7 @@ OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
 
 
 def _borrowing_table(m: Measurements) -> Artifact:
-    """The table of throughputs if modems may borrow, with the printed throughputs for short times."""
+    """The table of throughputs if modems may borrow bandwidth, with the published short-term throughputs."""
     columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
     where = "Section 6.4 / Figure 6.3"
     compared = tuple(
@@ -251,14 +253,14 @@ def _rtts_of(aqm: str) -> Plot:
 
 
 def _evening_table(m: Measurements) -> Artifact:
-    """The table of night and evening, with printed ranges compared with the 90th and 99th percentile."""
+    """The table of RTTs at night and in the evening: published ranges next to the 90th and 99th percentiles."""
     rows = [(experiment, aqm, rtt) for experiment in HOURS for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
     up = [(experiment, aqm, 100) for experiment in ("night-up", "evening-up") for aqm in CHAPTER_5]
     return Artifact(_of_hours(m, [*rows, *up]), comparisons=tuple(_ranges(m)))
 
 
 def _cable_table(m: Measurements) -> Artifact:
-    """The table of the shared channel, in both directions."""
+    """The table of the shared cable channel, in both directions."""
     rows = [(experiment, aqm, rtt) for experiment in SHARED for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
     up = [(experiment, aqm, 100) for experiment in ("cable-up-night", "cable-up-peak") for aqm in CHAPTER_5]
     return Artifact(_of_hours(m, [*rows, *up]))
@@ -295,7 +297,7 @@ def _ranges(m: Measurements) -> Iterable[Comparison]:
 
 
 def _readings(m: Measurements, experiment: str) -> Artifact:
-    """The table of ASQM or BDP with its formulas as printed."""
+    """The table that compares ASQM or BDP with its formulas as published."""
     return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *_COLUMNS))
 
 

@@ -1,8 +1,8 @@
-"""Measures of one run: quantiles of round trips and of throughput over packets, as in the dissertation's CDFs.
+"""Metrics of one run: quantiles of RTT and throughput over packets, as in the dissertation's CDFs.
 
-Round trips are timed by the senders of the continuous transfers, as means over intervals of 100 ms. Throughput is the
-rate of IP bytes to a modem's home, in bins of 1 s. A quantile over packets weights each bin with its packets. All
-modems of a run count together, with their slow starts, as in the dissertation.
+The senders of the continuous transfers measure the RTT, as means over intervals of 100 ms. Throughput is the rate of IP
+bytes to the home of a modem, in bins of 1 s. A quantile over packets weights each bin by its number of packets. All
+modems of a run are pooled and their slow starts included, as in the dissertation.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 PERCENTILES = (1, *range(5, 100, 5), 99)
-"""Percentiles of the CDFs."""
+"""Percentiles at which the CDFs are sampled."""
 
 BIN_S = 1.0
 SETTLED_S = 30.0
-"""Time after which slow starts have ended; the dissertation's throughput "after slow start" is measured from here."""
+"""Time in seconds after which slow start has ended. The dissertation's throughput "after slow start" is measured
+from here."""
 
 SENSING_OCTETS = 28
 
 
 def knee(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures throughput and queueing delay of one transfer after its slow start."""
+    """Measures the throughput and queueing delay of one transfer after slow start."""
     queue = run.queues.to_polars().filter(pl.col("direction") == "down").cast({"sent_bytes": pl.Float64})
     time, sent = queue["time_s"].to_numpy(), queue["sent_bytes"].to_numpy()
     end = float(time[-1])
@@ -48,7 +49,7 @@ def knee(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def modems(run: Run, case: Case) -> Mapping[str, float]:
-    """Measures quantiles of round trips and throughput over packets, means, and the overhead of sensing."""
+    """Measures quantiles of RTT and throughput over packets, their means, and the overhead of sensing."""
     base = float(case.labels["rtt_ms"])
     rtt, timed = _round_trips(run)
     rates = _throughputs(run)
@@ -70,7 +71,7 @@ def modems(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def _round_trips(run: Run) -> tuple[Array, Array]:
-    """Mean round trips of the continuous transfers in short intervals, and the number of packets timed in each."""
+    """Mean RTT of the continuous transfers per short interval, and the number of packets timed in each interval."""
     names = [row["name"] for row in run.flows.rows() if row["group"].startswith("continuous")]
     means: list[Array] = []
     counts: list[Array] = []
@@ -82,9 +83,10 @@ def _round_trips(run: Run) -> tuple[Array, Array]:
 
 
 def _throughputs(run: Run) -> list[tuple[Array, Array]]:
-    """For each modem, the rate of IP bytes on its last link in bins: their ends in seconds, and bit/s."""
+    """The throughput of IP bytes on each modem's last link, in bins: the ends of the bins in seconds, and the rates
+    in bit/s."""
     names = {str(name) for name in run.queues["link"].unique()}
-    # The last link of a download leads to the home, and that of an upload to the provider.
+    # A download's last link leads to the home, and an upload's last link leads to the provider.
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
@@ -104,7 +106,7 @@ def _quantiles(values: Array, weights: Array) -> Array:
 
 
 def _sensing_share(run: Run) -> float:
-    """Bytes of sensing packets as a share of all bytes that the modems' limiters sent; NaN without sensing."""
+    """Bytes of sensing packets as a fraction of all bytes that the modems' limiters sent; NaN without sensing."""
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan

@@ -1,8 +1,8 @@
 """The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
 
-A modem has 16 Mbit/s at its limiter, which holds the discipline under test. At night the channel carries 48 Mbit/s, so
-that three modems do not affect each other, and only one is run. In the evening it carries 21 Mbit/s for three modems,
-which are run together. The experiments `cable-*` have chapter 5's whole network: a CMTS and three modems on one
+Each modem's limiter sends 16 Mbit/s and contains the queue discipline under test. At night the channel carries 48
+Mbit/s, enough for three modems, so only one is simulated. In the evening the channel carries 21 Mbit/s, which three
+simulated modems share. The experiments `cable-*` have chapter 5's whole network: a CMTS and three modems on one
 channel, with contention for requests and with grants, behind token buckets with a committed and a peak rate.
 """
 
@@ -14,18 +14,18 @@ from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
-"""Queue sizes in bytes at 1 Mbit/s and 100 ms, whose bandwidth-delay product is 12,500 bytes."""
+"""Queue sizes in bytes for a line of 1 Mbit/s and 100 ms RTT, whose bandwidth-delay product is 12,500 bytes."""
 
 EVENING_RTTS = (50, 100, 200)
 RTTS = (100, 250, 500, 750, 1000)
-"""Base round trips in ms, of chapters 5 and 6."""
+"""Base RTTs of chapters 5 and 6, in ms."""
 
 CHAPTER_5: dict[str, str] = {
     "asqm": '{ kind = "asqm", far_end = "stage" }',
     "codel": '{ kind = "codel", limit = "1000 packets" }',
     "pie": '{ kind = "pie", limit = "1000 packets", target = "20 ms", tupdate = "30 ms" }',
 }
-"""CoDel has its defaults (section 5.4.1). Chapter 5 does not give PIE's settings, so they are those of chapter 6."""
+"""CoDel uses its defaults (section 5.4.1). Chapter 5 does not state PIE's settings, so PIE uses those of chapter 6."""
 
 CHAPTER_6: dict[str, str] = {
     "bdp": '{ kind = "bdp", far_end = "stage" }',
@@ -35,15 +35,15 @@ CHAPTER_6: dict[str, str] = {
         '{ kind = "red", limit = "210 kB", min = "70 kB", max = "140 kB", bandwidth = "16 Mbit/s", adaptive = true }'
     ),
 }
-"""Disciplines of section 6.4."""
+"""Queue disciplines of section 6.4."""
 
 TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"})
-"""Duration of the dissertation's runs in chapters 5 and 6."""
+"""Overrides the run's duration with that of the dissertation's runs in chapters 5 and 6."""
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
 CABLE = ("cable-night", "cable-peak", "cable-up-night", "cable-up-peak")
-"""Experiments on the channel that modems share, at both rates and in both directions."""
+"""Experiments on the channel that modems share: at the night rate and the peak rate, in both directions."""
 CHANNEL = {"night": "48 Mbit/s", "peak": "21 Mbit/s"}
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
@@ -128,7 +128,8 @@ READINGS_5 = Experiment(
 
 
 def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16) -> Overrides:
-    """HTB with a committed and a peak rate in Mbit/s for each modem: in the CMTS, or in each modem for uploads."""
+    """HTB with a committed and a peak rate in Mbit/s per modem: in the CMTS for downloads, in each modem for
+    uploads."""
     leaf = f'{{ rate = "{committed} Mbit/s", ceil = "{peak} Mbit/s", parent = 0, queue = {queue} }}'
     if direction == "up":
         tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
@@ -219,7 +220,7 @@ WIDE = Experiment(
 
 
 def _modem_of(aqm: str, mbps: int) -> Case:
-    """A case at 100 ms with a modem of another rate and a channel that carries three such modems."""
+    """A case with 100 ms base RTT, a modem with another rate, and a channel that carries three such modems."""
     rates = {"modem1": mbps, "channel": 3 * mbps}
     overrides = {f"topology.link.{link}.down.rate": f"{rate} Mbit/s" for link, rate in rates.items()}
     case = _case("modem.toml", aqm, ALL[aqm], 100, "down", setting=f"modems of {mbps} Mbit/s")

@@ -1,4 +1,4 @@
-"""Access to the measurements for this dissertation's figures and claims."""
+"""Reads the measurements that this dissertation's figures and claims use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INKS = {"asqm": style.RED, "bdp": style.RED, "codel": style.DOWN[0], "pie": styl
 
 
 def value(m: Measurements, experiment: str, column: str, aqm: str, rtt: int) -> Spread:
-    """Returns a column of one discipline at one base round trip in ms."""
+    """Returns a measured column for one discipline at one base RTT in ms."""
     return m.value(experiment, column, aqm=aqm, rtt_ms=rtt)
 
 
@@ -28,7 +28,7 @@ def said(
     what: str = "",
     published: PublishedValue | None = None,
 ) -> Measured:
-    """Returns a column of one discipline as a number with a name, such as "CoDel at 100 ms".
+    """Returns a measured column for one discipline as a named number, such as "CoDel at 100 ms".
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def said(
     what
         Text that is added to the name.
     published
-        Printed counterpart.
+        Published counterpart.
     """
     found = value(m, experiment, column, aqm, rtt)
     return number(f"{NAMES[aqm]} at {rtt} ms{what}", found, unit, scale=scale, published=published)

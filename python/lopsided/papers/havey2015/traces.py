@@ -1,8 +1,8 @@
 """Chapter 2 over time (HAV-E04 to HAV-E06), and on a mesh (HAV-E10).
 
-The holes that the receiver sees are compared with the sender's back-offs, the receiver's window with its equation, and
-the requested data with this window. For the mesh two throughputs are printed and no loss rate. The loss rate is derived
-from the first throughput, and the second is the test.
+Three comparisons: holes that the receiver detects with the sender's window reductions, the receiver's window with its
+equation, and the requested data with this window. For the mesh, two throughputs are published but no loss rate. The
+loss rate is derived from the first throughput, and the second throughput tests it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""Largest time in seconds from a hole to its back-off: half a round trip, and three packets at 2 Mbit/s."""
+"""Longest time in seconds from a hole at the receiver to the sender's window reduction: half an RTT and 3 packets at
+2 Mbit/s."""
 APART_S = 1.2
-"""Holes closer together are one event: a round trip with a full queue, in seconds."""
+"""Holes less than this time apart, in seconds, belong to one event: an RTT with a full queue."""
 BEGUN_S = 5.0
 """Time in seconds after which the window of equation 2.2 has left its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
 MESH_SINGLE_BPS = 190e3
-"""Goodput of one connection on the mesh: "a little under 200 kbit/s"."""
+"""Goodput in bit/s of one connection on the mesh: "a little under 200 kbit/s"."""
 MESH = {
     "single": '{ kind = "rdra", mode = "single" }',
     "rdra": '{ kind = "rdra", detection = "every", window = "havey2015" }',
@@ -51,7 +52,7 @@ INKS = {"single": style.INK, "rdra": style.RED, "rdra-queued": style.DOWN[0], "g
 
 
 def _holes(run: Run) -> list[float]:
-    """Times at which the receiver saw a hole after a round trip without holes."""
+    """Times at which the receiver detected a hole after at least one RTT without holes."""
     times: list[float] = []
     count, open_hole = 0, False
     for row in run.fetches.rows():
@@ -68,13 +69,13 @@ def _holes(run: Run) -> list[float]:
 
 
 def _back_offs(run: Run) -> list[float]:
-    """Times at which the sender reduced its window, for a repair or a timeout."""
+    """Times at which the sender reduced its window, because of fast retransmit or a timeout."""
     rows = run.tcp_events.rows()
     return [float(row["time_s"]) for row in rows if row["event"] == "cwnd_reduced"]
 
 
 def detection(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures how holes at the receiver and back-offs of the sender coincide."""
+    """Measures how closely holes at the receiver coincide with window reductions at the sender."""
     holes, backs = _holes(run), _back_offs(run)
     before = [back - max((hole for hole in holes if hole <= back), default=-math.inf) for back in backs]
     after = [min((back for back in backs if back >= hole), default=math.inf) - hole for hole in holes]
@@ -88,7 +89,7 @@ def detection(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _controller(run: Run) -> tuple[Array, Array, Array]:
-    """Times, the window and the requested data in bytes, after each step of the controller."""
+    """Times in seconds, the window and the requested data in bytes, after each step of the controller."""
     rows = list(run.fetches.rows())
     time, window, requested = (
         np.array([float(row[name]) for row in rows]) for name in ("time_s", "window_bytes", "requested_bytes")
@@ -97,7 +98,8 @@ def _controller(run: Run) -> tuple[Array, Array, Array]:
 
 
 def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
-    """For each congestion event: times since the event, windows until the next, and the window before, in segments."""
+    """For each congestion event: the times since the event, the windows until the next event, and the window before,
+    in segments."""
     rows = list(run.fetches.rows())
     mss = max(float(row["mss_bytes"] or 0) for row in rows)
     starts = [at for at, row in enumerate(rows) if row["loss"] == "every"]
@@ -109,13 +111,13 @@ def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
 
 
 def control(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the distance of the window from equation 2.2, and of the requested data from the window."""
+    """Measures the deviation of the window from equation 2.2, and of the requested data from the window."""
     time, window, requested = _controller(run)
     whole = time > BEGUN_S
     lasted = np.diff(time, append=float(time[-1]))[whole]
     window, requested = window[whole], requested[whole]
     spare = 100 * (requested - window) / window
-    # Percentiles over time: each value counts for as long as it lasts.
+    # Percentiles over time: each value is weighted by its duration.
     order = np.argsort(spare)
     heavy = np.cumsum(lasted[order])
     low, half, high = (float(np.interp(share * float(heavy[-1]), heavy, spare[order])) for share in (0.05, 0.5, 0.95))
@@ -123,9 +125,10 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     mean_requested = float(np.average(requested, weights=lasted))
     off: list[float] = [0.0]
     for since, windows, before in _epochs(run):
-        # Equation 2.3 with beta = 0.2 and C = 0.4: the time at which the cubic curve reaches the old window again.
+        # Equation 2.3 with beta = 0.2 and C = 0.4: the time at which the cubic curve returns to the window before the
+        # event.
         k = (before * 0.2 / 0.4) ** (1 / 3)
-        # During the round trip of the congestion event the window is constant, as at a sender.
+        # The window is constant during the RTT after a congestion event, as a sender's window is in recovery.
         later = since > APART_S
         off += [float(each) for each in np.abs(windows[later] / (0.4 * (since[later] - k) ** 3 + before) - 1)]
     row = next(iter(run.flows.rows()))
@@ -209,7 +212,8 @@ of_mesh = Statements(("mesh",), "fitted")
     "Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7", origin="fitted"
 )
 def detection_lines_up(m: Measurements) -> Verdict:
-    """90 % of the back-offs follow a hole within 200 ms, and 90 % of the holes precede a back-off by at most 200 ms."""
+    """90 % of the window reductions follow a hole within 200 ms, and 90 % of the holes precede a reduction by at
+    most 200 ms."""
     found = [
         number(name, m.value("detection-trace", column, mode="single"), "%", scale=100)
         for name, column in (
@@ -226,7 +230,7 @@ def detection_lines_up(m: Measurements) -> Verdict:
 
 @of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8", origin="arithmetic")
 def window_is_cubic(m: Measurements) -> Verdict:
-    """Between congestion events, from a round trip after each, the window is within 1 % of equation 2.2."""
+    """Between congestion events, starting one RTT after each, the window is within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
     seen = number("congestions", m.value("window-trace", "congestions", kind="rdra"))
     return all_of(at_most(1, [off]), at_least(1, [seen]))
@@ -234,7 +238,7 @@ def window_is_cubic(m: Measurements) -> Verdict:
 
 @of_control("The requested data stays near the window or slightly below it.", "section 2.4.4, figure 2.10", fails=True)
 def asked_is_near_window(m: Measurements) -> Verdict:
-    """The mean of the requested data over time is 80 to 105 % of the window."""
+    """The time-weighted mean of the requested data is 80 to 105 % of the window."""
     part = number("requested, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
     half = number("requested minus window, median", _spare(m, "p50"), "%")
     return between(80, 105, [part]).but(
@@ -248,7 +252,7 @@ def asked_is_near_window(m: Measurements) -> Verdict:
     "The requested data rises above the window for short times as chunks end.", "section 2.4.4, figure 2.10", fails=True
 )
 def spikes_above_window(m: Measurements) -> Verdict:
-    """The requested data is above the window for at least 5 % of the time."""
+    """The requested data exceeds the window for at least 5 % of the time."""
     return at_least(0, [number("requested minus window, 95 %", _spare(m, "p95"), "%")]).but(
         why="the requested data is below the window, so that the end of a chunk does not raise it above the window"
     )
@@ -259,13 +263,13 @@ def _spare(m: Measurements, quantile: str) -> Any:
 
 
 def _mesh_loss(m: Measurements) -> float:
-    """The loss rate that gives one connection its printed goodput, interpolated in logarithms."""
+    """The loss rate at which one connection gets its published goodput, interpolated in logarithms."""
     single = m.curve("mesh", "goodput_bps", "loss", kind="single")
     return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
 
 
 def at_mesh(m: Measurements, kind: str) -> float:
-    """Returns the goodput of a kind of download on the mesh in bit/s, at the loss rate of `_mesh_loss`."""
+    """Returns the goodput in bit/s of a kind of download on the mesh, at the loss rate of `_mesh_loss`."""
     found = m.curve("mesh", "goodput_bps", "loss", kind=kind)
     return math.exp(float(np.interp(math.log(_mesh_loss(m)), np.log(found.x), np.log(found.median))))
 

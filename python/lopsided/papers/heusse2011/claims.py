@@ -2,9 +2,10 @@
 
 The abstract has no numbers. Every threshold is ours and was fixed before the first run:
 
-- "almost never" is at most 5 % of the time, and "alternately" at least 10 % of the time on each side;
-- "little impact" is less than 20 %;
-- an expression is confirmed if it is within 25 % in 75 % of the settings, and within a factor of 2 in all.
+- "almost never" means at most 5 % of the time, and "alternately" at least 10 % of the time on each side;
+- "little impact" means less than 20 % of the throughput;
+- an expression is confirmed if the measured value is within 25 % of it in 75 % of the settings, and within a factor of
+  2 in all.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ of_paper, ours = Statements(("sweep",)), Statements(("sweep",), "ours")
 
 
 def value(m: Measurements, line: AccessLine, column: str, packets: int, unit: str = "bytes") -> Spread:
-    """Returns a column of the sweep in one setting."""
+    """Returns a measured column for one setting of the sweep."""
     return m.value("sweep", column, line=line.name, unit=unit, uplink_packets=packets)
 
 
 def predicted(line: AccessLine, packets: float, unit: str) -> model.Windows:
-    """Returns the windows of the model in one setting."""
+    """Returns the windows that the model predicts for one setting."""
     down, up = (
         model.room(size, rate, RTT_S) for size, rate in ((DOWNLINK_BUFFER, line.down_bps), (packets, line.up_bps))
     )
@@ -77,8 +78,8 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
 
 @of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",), fails=True)
 def compression_needs_symmetry(m: Measurements) -> Verdict:
-    """In the symmetric setup, compressed ACKs acknowledge at least a third of the download's bytes; in every other
-    setup, at most half of this share."""
+    """In the symmetric setup, compressed ACKs acknowledge at least a third of the download's bytes. In every other
+    setup they acknowledge at most half of that fraction."""
 
     def share(line: AccessLine, packets: int) -> Measured:
         found = m.value("acks", "compressed_down", line=line.name, unit="bytes", uplink_packets=packets)
@@ -96,7 +97,7 @@ def compression_needs_symmetry(m: Measurements) -> Verdict:
 
 @of_paper("ACK compression has little impact on performance.", "abstract", needs=("mechanisms",))
 def compression_costs_little(m: Measurements) -> Verdict:
-    """On the symmetric line both flows together get at most 20 % more if ACKs leave first."""
+    """On the symmetric line, the total throughput of both flows is at most 20 % higher if ACKs are sent first."""
 
     def total(kind: str) -> float:
         return sum(_mechanism(m, SYMMETRIC, kind, f"{way}_share") for way in ("down", "up")) / 2
@@ -110,9 +111,9 @@ def compression_costs_little(m: Measurements) -> Verdict:
 
 @of_paper("Data and ACKs fill only one of the two buffers at a time, almost never both.", "abstract", fails=True)
 def never_both(m: Measurements) -> Verdict:
-    """Both buffers of bytes hold half of their limits for at most 5 % of the time, with every size on every line.
+    """With byte buffers of every size on every line, both buffers are at least half full for at most 5 % of the time.
 
-    The note has the result for 90 % of the limits, which was measured after the verdict was known.
+    The note gives the result for buffers that are 90 % full, which was measured after the verdict was known.
     """
 
     def both(column: str, words: str) -> list[Measured]:
@@ -130,7 +131,7 @@ def never_both(m: Measurements) -> Verdict:
 
 @of_paper("The buffer that is filled alternates between the two sides.", "abstract")
 def alternates(m: Measurements) -> Verdict:
-    """With buffers that drain equally fast, each side is filled for at least 10 % of the time."""
+    """With buffers that drain equally fast, each side's buffer is at least half full for at least 10 % of the time."""
     found = [
         percent(
             f"{way}link filled on {line.name} with {line.matched} packets",
@@ -143,7 +144,7 @@ def alternates(m: Measurements) -> Verdict:
 
 
 def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Sequence[int]) -> Verdict:
-    """Judges whether the measured ratios confirm the expression."""
+    """Judges whether the measured throughput ratios confirm the expression."""
     measured: list[Measured] = []
     off: list[float] = []
     settings: list[Measured] = []
@@ -170,7 +171,7 @@ def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Se
     fails=True,
 )
 def bytes_follow_the_expression(m: Measurements) -> Verdict:
-    """The expression is confirmed on three lines with every size."""
+    """The expression is confirmed on three lines with every buffer size."""
     return _compared(m, "bytes", LINES, BUFFERS)
 
 
@@ -180,13 +181,15 @@ def bytes_follow_the_expression(m: Measurements) -> Verdict:
     fails=True,
 )
 def packets_follow_the_expression(m: Measurements) -> Verdict:
-    """The expression is confirmed on three lines with the sizes for which it gives both flows a window."""
+    """The expression is confirmed on three lines with the buffer sizes for which it predicts a window for both
+    flows."""
     return _compared(m, "packets", LINES, BUFFERS)
 
 
 @of_paper("The ratio of the throughputs is that of the congestion windows.", "merritt2010, section 2.6", fails=True)
 def ratio_of_windows(m: Measurements) -> Verdict:
-    """The measured ratio is within 15 % of the ratio of the mean windows, with byte buffers of every size."""
+    """With byte buffers of every size, the measured throughput ratio is within 15 % of the ratio of the mean
+    windows."""
     found: list[Measured] = []
     timeouts: list[Measured] = []
     for line in LINES:
@@ -206,10 +209,10 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 
 @of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
 def sizing_helps(m: Measurements) -> Verdict:
-    """On both asymmetric lines, buffers that drain in the same time reach a performance of 60 % and 1.5 times that of
-    equal buffers.
+    """On both asymmetric lines, buffers that drain in the same time reach a performance of at least 60 %, and at least
+    1.5 times the performance of equal buffers.
 
-    Performance is the smaller of the two shares of a line's rate that data fills.
+    Performance is the data throughput of a direction relative to its line rate, for the worse direction.
     """
 
     def judged(line: AccessLine) -> Verdict:
@@ -225,8 +228,8 @@ def sizing_helps(m: Measurements) -> Verdict:
 
 @of_paper("Buffers of packets amplify the effect.", "abstract", fails=True)
 def packets_amplify(m: Measurements) -> Verdict:
-    """For each unequal size from half to twice the downlink's buffer, the ratio is at least 10 % farther from 1 with
-    buffers of packets."""
+    """For each unequal size from half to twice the downlink's buffer, packet buffers move the throughput ratio at
+    least 10 % farther from 1 than byte buffers do."""
 
     def found(line: AccessLine, size: int, unit: str) -> float:
         return value(m, line, "ratio", size, unit).median
@@ -261,7 +264,8 @@ def _factor(found: float) -> float:
     "Buffers of bytes perform better than buffers of packets.", "merritt2010, section 2.6 (conjectured)", fails=True
 )
 def bytes_perform_better(m: Measurements) -> Verdict:
-    """On each asymmetric line the mean performance over all sizes is at least 10 % higher with bytes."""
+    """On each asymmetric line, the mean performance over all buffer sizes is at least 10 % higher with byte buffers
+    than with packet buffers."""
 
     def mean(line: AccessLine, unit: str) -> Measured:
         every = (value(m, line, "performance", size, unit) for size in BUFFERS)
@@ -277,7 +281,8 @@ def bytes_perform_better(m: Measurements) -> Verdict:
 
 @of_paper("Efficient mechanisms against the performance problem exist.", "abstract", needs=("mechanisms",))
 def mechanisms_exist(m: Measurements) -> Verdict:
-    """On each asymmetric line, ACKs first and fq_codel each reach 60 % and 1.5 times the performance of one FIFO."""
+    """On each asymmetric line, ACKs first and fq_codel each reach a performance of at least 60 %, and at least 1.5
+    times that of one FIFO."""
     verdicts: list[Verdict] = []
     for line in ASYMMETRIC:
         fifo = percent(f"one FIFO on {line.name}", _mechanism(m, line, "fifo"))
@@ -290,7 +295,8 @@ def mechanisms_exist(m: Measurements) -> Verdict:
 
 @ours("The side whose buffer drains faster stands empty.", "about the abstract's pendulum")
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
-    """If one buffer takes at least 1.5 times as long to drain, the other is empty at least twice as often."""
+    """If one buffer takes at least 1.5 times as long to drain as the other, the faster one is empty for at least
+    twice as long."""
     verdicts: list[Verdict] = []
     for line in LINES:
         for size in BUFFERS:
@@ -309,7 +315,8 @@ def the_faster_side_is_empty(m: Measurements) -> Verdict:
 
 @ours("The expression gives the shares of both lines.", "about the abstract's expression", fails=True)
 def shares_follow_the_expression(m: Measurements) -> Verdict:
-    """The measured shares of both directions are within 15 points of the expected ones, with byte buffers."""
+    """With byte buffers, the data throughput of each direction relative to its line rate is within 15 percentage
+    points of the expression."""
     off: list[Measured] = []
     for line in LINES:
         for size in BUFFERS:

@@ -1,4 +1,4 @@
-"""Measures of one run: goodputs, windows, and the time in which each buffer is filled or empty.
+"""Metrics of one run: goodputs, windows, and the fraction of time for which each buffer is filled or empty.
 
 A buffer counts as filled while it holds at least half of its limit. The first minute is left out.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 60.0
 FILLED, FULL = 0.5, 0.9
-"""Shares of its limit from which on a buffer counts as filled, and as full. Ours."""
+"""A buffer counts as filled, and as full, from this fraction of its limit. Our thresholds."""
 
 
 def backlogs(run: Run) -> dict[str, tuple[Array, Array]]:
-    """Returns the samples of both buffers after the warm-up, by direction: times in seconds, and bytes."""
+    """Returns the samples of both buffers after the warm-up, by direction: times in seconds, and backlogs in bytes."""
     queues = run.queues
     down = queues.among("direction", ("down",))
     time, backlog = queues.numbers("time_s"), queues.numbers("backlog_bytes")
@@ -39,7 +39,7 @@ def _packets(run: Run, way: str) -> Array:
 
 
 def two_way(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns one row: goodputs, shares of the lines, windows, and the use of both buffers."""
+    """Returns one row: goodputs, each flow's fraction of its line rate, windows, and the use of both buffers."""
     end = max(float(row["stop_s"]) for row in run.flows.rows())
     flows = traces_of(run, ("download", "upload"))
     down, up = (flows[name].goodput_bps(WARM_UP_S, end) for name in ("download", "upload"))
@@ -65,7 +65,7 @@ def _flow(run: Run, name: str) -> dict[str, float]:
 
 
 def _buffers(run: Run, case: Case) -> dict[str, float]:
-    """Shares of the time in which one buffer, or both, are filled, and in which each is empty."""
+    """Fractions of the time for which each buffer, or both, are filled, and for which each is empty."""
     levels: list[Array] = []
     found: dict[str, float] = {}
     for way, (_, held_bytes) in backlogs(run).items():
@@ -80,7 +80,7 @@ def _buffers(run: Run, case: Case) -> dict[str, float]:
 
 
 def acknowledgements(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns the measures of `two_way`, and how compressed the ACKs of both flows arrive."""
+    """Returns the metrics of `two_way`, and the ACK compression of both flows."""
     end = max(float(row["stop_s"]) for row in run.flows.rows())
     flows = traces_of(run, ("download", "upload"))
     found = dict(two_way(run, case))

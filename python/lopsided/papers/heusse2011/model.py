@@ -1,15 +1,15 @@
-"""The data pendulum as arithmetic: window and throughput ratios that follow from the sizes of the two buffers.
+"""The data pendulum as formulas: window and throughput ratios that follow from the sizes of the two buffers.
 
-The authors' expression is in the text that was not available. This expression is ours and uses three facts. Data of one
-flow and ACKs of the other share each buffer. Both flows cross both buffers, so they have the same round trip, and the
-ratio of their throughputs is that of their windows (merritt2010, section 2.6, credits this ratio to the authors). Only
-one buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
+The full text with the authors' expression was not available. This expression is our own and uses three facts. Data of
+one flow and ACKs of the other share each buffer. Both flows cross both buffers, so they have the same round trip, and
+the ratio of their throughputs is that of their windows (merritt2010, section 2.6, credits this ratio to the authors).
+Only one buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
 
     down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
 
-`W` is a window in segments at the overflow, and `B` the room of a buffer and of the line behind it. `s` is the room
-that the ACKs of one segment take, as a share of the segment's: 1.7 % in a buffer of bytes and 50 % in a buffer of
-packets. Left out: how the windows grow, timeouts, and losses of ACKs.
+`W` is a window in segments at the overflow, and `B` the room of a buffer and of the line behind it. `s` is the buffer
+space of the ACKs of one segment, relative to the space of the segment: 1.7 % in a byte buffer and 50 % in a packet
+buffer. Left out: how the windows grow, timeouts, and losses of ACKs.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ import math
 from dataclasses import dataclass
 
 PACKET_BYTES, ACK_BYTES = 1500, 52
-"""Sizes of a full packet and of a pure ACK with timestamps."""
+"""Sizes in bytes of a full packet and of a pure ACK with timestamps."""
 
 ACKS_PER_SEGMENT = 0.5
-"""Delayed ACKs: one for two segments."""
+"""Number of ACKs per segment: a delayed ACK acknowledges two segments."""
 
 PAYLOAD = 1448 / 1500
-"""Share of a full packet that is payload."""
+"""Payload bytes per byte of a full packet."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of the download and the upload in segments when a buffer overflows; NaN if one flow has no room."""
+    """Windows of the download and the upload, in segments, when a buffer overflows; NaN for both if one flow has no
+    room in the buffer."""
 
     down: float
     up: float

@@ -1,4 +1,4 @@
-"""Chapter 3's statements, our own, and those about current Wi-Fi."""
+"""The statements of chapter 3, our own statements, and statements about current Wi-Fi."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _at(m: Measurements, mode: str, error: float) -> Spread:
 
 @of_loss("FWP's throughput is linear in the frame loss.", "section 3.4.2, figure 3.7", fails=True)
 def fwp_is_linear(m: Measurements) -> Verdict:
-    """At frame error rates from 0.05 to 0.5, where all turns of the other stations are short, each rate is within 10 %
-    of a straight line."""
+    """At frame error rates from 0.05 to 0.5, each throughput is within 10 % of a straight line. In this range all
+    turns of the other stations are short."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
@@ -50,7 +50,8 @@ def fwp_is_linear(m: Measurements) -> Verdict:
 
 
 def _off_line(found: list[Spread], name: str = "largest distance from a straight line over 0.05 to 0.5") -> Measured:
-    """The largest distance from a straight line over the frame error rates, relative to the mean."""
+    """The largest deviation of the throughputs from a straight line over the frame error rate, relative to their
+    mean."""
     x, y = np.array(ERRORS[1:]), np.array([each.median for each in found])
     slope, intercept = np.polyfit(x, y, 1)
     off = np.abs(y - (slope * x + intercept)) / y.mean()
@@ -59,8 +60,8 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
 
 @of_alone("Alone FWP's throughput is linear in 1 - FER.", "about section 3.4.2")
 def alone_it_is_linear(m: Measurements) -> Verdict:
-    """Each rate is within 2 % of a straight line. The ratio of the rates at FER 0.5 and 0.05 is that of 1 - FER, within
-    5 %."""
+    """Each throughput is within 2 % of a straight line. Throughput at FER 0.5 over throughput at FER 0.05 is within
+    5 % of 0.5 / 0.95, the ratio of 1 - FER."""
     found = [m.value("fwp-alone", "tested_bps", mode="fwp", error=error, rivals=0) for error in ERRORS[1:]]
     kept = number("at 0.5 to at 0.05, over 0.50 / 0.95", found[-1].median / found[0].median * 0.95 / 0.5)
     return all_of(at_most(2, [_off_line(found)]), between(0.95, 1.05, [kept]))
@@ -68,7 +69,7 @@ def alone_it_is_linear(m: Measurements) -> Verdict:
 
 @of_loss("A-MPDU gets about one third of FWP's throughput at an FER of 0.05.", "section 3.4.2, figure 3.7", fails=True)
 def third_at_5_percent(m: Measurements) -> Verdict:
-    """The share is near print. The printed share contradicts figure 3.8 (HAV-A09)."""
+    """A-MPDU's throughput relative to FWP's is near the published third, which contradicts figure 3.8 (HAV-A09)."""
     return _share(m, 0.05).but(
         why="a third would be a speedup of three, more than in figure 3.8: the text probably means a loss of one third"
     )
@@ -76,7 +77,7 @@ def third_at_5_percent(m: Measurements) -> Verdict:
 
 @of_loss("A-MPDU gets about half of FWP's throughput at an FER of 0.20.", "section 3.4.2, figure 3.7")
 def half_at_20_percent(m: Measurements) -> Verdict:
-    """The share of the station under test is near print."""
+    """A-MPDU's throughput relative to FWP's is near the published half."""
     return _share(m, 0.2).but(why="the verdict depends on the seed: single seeds are on either side of the bound")
 
 
@@ -115,7 +116,7 @@ def _alike_alone(m: Measurements) -> Verdict:
 
 @of_rivals("The speedup averages more than 1.6 at 10 % of frame errors.", "section 3.4.2, figure 3.8")
 def speedup_at_10_percent(m: Measurements) -> Verdict:
-    """The mean speedup over one to nine competitors is at least 1.6."""
+    """The mean speedup (FWP's throughput over A-MPDU's) with 1 to 9 competitors is at least 1.6."""
     return at_least(1.6, [_mean_speedup(m, 0.1)]).but(
         *_each_speedup(m, 0.1), why="FWP gains least with one competitor, because every second turn is its own"
     )
@@ -123,13 +124,13 @@ def speedup_at_10_percent(m: Measurements) -> Verdict:
 
 @of_rivals("The speedup averages more than 2 at 40 % of frame errors.", "section 3.4.2, figure 3.8")
 def speedup_at_40_percent(m: Measurements) -> Verdict:
-    """The mean speedup over one to nine competitors is at least 2."""
+    """The mean speedup (FWP's throughput over A-MPDU's) with 1 to 9 competitors is at least 2."""
     return at_least(2.0, [_mean_speedup(m, 0.4)]).but(*_each_speedup(m, 0.4))
 
 
 @of_rivals("The speedup is reasonably flat in the number of competitors.", "section 3.4.2, figure 3.8", fails=True)
 def speedup_is_flat(m: Measurements) -> Verdict:
-    """The speedups with one to nine competitors are within 15 % of each other."""
+    """The speedups with 1 to 9 competitors are within 15 % of each other."""
     return _flat(m).but(
         why="with one competitor every second turn is the station's own, so that a short turn costs it least"
     )
@@ -137,7 +138,7 @@ def speedup_is_flat(m: Measurements) -> Verdict:
 
 @of_rivals("Without a competitor FWP and A-MPDU get the same.", "section 3.4.2")
 def equal_alone(m: Measurements) -> Verdict:
-    """The speedup alone is within 15 % of print."""
+    """Without a competitor, FWP's throughput over A-MPDU's is within 15 % of the published 1."""
     return _alike_alone(m)
 
 
@@ -151,7 +152,8 @@ def _shares(m: Measurements, rule: str) -> list[Measured]:
 
 @of_rules("Compatible TCP shares fairly with Cubic from 30 to 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def shares_fairly(m: Measurements) -> Verdict:
-    """With the printed rule the share over the whole run is 40 to 60 %. Shares with the other rules are listed."""
+    """With the published rule, Compatible TCP gets 40 to 60 % of the sum of both rates over the run. Results of the
+    other rules are listed."""
     return between(40, 60, _shares(m, "literal")).but(
         *_shares(m, "margin 4"),
         *_shares(m, "two Cubics"),
@@ -163,7 +165,8 @@ def shares_fairly(m: Measurements) -> Verdict:
 
 @of_sharing("Compatible TCP is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
-    """The mean share of Compatible TCP at 60 and 70 ms is 0 to 10 points above its mean share at 30 and 40 ms."""
+    """Compatible TCP's mean share of both rates at 60 and 70 ms exceeds that at 30 and 40 ms by 0 to 10 percentage
+    points."""
     shares = [each.value for each in _shares(m, "literal")]
     short, long = float(np.mean(shares[:2])), float(np.mean(shares[3:]))
     more = number("share at 60 and 70 ms less that at 30 and 40", long - short, "points")
@@ -178,7 +181,7 @@ def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Me
 
 @of_time("Compatible TCP and Cubic lead in turn, as is usual.", "section 3.4.3, figure 3.9", fails=True)
 def lead_in_turn(m: Measurements) -> Verdict:
-    """At 40 ms the lead changes at least once in the seconds after slow start. The other rules are listed."""
+    """At 40 ms, the leading flow changes at least once after slow start. Results of the other rules are listed."""
     with_margin, printed, cubics = _in_time(m, "lead_changes", "changes of the lead")
     return at_least(1, [printed]).but(
         with_margin,
@@ -191,7 +194,8 @@ def lead_in_turn(m: Measurements) -> Verdict:
 
 @of_time("At times the swings of the shares are larger than usual.", "section 3.4.3, figure 3.9", fails=True)
 def swings_are_large(m: Measurements) -> Verdict:
-    """The range (greatest minus least) of its share in single seconds exceeds that of two Cubic flows."""
+    """Compatible TCP's share of both rates per second ranges more widely (maximum - minimum) than that of one of two
+    Cubic flows."""
     with_margin, printed, cubics = _in_time(m, "swing_points", "swing of its share", "points")
     return ratio("swing as printed to that of two Cubics", printed, cubics, above=1.0).but(
         with_margin, why="a share near zero cannot swing far; the share with a margin does"
@@ -200,7 +204,7 @@ def swings_are_large(m: Measurements) -> Verdict:
 
 @of_repair("Repair costs the Internet path 100 % at an FER of 0.5.", "section 3.4.4, figure 3.11", fails=True)
 def path_overhead(m: Measurements) -> Verdict:
-    """The bytes on the path in addition to those without loss are near print."""
+    """The bytes on the Internet path beyond those of a transfer without loss are near the published percentage."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="Internet path at FER 0.50")
     found = [number("overhead of the path at FER 0.5", overhead(m, 0.5), "percent", published=printed)]
     arrived = m.value("fwp-repair", "arrived_bytes", error=0.5)
@@ -221,7 +225,7 @@ def path_overhead(m: Measurements) -> Verdict:
     fails=True,
 )
 def wireless_overhead(m: Measurements) -> Verdict:
-    """The bytes of requests over the bytes of the object are near print."""
+    """The bytes of the requests, as a percentage of the object's bytes, are near the published value."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="wireless hop at FER 0.50")
     found = m.value("fwp-repair", "request_overhead_percent", error=0.5)
     named = number("requests at FER 0.5", found, "percent", published=printed)
@@ -233,7 +237,7 @@ def wireless_overhead(m: Measurements) -> Verdict:
 
 @of_repair("The object is complete in the end, at every frame error rate.", "section 3.3.4")
 def object_is_whole(m: Measurements) -> Verdict:
-    """The object is complete within 30 s; the application has compared every byte."""
+    """The object is complete within 30 s, and the application finds every byte correct."""
     found = [
         number(f"complete at FER {error}", m.value("fwp-repair", "completion_s", error=error), "s") for error in ERRORS
     ]
@@ -247,13 +251,14 @@ def _today_speedup(m: Measurements, standard: str) -> Measured:
 
 @of_today("FWP gains with current standards too, with ACKs and collisions on the air.", "about section 3.4.2")
 def gains_today(m: Measurements) -> Verdict:
-    """At an FER of 0.1 with four other stations, the speedup is at least 1.1."""
+    """At an FER of 0.1 with 4 other stations, FWP's throughput is at least 1.1 times A-MPDU's."""
     return at_least(1.1, [_today_speedup(m, standard) for standard in STANDARDS])
 
 
 @of_today("Without any repair BBR keeps the throughput that Cubic loses.", "about section 3.2")
 def bbr_without_repair(m: Measurements) -> Verdict:
-    """With 802.11ac at an FER of 0.1 and frames that are sent once, BBR gets at least 5 times Cubic's throughput."""
+    """With 802.11ac at an FER of 0.1 and without retransmission of frames, BBR gets at least 5 times Cubic's
+    throughput."""
     bbr, cubic = (
         mbit(f"{name} over frames sent once", _plain(m, cc)) for name, cc in (("BBR", "bbr"), ("Cubic", "cubic"))
     )

@@ -26,20 +26,21 @@ RIVALS = (0, 1, 3, 6, 9)
 
 RTTS = (30, 40, 50, 60, 70)
 TIMED = 40
-"""Base round trips in ms of figure 3.10, and the one of figure 3.9."""
+"""RTT in ms of figure 3.9. Figure 3.10 varies the RTT."""
 
 STANDARDS = ("802.11n", "802.11ac", "802.11ax")
 
 PARTS = ("fwp", "ampdu")
 
 BEGUN_S = 10.0
-"""Start of the shares of figures 3.9 and 3.10 in seconds, after slow start."""
+"""Time in seconds, after slow start, from which figures 3.9 and 3.10 measure the shares."""
 
 CUT_S = 6.0
-"""Completion time in seconds of a page that is incomplete at the end of its run: the run's duration."""
+"""Completion time, in seconds, that is assigned to a page that is still incomplete at the end of its run: the run's
+duration."""
 
 STEADY = 0.6
-"""Share of a run after which the throughput of figures 3.7 and 3.8 is measured.
+"""The throughput of figures 3.7 and 3.8 is measured after this fraction of a run.
 
 A lost SYN-ACK costs a second or more. This matters in the short runs here, and hardly in the dissertation's two
 minutes.
@@ -64,7 +65,7 @@ OBJECT = 10_000_000
 
 
 def _station(mode: str, error: float) -> Overrides:
-    """Scenario keys of the station under test, as an FWP station or like the others."""
+    """Scenario keys that make the tested station an FWP station, or a station like the others."""
     station = '{ name = "station0", acknowledge = false, reorder = false }'
     return {
         "topology.medium.wifi.frame_error": str(error),
@@ -74,7 +75,7 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Scenario keys for this number of rivals. The other rivals start when the run ends."""
+    """Scenario keys for this number of competitors. The remaining competitors start only when the run ends."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 
@@ -85,7 +86,7 @@ def _case(mode: str, error: float, rivals: int) -> Case:
 
 
 def throughput(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the goodput of the station under test, the mean goodput of the others, and the frames per aggregate."""
+    """Measures the tested station's goodput, the mean goodput of the other stations, and the frames per aggregate."""
     rows = list(run.flows.rows())
     end = float(run.scenario.duration_s)
     begin = STEADY * end
@@ -104,7 +105,7 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def shares(run: Run) -> Array:
-    """Returns the compatible flow's share of both flows in per cent, in bins of 1 s after slow start."""
+    """Returns the compatible flow's percentage of the sum of both rates, in bins of 1 s after slow start."""
     queues = run.queues.to_polars().filter(pl.col("direction") == "down")
     rates: list[Array] = []
     for link in ("home1", "home2"):
@@ -112,12 +113,12 @@ def shares(run: Run) -> Array:
         time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
         ends = np.arange(BEGUN_S, float(time.max()) + 0.5, 1.0)
         rates.append(np.diff(np.interp(ends, time, octets)))
-    # The bottleneck is always busy, so all seconds have the same weight.
+    # The bottleneck is always busy, so every second carries the same number of bytes and has the same weight.
     return 100 * rates[0] / (rates[0] + rates[1])
 
 
 def sharing(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures mean and percentiles of this share, and the number of changes of the leading flow."""
+    """Measures the mean and percentiles of this percentage, and how often the leading flow changes."""
     share = shares(run)
     leads = share > 50
     return {
@@ -180,7 +181,8 @@ RULES: dict[str, tuple[Overrides, float]] = {
     "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
     "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
 }
-"""Rules of the compatible TCP: four standard deviations above the expected loss, as printed, and Cubic instead."""
+"""Rules of Compatible TCP: as published, with a margin of 4 standard deviations above the expected loss, and Cubic
+instead."""
 
 
 def _sharing(rule: str, rtt: int) -> Case:
@@ -274,7 +276,7 @@ def _page(mode: str, multiplexed: bool) -> Case:
 
 
 def page(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the completion time of the page, or of an object of its size; `CUT_S` if it is incomplete."""
+    """Measures the completion time of the page, or of an object of the page's size; `CUT_S` if it stays incomplete."""
     rows = [row for row in run.transfers.rows() if row["what"] in ("page", "object")]
     longest = max(rows, key=lambda row: float(row["size_bytes"]), default=None)
     whole = longest is not None and float(longest["size_bytes"]) > 2e6

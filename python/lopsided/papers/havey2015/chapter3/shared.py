@@ -1,4 +1,4 @@
-"""Access to the measurements for this chapter's statements and figures."""
+"""Reads the measurements that this chapter's statements and figures use."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from lopsided.papers.havey2015.chapter3.setup import PARTS
 
 
 def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
-    """Returns FWP's throughput over A-MPDU's at a frame error rate, with this number of competing stations."""
+    """Returns FWP's throughput over A-MPDU's at this frame error rate and number of competing stations."""
     fwp, ampdu = (m.value(experiment, "tested_bps", mode=mode, error=error, rivals=rivals).median for mode in PARTS)
     return fwp / ampdu
 
 
 def overhead(m: Measurements, error: float) -> float:
-    """Returns the bytes on the Internet path beyond those without loss, in per cent."""
+    """Returns the bytes on the Internet path beyond those of a transfer without loss, in percent of the latter."""
     sent = [m.value("fwp-repair", "sent_bytes", error=each).median for each in (error, 0.0)]
     return 100 * (sent[0] / sent[1] - 1)
 
 
 def share_curve(m: Measurements, rule: str) -> Curve:
-    """Returns the share of the compatible TCP under a rule against the base round trip in ms."""
+    """Returns Compatible TCP's percentage of the sum of both rates under a rule, over the base RTT in ms."""
     experiment = "fwp-sharing" if rule == "literal" else "fwp-sharing-rules"
     return m.curve(experiment, "share_percent", "rtt_ms", rule=rule)
