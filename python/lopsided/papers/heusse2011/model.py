@@ -37,13 +37,13 @@ class Windows:
 
     @property
     def ratio(self) -> float:
-        """Download throughput over upload throughput."""
+        """Download throughput divided by upload throughput."""
         return self.down / self.up
 
     def shares(self, down_bps: float, up_bps: float) -> tuple[float, float]:
-        """Returns the shares of the downlink and of the uplink that data fills, from 0 to 1.
+        """Returns the data throughput of each direction relative to its line rate, from 0 to 1.
 
-        The line with the longer queueing delay is always busy, and its delay is the round trip of both flows.
+        The direction with the longer queueing delay is always busy, and its delay determines the RTT of both flows.
         """
         ack = ACKS_PER_SEGMENT * ACK_BYTES
         round_trip_s = 8 * max(
@@ -54,14 +54,15 @@ class Windows:
 
 
 def ack_room(unit: str) -> float:
-    """Returns the room that the ACKs of a segment take in a buffer of `bytes` or `packets`, in segments."""
+    """Returns the space of one segment's ACKs in a buffer counted in `bytes` or `packets`, relative to the space of
+    the segment."""
     return ACKS_PER_SEGMENT * (ACK_BYTES / PACKET_BYTES if unit == "bytes" else 1.0)
 
 
 def windows(unit: str, down_room: float, up_room: float) -> Windows:
-    """Returns the windows for buffers with this room, in full packets.
+    """Returns both windows in full packets, for buffers of this size.
 
-    In a buffer of packets a flow gets no window if ACKs alone fill its buffer.
+    In packet buffers, a flow gets no window if the other flow's ACKs alone fill its buffer.
     """
     share = ack_room(unit)
     down, up = ((one - share * other) / (1 - share**2) for one, other in ((down_room, up_room), (up_room, down_room)))
@@ -69,8 +70,8 @@ def windows(unit: str, down_room: float, up_room: float) -> Windows:
 
 
 def room(buffer_packets: float, rate_bps: float, rtt_s: float) -> float:
-    """Returns the room of a buffer and of the line behind it, in full packets.
+    """Returns the size of a buffer plus the packets in flight on the line behind it, in full packets.
 
-    Each direction has half of the round trip. The segments of a flow fill one direction and its ACKs the other.
+    Each direction takes half of the base RTT. The segments of a flow fill one direction and its ACKs the other.
     """
     return buffer_packets + rate_bps * rtt_s / (8 * PACKET_BYTES)

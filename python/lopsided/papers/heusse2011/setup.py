@@ -13,11 +13,11 @@ from lopsided.papers.heusse2011.measure import acknowledgements, two_way
 from lopsided.views.plot import style
 
 DOWNLINK_BUFFER = 50
-"""Downlink buffer in full packets."""
+"""Size of the downlink's buffer, in full packets."""
 
 BUFFERS = (4, 8, 17, 25, 35, 50, 70, 100)
-"""Uplink buffers in full packets. On the three lines, the buffers of 50, 17 and 4 packets drain as fast as the
-downlink's."""
+"""Sizes of the uplink's buffer, in full packets. On the three lines, buffers of 50, 17 and 4 packets drain as fast
+as the downlink's."""
 
 UNITS = ("bytes", "packets")
 RTT_S = 0.02
@@ -27,8 +27,8 @@ MECHANISMS = ("fifo", "acks_first", "fq_codel")
 
 @dataclass(frozen=True)
 class AccessLine:
-    """A line with its rates in bit/s, the uplink buffer that drains as fast as the downlink's, and its colour and
-    marker in figures."""
+    """A line: its rates in bit/s, the size of the uplink buffer that drains as fast as the downlink's, and its
+    colour and marker in figures."""
 
     name: str
     down_bps: float
@@ -40,7 +40,7 @@ class AccessLine:
 
     @property
     def rates(self) -> Overrides:
-        """The keys of the scenario that make it this line."""
+        """Scenario keys that set the rates of this line."""
         return {
             "link.down.rate": f"{self.down_bps / 1e3:g} kbit/s",
             "link.up.rate": f"{self.up_bps / 1e3:g} kbit/s",

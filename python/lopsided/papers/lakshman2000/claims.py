@@ -3,10 +3,11 @@
 The abstracts have no numbers. Every threshold is ours and was fixed before the first run:
 
 - a burst fits if k is at most half of the forward buffer, and does not fit if k is at least twice the buffer;
-- the forward link is used if its utilisation is 80 %, and not used below 50 %;
-- a deterioration is small where the abstract's product is at most 1, and large where it is at least 30;
+- the forward link counts as used if its utilisation is at least 80 %, and as not used below 50 %;
+- the loss of throughput is small if the abstract's product (see `model.product`) is at most 1, and large if it is at
+  least 30;
 - unfairness grows considerably if Jain's index falls by 0.1;
-- an asymmetry is high from k = 2.
+- the asymmetry is high if k is at least 2.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ of_regimes, of_loss, of_sharing = Statements(("regimes",)), Statements(("loss",)
 
 
 def utilisation(m: Measurements, forward: int, k: float) -> float:
-    """Returns the measured utilisation of the forward link with a forward buffer and an asymmetry, from 0 to 1."""
+    """Returns the measured utilisation of the forward link, from 0 to 1, for a forward buffer in packets and an
+    asymmetry k."""
     return m.value("regimes", "utilisation", forward=forward, k=float(k)).median
 
 
@@ -67,7 +69,8 @@ def pipe(rtt_s: float) -> float:
 
 
 def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]:
-    """Yields round trip, k, loss probability, the abstract's product, and the measured utilisation."""
+    """Yields, per case, the round trip, k, the loss probability, the abstract's product, and the measured
+    utilisation."""
     for rtt in LOSSY_RTTS:
         for k in LOSSY_ASYMMETRIES:
             for loss in LOSSES:
@@ -83,11 +86,11 @@ def _largest(bound: float, found: list[Measured], criterion: str) -> Verdict:
     "The modes of operation depend on the forward buffer and on the normalised asymmetry.", "abstract", fails=True
 )
 def modes_depend_on_both(m: Measurements) -> Verdict:
-    """With each forward buffer, the link is used while bursts of k packets fit the buffer, and not used if they do not
-    fit.
+    """With each forward buffer, the link counts as used if bursts of k packets fit the buffer, and as not used
+    otherwise.
 
-    The largest k up to half of the buffer gives at least 80 %. The smallest k from twice the buffer on gives at most 50
-    %.
+    The largest k up to half of the buffer gives a utilisation of at least 80 %. The smallest k of at least twice the
+    buffer gives at most 50 %.
     """
     fits: list[Measured] = []
     bursts: list[Measured] = []
@@ -112,7 +115,8 @@ def modes_depend_on_both(m: Measurements) -> Verdict:
     "Our expressions give the utilisation in the three modes.", "about the abstract", fails=True
 )
 def modes_follow_the_expressions(m: Measurements) -> Verdict:
-    """Utilisation is within 10 points of the expression while bursts fit, else at most 10 points above the bound."""
+    """The utilisation is within 10 percentage points of the expression if bursts fit, else at most 10 points above
+    the bound."""
     off: list[Measured] = []
     for forward in FORWARD_BUFFERS:
         for k in ASYMMETRIES:
@@ -125,7 +129,8 @@ def modes_follow_the_expressions(m: Measurements) -> Verdict:
 
 @Statements(("front",))("Dropping ACKs from the front of the reverse queue performs better.", "abstract")
 def front_performs_better(m: Measurements) -> Verdict:
-    """The mean goodput over four asymmetries and two reverse buffers is at least 10 % higher than with tail drops."""
+    """With drops from the front, the mean goodput over four asymmetries and two reverse buffers is at least 10 %
+    higher than with tail drops."""
 
     def mean(drop: str) -> float:
         return float(
@@ -144,10 +149,11 @@ def front_performs_better(m: Measurements) -> Verdict:
 
 @of_loss("Asymmetry increases the sensitivity to random loss.", "abstract")
 def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
-    """For each loss rate and round trip, k = 0.5 gets at least 10 % more than k = 16, if the reverse link limits the
-    ACKs at k = 16.
+    """For each loss rate and RTT, the goodput at k = 0.5 is at least 10 % higher than at k = 16, if the reverse link
+    limits the ACKs at k = 16.
 
-    The reverse link limits the ACKs if those of the download with k = 0.5 would need twice its rate.
+    The reverse link limits the ACKs if the ACK rate of the download at k = 0.5 is at least twice the rate that the link
+    carries at k = 16.
     """
     verdicts: list[Verdict] = []
     for rtt in LOSSY_RTTS:
@@ -167,7 +173,7 @@ def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     "abstract",
 )
 def product_decides(m: Measurements) -> Verdict:
-    """With products up to 1 the utilisation is at least 80 %, with products from 30 on at most 50 %, and it falls as
+    """The utilisation is at least 80 % for products up to 1, at most 50 % for products of at least 30, and falls as
     the product rises."""
     rows = list(lossy(m))
     found = [
@@ -187,7 +193,7 @@ def product_decides(m: Measurements) -> Verdict:
 
 @Statements(("loss",), "ours")("Our expression gives the utilisation under loss.", "about the abstract", fails=True)
 def loss_follows_the_expression(m: Measurements) -> Verdict:
-    """Each utilisation is within 10 points of the expression."""
+    """Each measured utilisation is within 10 percentage points of the expression."""
     off = [
         percent(
             f"distance at k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms",
@@ -217,7 +223,7 @@ def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
 
 @of_sharing("Buffers for each connection on the reverse path help.", "abstract of INFOCOM 1997 (cut off)")
 def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
-    """With a queue for each connection Jain's index is at least 0.95 at each asymmetry above 1."""
+    """With one queue per connection, Jain's index is at least 0.95 at each asymmetry k above 1."""
     return at_least(FAIR, [_jain(m, k, "sfq") for k in (2, 8, 16)]).but(*(_jain(m, k) for k in (2, 8, 16)))
 
 
@@ -225,7 +231,7 @@ def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
     "Bidirectional traffic makes a high effective asymmetry of a moderate one.", "abstract of INFOCOM 1997", fails=True
 )
 def upload_makes_asymmetry(m: Measurements) -> Verdict:
-    """With k = 0.4, an upload raises the number of data packets for each ACK that passes to at least 2, and reduces the
+    """At k = 0.4, an upload raises the number of data packets per delivered ACK to at least 2, and reduces the
     utilisation by at least 10 %."""
     alone, beside = (
         number(f"data packets for each ACK, {name}", m.value("two-way", "packets_per_ack", upload=upload))

@@ -1,4 +1,4 @@
-"""Counterparts of the abstracts' results, which are words: the statements that judge them."""
+"""Counterparts of the abstracts' results, which are words: the statements that judge these results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of one run. They leave out the first sixth of the run, which has the slow start, and the last 2 s."""
+"""Metrics of one run. They exclude the first sixth of the run, which contains the slow start, and the last 2 s."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 PAYLOAD = 960 / 1000
-"""Share of a packet that is payload."""
+"""Payload bytes per byte of a packet."""
 
 
 def _window_s(run: Run) -> tuple[float, float]:
@@ -29,7 +29,7 @@ def _goodputs(run: Run, group: str = "forward") -> list[float]:
 
 
 def single(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns goodput and utilisation of the forward link, timeouts, and the data packets for each ACK that passes.
+    """Returns goodput and utilisation of the forward link, timeouts, and the number of data packets per delivered ACK.
 
     ACKs are the packets on the reverse link that are not data of an upload.
     """
@@ -52,7 +52,8 @@ def single(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def fairness(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns the measures of `single` over all downloads, Jain's index, and the least and greatest share."""
+    """Returns the metrics of `single` over all downloads, Jain's index, and the least and greatest fraction of the
+    total goodput that one download gets."""
     rates = np.array(_goodputs(run))
     share = rates / rates.sum()
     jain = float(rates.sum() ** 2 / (rates.size * np.square(rates).sum()))

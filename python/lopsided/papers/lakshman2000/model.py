@@ -1,11 +1,11 @@
 """Utilisation of the forward link, computed from the normalised asymmetry k, the buffers and the loss.
 
-The authors' expressions are in the text that was not available. These are ours, for Reno with an ACK for each segment.
-`mu` is the forward rate in packets a second, `tau` the base round trip, and `pipe` their product.
+The full text with the authors' expressions was not available. These expressions are our own, for Reno with one ACK per
+segment. `mu` is the forward rate in packets per second, `tau` the base RTT, and `pipe` their product.
 
-The expressions follow from three facts. If k > 1 and the forward link is busy, one of k ACKs gets through, and each of
-these ACKs releases a burst of about k packets. The reverse buffer is then full, and k packets are in flight for each
-ACK in it. The window grows once for each ACK, so it grows k times as slowly.
+The expressions follow from three facts. If k > 1 and the forward link is busy, one in k ACKs is delivered, and each of
+these ACKs releases a burst of about k packets. The reverse buffer is then full, and k packets are in flight per ACK in
+it. The window grows once per ACK, so it grows k times as slowly.
 
 Left out: timeouts, the first slow start, and several losses in a window.
 """
@@ -18,16 +18,18 @@ PACKET_BYTES, ACK_BYTES = 1000, 40
 
 
 def reverse_rate_bps(forward_bps: float, k: float) -> float:
-    """Returns the rate of the reverse link that makes the normalised asymmetry k."""
+    """Returns the rate of the reverse link, in bit/s, that gives the normalised asymmetry k."""
     return forward_bps * ACK_BYTES / PACKET_BYTES / k
 
 
 def without_loss(k: float, forward_buffer: float, reverse_buffer: float, pipe: float) -> float:
     """Returns the utilisation, from 0 to 1, if only full buffers drop packets. Buffers and pipe are in packets.
 
-    - k of at most 1: the forward buffer overflows at a window of pipe and buffer.
-    - k of at most the forward buffer: the reverse buffer holds k packets' worth for each ACK, and a burst must fit.
-    - k beyond the forward buffer: each burst overflows, and at most the buffer and one packet of each pass.
+    - k of at most 1: the forward buffer overflows when the window reaches the sum of pipe and buffer.
+    - k above 1 and at most the forward buffer: each ACK in the reverse buffer stands for k packets in flight, and the
+      forward buffer must hold a burst of k packets.
+    - k above the forward buffer: each burst overflows the buffer, and at most one packet more than the buffer holds is
+      delivered per burst.
     """
     if k > forward_buffer:
         return min(1.0, (forward_buffer + 1) / k)
@@ -36,11 +38,12 @@ def without_loss(k: float, forward_buffer: float, reverse_buffer: float, pipe: f
 
 
 def _sawtooth(most: float, pipe: float) -> float:
-    """Utilisation with a window that grows linearly from half of `most` to `most`, by one step in each round trip."""
+    """Utilisation of a window that grows linearly from half of `most` to `most`, by one packet per RTT."""
     least = most / 2
     if least >= pipe:
         return 1.0
-    # Below the pipe a round trip takes `tau`, above it one packet is sent for each 1/mu. Times are in units of tau.
+    # A window below the pipe takes `tau` per round trip; above it, one packet is sent per 1/mu. Times are in units of
+    # tau.
     idle, busy = pipe - least, (most**2 - pipe**2) / (2 * pipe)
     sent = (pipe**2 - least**2) / 2 + (most**2 - pipe**2) / 2
     return sent / (pipe * (idle + busy))
@@ -49,18 +52,19 @@ def _sawtooth(most: float, pipe: float) -> float:
 def with_loss(probability: float, k: float, reverse_buffer: float, pipe: float) -> float:
     """Returns the utilisation, from 0 to 1, under random loss with buffers that never overflow.
 
-    If the reverse link does not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. If it does, only one of T k / mu
-    ACKs passes, and the round trip includes the full reverse buffer. The window then grows so much more slowly that U
-    cubed is 1.5 / (p k pipe squared).
+    If the reverse link does not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. If it does, only one in T k / mu
+    ACKs is delivered, and the round trip includes the full reverse buffer. The window then grows so much more slowly
+    that U cubed is 1.5 / (p k pipe squared).
     """
     free = math.sqrt(1.5 / probability) / pipe
     if k <= 1 or free <= 1 / k:
         return min(1.0, free)
     limited = (1.5 / product(probability, k, pipe + k * reverse_buffer)) ** (1 / 3)
-    # Where the reverse buffer is neither empty nor full, the reverse link just carries all ACKs.
+    # If the reverse buffer is neither empty nor full, the reverse link carries exactly the ACKs that arrive.
     return min(1.0, max(limited, 1 / k))
 
 
 def product(probability: float, k: float, pipe: float) -> float:
-    """Returns loss probability times asymmetry times squared pipe, the abstract's measure of deterioration."""
+    """Returns loss probability times asymmetry times the square of the pipe: the abstract's measure of throughput
+    loss."""
     return probability * max(k, 1.0) * pipe**2

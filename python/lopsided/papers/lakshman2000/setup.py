@@ -1,6 +1,6 @@
 """Lines and experiments (lakshman2000, abstracts). Every number is an assumption: no public text gives one.
 
-Packets have 1,000 B and ACKs 40 B, so the reverse rate is 400 kbit/s over k. The pipe is 50 packets.
+Packets have 1,000 bytes and ACKs 40, so the reverse rate is 400 kbit/s divided by k. The pipe is 50 packets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FORWARD_BPS = 10e6
 RTT_S = 0.04
 PIPE = FORWARD_BPS * RTT_S / (8 * PACKET_BYTES)
 REVERSE_BUFFER = 10
-"""Reverse buffer in packets."""
+"""Size of the reverse buffer, in packets."""
 
 ASYMMETRIES = (0.5, 1, 2, 4, 8, 16, 32, 64, 128)
 FORWARD_BUFFERS = (4, 12, 40)
@@ -22,7 +22,7 @@ LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 LOSSY_ASYMMETRIES = (0.5, 4, 16)
 LOSSY_REVERSE_BUFFER = 4
 LOSSY_RTTS = (0.04, 0.16)
-"""Base round trips in seconds, for two pipes."""
+"""Base round trips in seconds, for two values of the pipe."""
 
 FRONT_ASYMMETRIES = (2, 4, 8, 16)
 FRONT_BUFFERS = (10, 50)

@@ -2,8 +2,8 @@
 
 One download and one upload share an asymmetric access line whose routers count their buffers in packets. How large may
 the uplink buffer be before performance collapses? This study reproduces the figures and tables of chapters 1, 3, 5, 6.
-Labels number the parts of the thesis: MER-E01 (experiments), MER-M08 (mechanisms), MER-A16 (gaps and slips of the
-text).
+Comments refer to parts of the thesis by label: MER-E01 (experiment 1), MER-M08 (mechanism 8), MER-A16 (gap or error 16
+of the text).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns the answer to the thesis's question, from the sweep."""
+    """Returns the answer to the thesis's question in words, from the buffer sweep."""
     best: list[str] = []
     left: list[str] = []
     for line in LINES:

@@ -1,4 +1,4 @@
-"""Counterparts of the printed values that no figure, table or statement of the thesis compares."""
+"""Counterparts of the published values that no figure, table or statement of the thesis compares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lopsided.papers.merritt2010.shared import GOODPUT, SWEEP, at, curve, printe
 
 
 def _worst(m: Measurements, _row: PublishedValue) -> float:
-    """The lowest performance over all links and buffers, in per cent."""
+    """The lowest performance over all links and buffers, in percent."""
     return 100 * min(float(curve(m, line, GOODPUT.performance).median.min()) for line in LINES)
 
 
 def _best_below(m: Measurements, _row: PublishedValue) -> float:
-    """The highest performance over buffers up to the printed estimate, in per cent."""
+    """The highest performance over buffers up to the published estimate, in percent."""
     return 100 * max(
         at(m, line, packets, GOODPUT.performance).median
         for line in LINES
@@ -25,12 +25,12 @@ def _best_below(m: Measurements, _row: PublishedValue) -> float:
 
 
 def _at_estimates(m: Measurements, _row: PublishedValue) -> float:
-    """The lowest performance at the printed estimates, in per cent."""
+    """The lowest performance over all links at their published estimates, in percent."""
     return 100 * min(at(m, line, printed_size(m, line).number, GOODPUT.performance).median for line in LINES)
 
 
 def _fall(m: Measurements, line: AccessLine) -> float:
-    """The loss of performance from the estimate to the largest buffer, in percentage points."""
+    """Performance at the estimate minus performance at the largest buffer, in percentage points."""
     estimate, largest = (
         at(m, line, packets, GOODPUT.performance).median
         for packets in (printed_size(m, line).number, float(BUFFERS[-1]))
@@ -39,7 +39,7 @@ def _fall(m: Measurements, line: AccessLine) -> float:
 
 
 def _at(line: AccessLine, packets: float | None = None) -> Reader:
-    """Performance of a link at a buffer, or at the printed estimate, in per cent."""
+    """A link's performance at a buffer, or at the published estimate, in percent."""
     return lambda m, _row: at(m, line, packets or printed_size(m, line).number, GOODPUT.performance).map(
         lambda each: 100 * each
     )

@@ -1,4 +1,4 @@
-"""Figures and tables of chapters 5 and 6 against the uplink buffer. Figures over time are in `traces`."""
+"""Figures and tables of chapters 5 and 6 over the uplink buffer. Figures over time are in `traces`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Links whose performance with 50 packets is printed in the text, with the place and the item."""
+"""Links whose performance with 50 packets the text states, with the place and the item in `published.csv`."""
 
 
 def _performance(column: str) -> Lines:
@@ -63,7 +63,7 @@ def _bounds(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = False) -> Spread:
-    """The best or worst point of the figure, picked from medians, least and greatest values separately."""
+    """The figure's best or worst point, chosen separately for medians, least and greatest values."""
     found = [
         curve(m, line, column).at(packets)
         for line in LINES
@@ -199,7 +199,8 @@ FIGURE_6_2 = AGAINST_BUFFER.but(
 
 
 def table_5_1(m: Measurements) -> Artifact:
-    """Returns the drain time of each buffer at 196 kbit/s (MER-E05): arithmetic that agrees to the last digit."""
+    """Returns the time to drain each buffer at 196 kbit/s (MER-E05); the computed times equal the published ones to
+    the last digit."""
     printed = {
         packets: m.published.find("Table 5.1", "drain_time_at_196kbps", **{BUFFER: packets}) for packets in BUFFERS
     }
@@ -215,7 +216,8 @@ def table_5_1(m: Measurements) -> Artifact:
 
 
 def table_6_1(m: Measurements) -> Artifact:
-    """Returns the mean RTT before the upload joins (MER-E08), per packet and as the thesis logged it."""
+    """Returns the mean RTT before the upload starts (MER-E08), averaged per packet and averaged as the thesis logged
+    it."""
 
     def printed(line: AccessLine) -> PublishedValue:
         return m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
@@ -245,7 +247,8 @@ def _at_printed_size(m: Measurements, line: AccessLine, column: str = "performan
 
 
 def _own_threshold(m: Measurements, line: AccessLine) -> Spread:
-    """The crossing of the medians, with the range over the single repetitions that cross."""
+    """The buffer at which the median estimate equals the configured size, with the range over the repetitions for
+    which one exists."""
     single = [threshold(m.repetition(repetition), line) for repetition in m.repetitions]
     known = [packets for packets in single if np.isfinite(packets)] or [float("nan")]
     return Spread(threshold(m, line), min(known), max(known))
@@ -259,7 +262,7 @@ def _remark(m: Measurements, line: AccessLine) -> str:
 
 
 def table_6_2(m: Measurements) -> Artifact:
-    """Returns the threshold of each link and the performance at the published threshold (MER-E09)."""
+    """Returns each link's buffer threshold, and its performance at the published threshold (MER-E09)."""
     find = m.published.find
     columns: Columns[AccessLine] = {
         "link": lambda line: line.name,
@@ -286,7 +289,7 @@ def table_6_2(m: Measurements) -> Artifact:
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """Printed values about the estimates that sections 1, 6.3 and 6.5 repeat."""
+    """Published values about the estimates that sections 1, 6.3 and 6.5 repeat."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"
@@ -308,7 +311,7 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """One setting: the estimates of the procedure after 30 s, of the full run, and of the second procedure."""
+    """One setting: the estimates of the procedure after 30 s and after the full run, and of the second procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
         "link": line.name,
@@ -323,8 +326,8 @@ def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> di
 def second_way_packets(line: AccessLine, uplink_packets: int, rtt_s: float) -> float:
     """Estimates the buffer by section 6.4's second procedure, which the thesis does not test.
 
-    Each window is the BDP of its link: its rate times `rtt_s` plus the drain time of its own full access buffer. Eq 6.6
-    then uses the download's RTT.
+    Each window is the BDP of its direction: its rate times the sum of `rtt_s` and the drain time of its own full access
+    buffer. Eq 6.6 then uses the download's RTT.
 
     Parameters
     ----------
@@ -374,7 +377,7 @@ def _typical_rtt_s(m: Measurements) -> float:
 
 
 def _pair(*lines: tuple[str, str, str, str]) -> Lines:
-    """Lines of the main link, one for each `(experiment, column, ink, label)`."""
+    """Curves of chapter 5's link, one per `(experiment, column, ink, label)`."""
 
     def drawn(m: Measurements) -> Iterable[Line]:
         return [
@@ -429,7 +432,7 @@ INTERFERENCE = AGAINST_BUFFER.but(
 
 
 def table_m12(m: Measurements) -> Artifact:
-    """Compares a shaper, which delays packets above the rate, with a rate limiter, which drops them (MER-M12)."""
+    """Compares a shaper, which delays packets above the rate, with a policer, which drops them (MER-M12)."""
 
     def of(column: str, experiment: str, scale: float = 1.0) -> Callable[[int], float]:
         return lambda packets: main(m, column, experiment).at(packets).median * scale

@@ -1,7 +1,7 @@
-"""Measures of one run: the thesis's averages, and numbers for the observations that it reads off traces.
+"""Metrics of one run: the thesis's averages, and numbers for its observations that were made by eye from traces.
 
 "Both active" is the time from the start of the upload to the end of the run, and "alone" is the time before (MER-M02,
-MER-M17). Goodput counts bytes delivered to the receiving application (a reading of MER-A08).
+MER-M17). Goodput counts bytes delivered to the receiving application (one interpretation of MER-A08).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 GOODPUT_STEP_S = 0.5
-"""Bin of the goodput series that measures interference: a few round trips of the download alone."""
+"""Bin width of the goodput series that measures interference: a few RTTs of a download alone."""
 
 TREND_S = 30.0
-"""Movement slower than this counts as trend, not as phase or interference."""
+"""Movement over more than this time, in seconds, counts as trend, not as phase or interference."""
 
 
 class Rates(Protocol):
@@ -36,7 +36,7 @@ class Rates(Protocol):
 
 
 def logged(trace: Trace, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
-    """Averages a column over the rows of the thesis's log, which has one row per write.
+    """Averages a column as the thesis's log does, which has one row per write of the sending program.
 
     The sender writes when acknowledged data frees room, so each sample is weighted with the bytes acknowledged in it.
 
@@ -69,7 +69,7 @@ class TwoWay:
     download: Trace
     upload: Trace
     start_s: float
-    """Start of the upload."""
+    """Start of the upload, in seconds."""
     end_s: float
 
     @classmethod
@@ -104,7 +104,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
-    # MER-A19: the largest window of the whole run includes the overshoot of the first slow start.
+    # MER-A19: the largest window of the whole run would include the overshoot of the first slow start.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
     rtt_alone_s = alone_rtt.mean / 1e3
@@ -146,8 +146,8 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance in the first and second half of the time in which both flows are active. The difference shows whether
-    two minutes are enough."""
+    """Performance in the first and in the second half of the time in which both flows are active. Their difference
+    shows whether two minutes are long enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -158,7 +158,8 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Eq 1.2 with throughput as mean logged window over mean logged RTT, as in scripts E, F and I (MER-A08)."""
+    """Performance by eq 1.2 with throughput as mean logged window over mean logged RTT, as in scripts E, F and I
+    (MER-A08)."""
     shares: dict[str, float] = {}
     for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
@@ -211,7 +212,7 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """Use of the two buffers while both flows are active, and the largest backlog of R2 before that."""
+    """How full the two buffers are while both flows are active, and the largest backlog of R2 before that time."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
@@ -228,10 +229,10 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""Shares of R2's largest backlog. R2 is full if its backlog is at least the first share, and has drained after its
-backlog fell by the second share."""
+"""Fractions of R2's largest backlog: R2 counts as full if its backlog is at least `FULL` of it, and as drained after
+the backlog fell by `DRAIN` of it."""
 BURST = 5.0
-"""Backlog of R1, in packets, that counts as filled by a burst."""
+"""R1 counts as filled by a burst if its backlog is at least this number of packets."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
@@ -255,7 +256,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     most = float(r2[after].max())
     full = _first(time, r2 >= FULL * most, both.start_s)
     empty = _first(time, r1 == 0, full)
-    # R2 drains from its backlog at the time when R1 runs empty.
+    # R2 counts as draining relative to its backlog at the time when R1 runs empty.
     level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
     drained = _first(time, r2 <= level - DRAIN * most, empty)
     filled = _first(time, r1 >= BURST, drained)
@@ -268,7 +269,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
 
 
 def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
-    # If the previous step never happened, `past_s` is NaN. No time is greater than NaN, so this step is NaN too.
+    # If the previous step never happened, `past_s` is NaN. No time is greater than NaN, so this step gets NaN too.
     places = np.flatnonzero(reached & (time > past_s))
     return float(time[places[0]]) if places.size else float("nan")
 
@@ -279,7 +280,7 @@ def _mean_known(value: Array) -> float:
 
 
 def acknowledgements(run: Run, rates: Rates) -> Mapping[str, float]:
-    """Measures how compressed each flow's ACKs arrive while both flows are active, from samples every 10 ms."""
+    """Measures the ACK compression of each flow while both are active, from samples every 10 ms."""
     both = TwoWay.of(run)
     found: dict[str, float] = {}
     for name, trace, rate in (("up", both.upload, rates.up_bps), ("down", both.download, rates.down_bps)):

@@ -1,8 +1,8 @@
 """The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
 
-Each host makes a capture. Both captures are merged into one file, from which the throughput of each flow is read. The
-simulated hosts share one clock, so NTP is not modelled. Throughput counts all bytes that reach a receiver, including
-retransmissions, as a trace tool does if it ignores sequence numbers.
+Each host captures its packets. Both captures are merged into one file, from which the throughput of each flow is
+computed. The simulated hosts share one clock, so NTP is not modelled. Throughput counts all bytes that reach a
+receiver, including retransmissions, like a trace tool that ignores sequence numbers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from lopsided.papers.merritt2010.traces import FLOWS, THROUGHPUT_STEP_S, through
 from lopsided.scenario import Run
 
 PACKETS = 20
-"""Uplink buffer of the run, in packets: that of figure 5.3."""
+"""Size of the run's uplink buffer in packets, as in figure 5.3."""
 
 _read: dict[str, dict[str, tuple[Array, Array]]] = {}
-"""Arrivals of each flow by the digest of the run, because a run is repeated to capture it."""
+"""Cache of each flow's arrivals, by the digest of the run: capturing requires a second run."""
 
 
 def _of(m: Measurements) -> Run:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 BUFFERS = tuple(range(5, 55, 5))
-"""Uplink buffers in packets (table 4.1)."""
+"""Sizes of the uplink's buffer in packets (table 4.1)."""
 
 DOWNLINK_BUFFER = 50
-"""Downlink buffer in packets (table 4.1)."""
+"""Size of the downlink's buffer in packets (table 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class AccessLine:
 
     @property
     def title(self) -> str:
-        """Rates and ratio, for legends."""
+        """Rates of the link and their ratio, for legends."""
         return f"{self.name} kbit/s (ratio {self.asymmetry:.3g})"
 
 
@@ -55,10 +55,10 @@ LINES = (
     AccessLine("2400/196", 2.4e6, 196e3, style.DOWN[0], "s"),
     AccessLine("3000/100", 3e6, 100e3, style.UP[0], "^"),
 )
-"""The links in the order of the thesis's tables, by rising asymmetry."""
+"""The links in the order of the thesis's tables, by increasing asymmetry."""
 
 MAIN = LINES[1]
-"""The link of chapter 5's detailed figures."""
+"""The link that chapter 5's detailed figures show."""
 
 
 def _two_way(run: Run, case: Case) -> Mapping[str, float]:

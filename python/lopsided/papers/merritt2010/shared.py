@@ -1,4 +1,4 @@
-"""Access to the measurements for this paper's figures, tables and claims: columns against the uplink buffer."""
+"""Reads the measurements that this paper's figures, tables and claims use, over the uplink buffer."""
 
 from __future__ import annotations
 
@@ -19,66 +19,67 @@ BUFFER = "uplink_buffer_packets"
 
 @dataclass(frozen=True)
 class Reading:
-    """One of the two readings of the thesis's performance, with the measured columns that it uses."""
+    """One of the two definitions of the thesis's performance, with the measured columns that it uses."""
 
     name: str
     suffix: str
-    """Suffix of the keys of claims judged by this reading."""
+    """Suffix for the keys of claims that are judged by this definition."""
     performance: str
     down: str
     up: str
 
 
 GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
-"""Eq 1.2 with bytes delivered to the application (MER-A08)."""
+"""Performance by eq 1.2 with the bytes delivered to the application (MER-A08)."""
 
 WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
-"""Eq 1.2 as the scripts of appendices E, F and I compute it from the programs' logs."""
+"""Performance by eq 1.2 as the scripts of appendices E, F and I compute it from the programs' logs."""
 
 BOTH_READINGS = (GOODPUT, WINDOWS)
 
 
 def curve(m: Measurements, line: AccessLine, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a measured column of one link against the uplink buffer in packets."""
+    """Returns a measured column of one link over the uplink buffer in packets."""
     return m.curve(experiment, column, BUFFER, link=line.name)
 
 
 def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread:
-    """Returns a measured column at a buffer size in packets, interpolated between the sizes that were run."""
+    """Returns a measured column at an uplink buffer in packets, interpolated between the simulated sizes."""
     return curve(m, line, column).at(packets)
 
 
 def main(m: Measurements, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a column of the link of chapter 5 against the uplink buffer."""
+    """Returns a measured column of chapter 5's link over the uplink buffer in packets."""
     return curve(m, MAIN, column, experiment)
 
 
 def sizes() -> Array:
-    """Returns the buffers that were run, in packets."""
+    """Returns the sizes of the simulated uplink buffers, in packets."""
     return np.asarray(BUFFERS, dtype=np.float64)
 
 
 def printed_size(m: Measurements, line: AccessLine) -> PublishedValue:
-    """Returns the estimate that table 6.2 prints for a link, in packets."""
+    """Returns the estimate for a link in table 6.2, in packets."""
     return m.published.find("Table 6.2", "estimated_uplink_buffer", link=line.name)
 
 
 def crossing(
     m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep"
 ) -> metrics.Crossing:
-    """Returns the crossing of eq 6.6's estimate with the configured size."""
+    """Returns where the estimate of eq 6.6 equals the configured buffer size."""
     found = curve(m, line, column, experiment)
     return metrics.diagonal_crossing(found.x, found.median)
 
 
 def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep") -> float:
-    """Returns the crossing in packets; NaN if there is none."""
+    """Returns the buffer size at which the estimate of eq 6.6 equals the configured size, in packets; NaN if there
+    is none."""
     packets = crossing(m, line, column, experiment).packets
     return float("nan") if packets is None else packets
 
 
 def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines:
-    """Returns the lines of a column against the buffer, one for each link, labelled at their right ends."""
+    """Returns the lines of a measured column over the buffer, one per link, labelled at their right ends."""
 
     def lines(m: Measurements) -> Iterable[Line]:
         for line in LINES:
@@ -96,7 +97,7 @@ def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines
 
 
 def printed_at(found: Iterable[tuple[AccessLine, float, float]]) -> Iterable[Line]:
-    """Returns the marks of printed values at `(link, packets, value)`."""
+    """Returns markers of published values at `(link, packets, value)`."""
     return (printed_mark(packets, value, line.ink) for line, packets, value in found)
 
 
@@ -111,4 +112,4 @@ AGAINST_BUFFER = Plot(
     ticks=BUFFERS,
     axis=BUFFER,
 )
-"""Common parts of the figures against the uplink buffer."""
+"""Parts that all figures over the uplink buffer share."""

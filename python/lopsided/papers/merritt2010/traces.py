@@ -1,7 +1,8 @@
 """Figures over time: throughput, windows, bandwidth-delay product and the feedback cycle of single runs on 2400/196.
 
-The figures show the run of the first repetition; the thesis shows its only run. The upload starts at 120 s (section
-1.3), although the text of figure 1.1 says about 150 s (MER-A05). Compare the shapes of the curves, not their times.
+The figures show the run of the first repetition; the thesis shows the single run that it made. The upload starts at 120
+s (section 1.3), although the text of figure 1.1 says about 150 s (MER-A05). Compare the shapes of the curves, not their
+times.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style
 
 THROUGHPUT_STEP_S = 1.0
-"""Bin of the throughput curves: Wireshark's default interval, which the thesis used for its curves."""
+"""Bin width of the throughput curves in seconds: Wireshark's default, which the thesis used."""
 
 FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
 
 def two_way_of(m: Measurements, packets: int) -> TwoWay:
-    """Returns the run of the main link with this uplink buffer in packets."""
+    """Returns the run on chapter 5's link with this uplink buffer in packets."""
     return TwoWay.of(m.run("sweep", link=MAIN.name, **{BUFFER: packets}))
 
 
@@ -65,7 +66,7 @@ def _rates(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def throughput_panel(packets: int, caption: str = "", height: float = 2.8) -> Panel:
-    """Returns a panel with both throughputs over the run and the links' rates."""
+    """Returns a panel with the throughput of both flows over the run, and the rates of the link."""
     return Panel(
         "kbit/s",
         lines=partial(_throughput, packets=packets),
@@ -103,7 +104,8 @@ INTRODUCTION = throughput(50, "1.1").but(
     panels=(throughput_panel(50, "(a) 50 packets", 2.2), throughput_panel(15, "(b) 15 packets", 2.2)),
     comparisons=_drop,
 )
-"""The introduction's pair: a buffer of 50 packets and one "sized with the model" (15 packets, MER-A06)."""
+"""The pair of figures in the introduction: a buffer of 50 packets and a buffer "sized with the model" (15 packets,
+MER-A06)."""
 
 
 def _window(m: Measurements, packets: int, flow: str, after_s: float = 5.0) -> Iterable[Line]:
@@ -147,7 +149,7 @@ def _tracking(m: Measurements, packets: int) -> Iterable[Line]:
 
 
 def tracking(packets: int, number: str) -> Plot:
-    """Returns the plot of the download's window and the BDP that its smoothed RTT implies (MER-M16)."""
+    """Returns the plot of the download's window, and of the BDP computed from its smoothed RTT (MER-M16)."""
     start = partial(_start, packets=packets)
     return throughput(packets, number).but(
         title=f"Window against bandwidth-delay product, {packets}-packet uplink buffer",
@@ -167,11 +169,11 @@ def tracking(packets: int, number: str) -> Plot:
 
 
 Course: TypeAlias = Callable[[TwoWay, Buffers], tuple[Array, Array]]
-"""Function that returns times and values of a quantity from a run and its buffers."""
+"""A function that returns times and values of a quantity from a run and its buffers."""
 
 CYCLE_PACKETS = 50
 CYCLE_S = (-3.0, 12.0)
-"""Interval of figure 3.2, in seconds after the upload's start."""
+"""Time range of figure 3.2, in seconds after the upload's start."""
 _STEPS = (("r2_full", "2"), ("r1_empty", "3"), ("r2_drained", "4"), ("r1_filled", "4"))
 
 
@@ -235,7 +237,7 @@ CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
     ),
     x_limits=CYCLE_S,
 )
-"""The four steps of section 3.5 in the run with 50 packets."""
+"""The four steps of section 3.5, as they occur in the run with 50 packets."""
 
 FIGURES = (
     Figure("1.1", "Throughput with 50 and 15 packet uplink buffers", SWEEP, INTRODUCTION),

@@ -1,7 +1,8 @@
 """Orosz, Sztrik and Kim, *Dynamics and Congestion Control of Alternative TCP Variants on Asymmetric Lines*, 2010.
 
-How does upload traffic on an ADSL line of 512/128 kbit/s affect a download, under each of six TCP variants? Labels
-number the parts of the letter: ORO-E01 (experiments), ORO-M03 (mechanisms), ORO-A08 (gaps and slips of the text).
+How does upload traffic on an ADSL line of 512/128 kbit/s affect a download, under each of six TCP variants? Comments
+refer to parts of the letter by label: ORO-E01 (experiment 1), ORO-M03 (mechanism 3), ORO-A08 (gap or error 8 of the
+text).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns the share of the download's throughput that remains with one and with two uploads."""
+    """Returns, in words, the download's throughput with 1 and with 2 uploads, relative to its throughput alone."""
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (

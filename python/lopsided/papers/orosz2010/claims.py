@@ -1,8 +1,8 @@
 """The letter's statements and how each is judged.
 
-A claim is judged on medians over the repetitions, and again on each single repetition (the letter shows one measurement
-for each variant). Two bounds are ours. "Equal" means within 5 %. Fluctuation is "large" if the standard deviation in
-bins of 1 s exceeds 20 % of the mean and 5 times the fluctuation of the download alone.
+A claim is judged on the medians over the repetitions, and then on each repetition separately (the letter shows one
+measurement per variant). Two criteria are ours. "Equal" means within 5 %. The throughput fluctuates "widely" if its
+standard deviation in bins of 1 s exceeds 20 % of its mean, and 5 times this ratio for the download alone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _waiting(m: Measurements) -> list[Measured]:
 
 @of_paper("Alone on the line all variants perform similarly well.", "section V")
 def phase_1_similar(m: Measurements) -> Verdict:
-    """In phase 1 the throughputs agree within 2 % and the downlink is busy for at least 95 % of the time."""
+    """In phase 1, the variants' throughputs are within 2 % of each other and the downlink is busy for at least 95 %
+    of the time."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
     rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])
@@ -67,19 +68,21 @@ def phase_1_similar(m: Measurements) -> Verdict:
 
 @of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
 def phase_2_near_70(m: Measurements) -> Verdict:
-    """The mean share over all variants except Vegas is near print; the letter treats Vegas separately."""
+    """The mean download share (throughput relative to phase 1), except Vegas, is near the published 70 %. The letter
+    treats Vegas separately."""
     verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
 
 @ours("Only some uplink buffers leave about 70 %.", "about section V (ORO-A08)", needs=("buffers",))
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
-    """The uplink buffers that give a mean share near print lie within a factor of 2 and include the assumed buffer.
+    """The uplink buffers with a mean download share near the published 70 % are within a factor of 2 and include the
+    assumed buffer.
 
-    Shares between the buffers that were run are interpolated.
+    Shares between the simulated buffers are interpolated.
     """
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
-    # Every tenth of a packet between the smallest and the largest buffer that was run.
+    # In steps of 0.1 packets, from the smallest to the largest simulated buffer.
     least, most = int(found.x[0]), int(found.x[-1])
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
@@ -97,7 +100,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """Mean share of these variants with bounded upload windows and a deep buffer."""
+    """The mean download share of these variants, if a deep uplink buffer and limited upload windows are used."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -105,7 +108,7 @@ def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavou
     "Beside two uploads an average of 40 % or less is left.", "section V", needs=("phases", "windows"), fails=True
 )
 def phase_3_below_40(m: Measurements) -> Verdict:
-    """The mean share over all variants is at most the printed one."""
+    """The mean download share over all variants is at most the published 40 %."""
     printed = share(m, 3)
     mean = percent("mean over the six", mean_over(m, FLAVOURS, "share_3"), printed)
     others, second = (
@@ -137,9 +140,10 @@ def phase_3_below_40(m: Measurements) -> Verdict:
     fails=True,
 )
 def one_setting_gives_both(m: Measurements) -> Verdict:
-    """A window of figure W gives a mean without Vegas near print in phase 2, and a mean of at most 40 % in phase 3.
+    """With some upload window of figure W, the mean download share is near 70 % in phase 2 (without Vegas) and at most
+    40 % in phase 3.
 
-    The note lists the statements on the three phases whose verdict changes with this window.
+    The note lists the statements about the three phases whose verdict is different with this window.
     """
     measured: list[Measured] = []
     found: list[int] = []
@@ -160,7 +164,8 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
 
 
 def _changes(m: Measurements, window: int) -> str:
-    """Names the statements whose verdict under a window of figure W differs from the verdict under the assumptions."""
+    """Names the statements whose verdict with an upload window of figure W differs from the verdict under the
+    assumptions."""
     others = [claim for claim in CLAIMS if claim.needs == ("phases",)]
     there = judge(others, m.instead("phases", "windows", upload_window_kib=window))
     moved = [(each, claim.check(m).holds) for each, claim in zip(there, others, strict=True)]
@@ -174,7 +179,7 @@ def _changes(m: Measurements, window: int) -> str:
 
 @of_paper("Vegas is by far the lowest as long as any large upload runs.", "section V, figure 2")
 def vegas_lowest(m: Measurements) -> Verdict:
-    """In phases 2 and 3 Vegas gets less than half of the next lowest variant's throughput."""
+    """In phases 2 and 3, Vegas gets less than half of the throughput of the next slowest variant."""
 
     def against_next(phase: int) -> Verdict:
         vegas, *others = (value(m, each, f"throughput_{phase}_bps").median for each in (VEGAS, *OTHERS))
@@ -189,7 +194,8 @@ def vegas_lowest(m: Measurements) -> Verdict:
     "Vegas' download is at or below the rate of the uplink, 128 kbit/s, while an upload runs.", "section V, figure 2"
 )
 def vegas_below_uplink(m: Measurements) -> Verdict:
-    """In phases 2 and 3 Vegas' throughput is at most 5 % above the uplink's rate; print says "equal to or under"."""
+    """In phases 2 and 3, Vegas's throughput is at most 5 % above the uplink's rate; the letter says "equal to or
+    under"."""
     printed = m.published.find("Section V", "downstream_throughput_bound")
     rates = (kbit(f"Vegas, phase {phase}", value(m, VEGAS, f"throughput_{phase}_bps"), printed) for phase in (2, 3))
     return at_most(setup.UP_BPS / 1e3 * EQUAL, rates)
@@ -200,7 +206,8 @@ def vegas_below_uplink(m: Measurements) -> Verdict:
     "sections V and VI, the explanation (ORO-M04)",
 )
 def vegas_holds_its_window(m: Measurements) -> Verdict:
-    """Vegas' mean window in phase 2 is below 20 % of Reno's, although the downlink drops none of its packets."""
+    """In phase 2, Vegas's mean window is less than 20 % of Reno's, although the downlink drops none of Vegas's
+    packets."""
     vegas, reno = (
         kilobytes(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes")) for each in (VEGAS, RENO)
     )
@@ -214,7 +221,8 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Judges whether each throughput fluctuates by more than `LARGE`, and `TIMES` as much as alone."""
+    """Judges whether each throughput fluctuates by more than `LARGE` of its mean, and by `TIMES` as much as without
+    uploads."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:
@@ -234,13 +242,13 @@ def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedVal
     "sections V and VI, figures 1, 3 and 4",
 )
 def high_speed_fluctuates(m: Measurements) -> Verdict:
-    """The high-speed variants fluctuate widely in phase 3."""
+    """In phase 3, the throughput of each high-speed variant fluctuates widely (see the module)."""
     return _rough(m, HIGH_SPEED, published=m.published.find("Section V", "throughput_fluctuation"))
 
 
 @of_paper("The originally flat throughput becomes very irregular, whatever the variant.", "section V")
 def irregular(m: Measurements) -> Verdict:
-    """All six variants fluctuate widely in phase 3."""
+    """In phase 3, the throughput of all six variants fluctuates widely (see the module)."""
     return _rough(m, FLAVOURS)
 
 
@@ -250,7 +258,7 @@ def irregular(m: Measurements) -> Verdict:
     fails=True,
 )
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
-    """In phase 3 each high-speed variant fluctuates at least 10 % more than Reno."""
+    """In phase 3, the throughput of each high-speed variant fluctuates at least 10 % more than Reno's."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
     drops, delivery = (
         {each: number(f"{each.title}: {name}", value(m, each, column)) for each in (*HIGH_SPEED, RENO)}
@@ -277,7 +285,7 @@ def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     fails=True,
 )
 def uplink_delays_acks(m: Measurements) -> Verdict:
-    """The mean RTT over all variants except Vegas rises by at least 10 % from phase to phase."""
+    """The download's mean RTT over all variants except Vegas rises by at least 10 % from each phase to the next."""
     rtt = [number(f"RTT in phase {phase}", mean_over(m, OTHERS, f"rtt_{phase}_ms"), "ms") for phase in (1, 2, 3)]
     waiting = _waiting(m)
     return all_of(
@@ -293,7 +301,8 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
-    """In phase 2 at least 33 % of the acknowledged bytes arrive compressed, and twice the share of phase 1."""
+    """In phase 2, the ACKs of at least 33 % of the download's bytes arrive compressed: at least twice the fraction
+    of phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (
@@ -311,7 +320,8 @@ def acks_bunch(m: Measurements) -> Verdict:
     "sections I and VI (ORO-M04)",
 )
 def bunches_congest_downlink(m: Measurements) -> Verdict:
-    """In phase 3 the downlink's buffer is empty for at least 10 % of the time and drops packets, except with Vegas."""
+    """In phase 3, with each variant except Vegas, the downlink's buffer is empty for at least 10 % of the time and
+    also drops packets."""
     verdicts: list[Verdict] = []
     for each in OTHERS:
         empty = 1 - value(m, each, "downlink_busy_3").median
@@ -327,7 +337,7 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
     needs=("ratios",),
 )
 def ratio_decides(m: Measurements) -> Verdict:
-    """Over uplinks of 512 to 64 kbit/s the mean share without Vegas falls with the ratio."""
+    """With uplinks of 512 to 64 kbit/s, the mean download share without Vegas falls as the ratio of the rates rises."""
 
     def by_ratio(phase: int) -> Verdict:
         found = mean_curve(m, OTHERS, f"share_{phase}", "ratios", "uplink_kbps")
@@ -344,7 +354,8 @@ def ratio_decides(m: Measurements) -> Verdict:
     fails=True,
 )
 def buffers_above_bdp(m: Measurements) -> Verdict:
-    """The mean share of phase 3 is the same within 10 % for uploads bounded at 16 to 64 KiB, all above the BDP."""
+    """The mean download share of phase 3 varies by at most 10 % between upload socket buffers of 16 to 64 KiB, all
+    above the BDP."""
     bdp = kilobytes("bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03))
     shares = [percent(f"phase 3 with uploads of {window} KiB", _bounded(m, window, 3, OTHERS)) for window in WINDOWS]
     return agree_within(0.1, shares, "difference of the shares").but(

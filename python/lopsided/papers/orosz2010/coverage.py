@@ -1,4 +1,4 @@
-"""Counterparts of the printed values that no figure, table or statement of the letter compares."""
+"""Counterparts of the published values that no figure, table or statement of the letter compares."""
 
 from __future__ import annotations
 

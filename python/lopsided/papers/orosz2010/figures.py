@@ -1,7 +1,8 @@
-"""Figures over time for each variant, and tables and figures of the shares in the three phases and their causes.
+"""Figures over time for each variant, and tables and figures of the download's share in the three phases and its
+causes.
 
-Figures over time show the run of the first repetition; the letter shows its only run. Two of the letter's figures have
-the number 2 (ORO-A02), and H-TCP and Reno have no figure (ORO-A03).
+Figures over time show the run of the first repetition; the letter shows the single run that it made. Two of the
+letter's figures have the number 2 (ORO-A02), and H-TCP and Reno have no figure (ORO-A03).
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ FIGURE_A = Plot(
 
 
 def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable[Line]:
-    """One curve for each variant: its share of phase 1, as medians with the range over the repetitions."""
+    """One curve per variant: its throughput relative to phase 1, as medians with the range over the repetitions."""
     for each in FLAVOURS:
         found = m.curve(experiment, f"share_{phase}", over, variant=each.key)
         if over == "uplink_kbps":
@@ -123,7 +124,7 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
 def _sweep(
     title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = ""
 ) -> Plot:
-    """The plot of the shares of phases 2 and 3 against the setting that the experiment varies."""
+    """Plots the download shares of phases 2 and 3 over the setting that the experiment varies."""
     panels = tuple(
         Panel(
             "% of phase 1",
@@ -181,7 +182,7 @@ FIGURE_RATIO = _sweep(
 
 
 def _table_e01(m: Measurements) -> Artifact:
-    """The table of throughput, share, fluctuation and RTT of the download in each phase (ORO-E01)."""
+    """The table of the download's throughput, share, fluctuation and RTT in each phase (ORO-E01)."""
 
     def scaled(column: str, scale: float = 1.0) -> Callable[[Flavour], float]:
         return lambda each: value(m, each, column).median * scale
@@ -201,7 +202,7 @@ def _table_e01(m: Measurements) -> Artifact:
 
 
 def _compared(m: Measurements) -> Iterable[Comparison]:
-    """The comparisons with print. The mean of phase 2 excludes Vegas, which the letter treats separately."""
+    """The comparisons with published values. The mean of phase 2 excludes Vegas, which the letter treats separately."""
     find = m.published.find
     busy = Spread.over(min, (value(m, each, "downlink_busy_1") for each in FLAVOURS))
     yield compare(find("Section IV", "downlink_load", phase=1), busy, "lowest share of time with packets waiting", 100)
@@ -214,7 +215,7 @@ def _compared(m: Measurements) -> Iterable[Comparison]:
 
 
 def _table_e02(m: Measurements) -> Artifact:
-    """The arithmetic of section III, which agrees to the last digit (ORO-E02)."""
+    """The calculations of section III, which agree with the published values to the last digit (ORO-E02)."""
     paths = {"local ADSL link": 0.02, "full path": 0.03}
     columns: Columns[str] = {
         "path": lambda path: path,
@@ -232,7 +233,7 @@ def _table_e02(m: Measurements) -> Artifact:
 
 
 def _table_l(m: Measurements) -> Artifact:
-    """The table that compares both profiles of the simulator with Linux 6.1's own TCP, one run for each variant."""
+    """The table that compares the simulator's two TCP profiles with Linux 6.1's own TCP, one run per variant."""
     record = recorded.read(Path(__file__).parent, "modern")
     linux = {row["variant"]: row for row in record.rows(named=True)}
     columns: Columns[Flavour] = {"variant": lambda each: each.title}

@@ -1,4 +1,5 @@
-"""Numbers that show how sensitive the results are to the assumptions: shares, Vegas, and the fluctuation."""
+"""Numbers that show how sensitive the results are to the assumptions: download shares, Vegas's throughput, and the
+fluctuation."""
 
 from __future__ import annotations
 

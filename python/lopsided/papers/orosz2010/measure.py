@@ -1,10 +1,10 @@
-"""Measures of one run: the throughput of each phase, its fluctuation, delay, window and losses.
+"""Metrics of one run, per phase: the download's throughput and its fluctuation, delay, window and losses.
 
 A phase starts with its upload and ends when the next phase starts. Throughput counts all IP bytes that arrive at the
 client, as the letter does with Wireshark: it includes retransmissions and the ACKs of the uploads (below 1 %). Goodput
-counts bytes delivered to the receiving application. The letter's shares are relative to the line filled by one
-download, "100 % downlink load" (section IV). `share` is relative to the throughput in phase 1, so that it is the same
-whether the printed rate counts cells or IP packets.
+counts bytes delivered to the receiving application. The letter states throughput as a share of the line filled by one
+download, "100 % downlink load" (section IV). `share` is therefore relative to the throughput in phase 1, and does not
+depend on whether the published line rate counts ATM cells or IP packets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 BIN_S = 1.0
-"""Bin of the throughput series in seconds: Wireshark's default."""
+"""Bin width of the throughput series, in seconds: Wireshark's default."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Phased:
         flows = list(run.flows.rows())
         names = [row["name"] for row in flows if row["group"] in ("upload", "more")]
         traces = traces_of(run, ("download", *names))
-        # A group may have several flows with jittered starts: its phase starts with the first.
+        # A group may have several flows with jittered starts: the phase starts when the first flow starts.
         starts = [min(row["start_s"] for row in flows if row["group"] == group) for group in ("upload", "more")]
         bounds = (0.0, *starts, max(row["stop_s"] for row in flows))
         return cls(traces["download"], tuple(traces[name] for name in names), buffers_of(run), bounds)
@@ -56,17 +56,18 @@ class Phased:
         return metrics.counter_rate_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s)
 
     def series_bps(self, direction: str, t0_s: float, t1_s: float) -> tuple[Array, Array]:
-        """Returns the rate of IP bytes over the line in bins: their middles in seconds, and bit/s."""
+        """Returns the rate of IP bytes over the line in bins: the centres of the bins in seconds, and the rates in
+        bit/s."""
         buffer = self.buffers[direction]
         return metrics.rate_series_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s, BIN_S)
 
     def delivered_bps(self, t0_s: float, t1_s: float) -> Array:
-        """Returns the rate of in-order data to the application in bins, in bit/s."""
+        """Returns, per bin, the rate of in-order data that the application receives, in bit/s."""
         return metrics.rate_series_bps(self.download.time_s, self.download.delivered_bytes, t0_s, t1_s, BIN_S)[1]
 
 
 def three_phases(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns one row with every quantity for each of the three phases."""
+    """Returns one row with every metric of each of the three phases."""
     phased = Phased.of(run)
     alone = phased.throughput_bps("down", *phased.phase(1))
     found: dict[str, float] = {}
@@ -90,12 +91,12 @@ def three_phases(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _fluctuation(rate: Array) -> float:
-    """Standard deviation over mean of a series in bins of 1 s."""
+    """Coefficient of variation of a series in bins of 1 s."""
     return float(rate.std() / rate.mean()) if rate.mean() > 0 else float("nan")
 
 
 def _buffers(phased: Phased, number: int) -> dict[str, float]:
-    """Mean backlog of both buffers, the share of time with a backlog, and the number of dropped packets."""
+    """Mean backlog of both buffers, the fraction of time with a backlog, and the number of dropped packets."""
     t0, t1 = phased.phase(number)
     found: dict[str, float] = {}
     for direction, buffer in phased.buffers.items():
@@ -110,7 +111,7 @@ def _buffers(phased: Phased, number: int) -> dict[str, float]:
 
 
 def bunching(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures how compressed the download's ACKs arrive in each phase, from samples every 10 ms."""
+    """Measures the download's ACK compression in each phase, from samples every 10 ms."""
     phased = Phased.of(run)
     found: dict[str, float] = {}
     for number in (1, 2, 3):

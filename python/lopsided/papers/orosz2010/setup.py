@@ -1,8 +1,8 @@
 """The letter's network and load, and the experiments on them (orosz2010 sections III and IV; ORO-E01, ORO-M03).
 
-A download fills a 512/128 kbit/s ADSL line alone (phase 1), with one upload (phase 2) and with two (phase 3), for each
-of the TCP variants. The letter has one such measurement for each variant and shows its throughput over time. Settings
-that the letter does not give are assumed. We added the sweeps, which vary the settings that determine the result.
+A download runs on a 512/128 kbit/s ADSL line alone (phase 1), with one upload (phase 2) and with two (phase 3), for
+each of the TCP variants. The letter made one such measurement per variant and shows the throughput over time. Settings
+that the letter does not state are assumed. We added the sweeps, which vary the settings that determine the result.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ DOWN_BPS, UP_BPS = 512e3, 128e3
 PHASES = (1, 2, 3)
 
 BUFFERS = (5, 10, 20, 30, 50, 100, 200)
-"""Uplink buffers in packets."""
+"""Sizes of the uplink's buffer, in packets."""
 
 ASSUMED_BUFFER = 50
 
 DEEP_BUFFER = 200
-"""Uplink buffer in packets that uploads fill only with windows above 250 kB."""
+"""Size of a deep uplink buffer, in packets: uploads fill it only with windows above 250 kB."""
 
 WINDOWS = (16, 20, 24, 28, 32, 48, 64)
-"""Send buffers of the uploading host in KiB per connection, which bound its windows."""
+"""Send buffers of the uploading host in KiB per connection, which limit its windows."""
 
 UPLINKS = (512, 256, 128, 64)
-"""Uplink rates in kbit/s, for ratios of 1, 2, 4 and 8."""
+"""Uplink rates in kbit/s, for downlink-to-uplink ratios of 1, 2, 4 and 8."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
 RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
 
 FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
-"""The variants that have a figure come first, then those in the text only (ORO-A03). CUBIC has the constants of Linux
-up to 2.6.25."""
+"""The variants: first those that the letter's figures show, then those of the text only (ORO-A03). CUBIC has the
+constants of Linux up to 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
 OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)
-"""Variants that set their window by losses."""
+"""Variants that control their window by losses: all except Vegas."""
 
 
 def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:

@@ -1,4 +1,4 @@
-"""Access to the measurements for this letter's figures, tables and claims: columns of variants, and their means."""
+"""Reads the measurements that this letter's figures, tables and claims use: columns per variant, and their means."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from lopsided.papers.orosz2010.setup import Flavour
 
 
 def value(m: Measurements, each: Flavour, column: str, experiment: str = "phases", **labels: int) -> Spread:
-    """Returns a column of one variant in one setting."""
+    """Returns a measured column of one variant in one setting."""
     return m.value(experiment, column, variant=each.key, **labels)
 
 
 def mean_over(
     m: Measurements, flavours: Iterable[Flavour], column: str, experiment: str = "phases", **labels: int
 ) -> Spread:
-    """Returns the mean of a column over variants."""
+    """Returns the mean of a measured column over variants."""
     return Spread.mean(value(m, each, column, experiment, **labels) for each in flavours)
 
 
 def mean_curve(m: Measurements, flavours: Iterable[Flavour], column: str, experiment: str, over: str) -> Curve:
-    """Returns the mean of a column over variants, against the label `over`."""
+    """Returns the mean of a measured column over variants, for each value of the label `over`."""
     return Curve.mean(m.curve(experiment, column, over, variant=each.key) for each in flavours)
 
 
 def share(m: Measurements, phase: int) -> PublishedValue:
-    """Returns the printed share of the line in phase 2 or 3."""
+    """Returns the published throughput in phase 2 or 3, as a fraction of the line."""
     return m.published.find("Section V", "downstream_throughput_share_of_link", phase=phase)

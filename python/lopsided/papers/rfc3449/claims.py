@@ -1,8 +1,8 @@
 """The RFC's statements and its advice, and how each is judged.
 
-Section 3's statements are about the TCP of 1999. The advice of sections 4 and 5 is judged three times by the same rule
-(`shared.py`): with the TCP of 1999 on the RFC's paths, with Linux on today's lines, and with QUIC there. The bounds are
-ours and were fixed before the first results were seen.
+The statements of section 3 concern the TCP of 1999. The advice of sections 4 and 5 is judged three times by the same
+rule (`shared.py`): with the TCP of 1999 on the RFC's paths, with Linux on today's lines, and with QUIC on today's
+lines. The criteria are ours and were fixed before the first results were seen.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from lopsided.papers.rfc3449.setup import DEEP, DS, IN_TABLES, KS, OF_RFC, SMALL
 from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good, judged, mean, ratios, worst
 
 FILLS = 95
-"""Smallest goodput at which the download still fills its line, in per cent of its goodput at the smallest ratio."""
+"""The download fills its line if its goodput is at least this percentage of its goodput at the smallest ratio k."""
 CLEAR = 0.9
-"""One quantity counts as lower than another if it is below this share of the other."""
+"""One quantity counts as clearly lower than another if it is less than this fraction of the other."""
 
 of_paper = Statements(("ratio",))
 ours = Statements(("today",), "ours")
 
 
 def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Measured:
-    """Returns the download's goodput at a ratio against that at the smallest ratio, in per cent."""
+    """Returns the download's goodput at a ratio k, in percent of its goodput at the smallest ratio."""
     here, free = (
         m.value("ratio", "down_bps", k=at, d=of, compression=scheme, uplink_buffer_packets=DEEP).median
         for at, of, scheme in ((k, d, compression), (KS[0], 2, "none"))
@@ -42,14 +42,14 @@ def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Meas
 
 @of_paper("Without delayed ACKs, ACK clocking breaks down if k > 1.", "section 3.1")
 def clock_without_delay(m: Measurements) -> Verdict:
-    """The download fills its line at each ratio up to 1, and at none from 1.4 on."""
+    """The download fills its line at each ratio k up to 1, and at no ratio from 1.4 on."""
     below, above = ([filled(m, k, 1) for k in KS if (k > 1) == is_above] for is_above in (False, True))
     return all_of(at_least(FILLS, below), at_most(FILLS, above))
 
 
 @of_paper("With delayed ACKs, ACK clocking breaks down if k > 0.5.", "section 3.1", fails=True)
 def clock_with_delay(m: Measurements) -> Verdict:
-    """With an ACK for two segments the download fills its line at no ratio above 0.5."""
+    """With one ACK per 2 segments, the download fills its line at no ratio k above 0.5."""
     found = {k: filled(m, k, 2) for k in KS if k > 0.5}
     full = max((k for k, each in found.items() if each.value >= FILLS), default=0.0)
     return at_most(FILLS, found.values()).but(
@@ -60,15 +60,15 @@ def clock_with_delay(m: Measurements) -> Verdict:
 
 @of_paper("If the receiver acknowledges more often than once in k segments, the uplink is the limit.", "section 3.1")
 def uplink_first(m: Measurements) -> Verdict:
-    """At k = 8 the download does not fill its line with an ACK for 1, 2 or 4 segments."""
+    """At k = 8, the download does not fill its line with one ACK per 1, 2 or 4 segments."""
     rarely = [number(each.name, each.value, each.unit) for each in (filled(m, 8.0, d) for d in DS if d >= 8)]
     return at_most(FILLS, [filled(m, 8.0, d) for d in DS if d < 8]).but(*rarely)
 
 
 @of_paper("With a small uplink buffer only one of every k ACKs gets through.", "section 3.1", fails=True)
 def one_in_k(m: Measurements) -> Verdict:
-    """The number of ACKs for each data packet is within 15 % of 1/k, with a buffer of 10 packets and an ACK for each
-    segment."""
+    """With a buffer of 10 packets and one ACK per segment, the number of delivered ACKs per data packet is within 15
+    % of 1/k."""
     found: list[Verdict] = []
     for k in (2.0, 4.0, 8.0):
         acks = m.value("ratio", "acks_per_packet", k=k, d=1, compression="none", uplink_buffer_packets=SMALL)
@@ -78,7 +78,7 @@ def one_in_k(m: Measurements) -> Verdict:
 
 
 def _none(m: Measurements, experiment: str, path: Path, load: str) -> float:
-    """The download without any mechanism."""
+    """Reads the download's goodput without any mechanism."""
     return goodput_bps(m, experiment, path, mechanism("delayed"), "without", load, "down")
 
 
@@ -92,13 +92,13 @@ def _two_way(m: Measurements, experiment: str) -> Verdict:
 
 @of_paper("An upload makes the problem worse.", "section 3.3", needs=("then",))
 def two_way_is_worse(m: Measurements) -> Verdict:
-    """On each path the download keeps less than 90 % next to an upload."""
+    """On each path, an upload reduces the download's goodput to less than 90 % of its goodput alone."""
     return _two_way(m, "then")
 
 
 @of_paper("The loss of ACKs is less significant than the loss of data.", "section 3.4", needs=("loss",))
 def ack_loss(m: Measurements) -> Verdict:
-    """With 5 % loss, the download gets at least twice as much goodput if ACKs are lost as if data packets are lost."""
+    """The download's goodput is at least twice as high with 5 % loss of ACKs as with 5 % loss of data packets."""
     up, down = (
         number(f"goodput with {setup.LOST:.0%} loss {way}", m.value("loss", "down_bps", lost=way), "Mbit/s", scale=1e-6)
         for way in ("up", "down")
@@ -106,12 +106,12 @@ def ack_loss(m: Measurements) -> Verdict:
     return ratio("loss of ACKs over loss of data", up, down, above=2)
 
 
-# --- Sections 4 and 5: what the text says beyond its tables
+# --- Sections 4 and 5: statements of the text that the tables do not contain
 
 
 @of_paper("Header compression (RFC 1144) is not desirable for k > 10.", "section 5.1.1", fails=True)
 def compression_at_high_ratio(m: Measurements) -> Verdict:
-    """At k = 16 and 32 the goodput with compression is less than 10 % above that without."""
+    """At k = 16 and 32, the download's goodput with header compression is less than 10 % above that without."""
 
     def gain(k: float) -> Verdict:
         return ratio(f"compressed over not, k = {k:g}", filled(m, k, 2, "cslip"), filled(m, k, 2), below=HELPS)
@@ -125,7 +125,7 @@ def compression_at_high_ratio(m: Measurements) -> Verdict:
     needs=("linux",),
 )
 def options_are_not_compressed(m: Measurements) -> Verdict:
-    """With Linux, which sends timestamps, the mean gain is below 10 % under each load."""
+    """With Linux, which sends timestamps, compression raises the mean goodput by less than 10 % under each load."""
     found = ratios(m, "linux", mechanism("vj"))
     gains = {load: mean(found, "down", load) for load in setup.LOADS}
     return at_most(
@@ -134,7 +134,8 @@ def options_are_not_compressed(m: Measurements) -> Verdict:
 
 
 def _over_decimation(m: Measurements, load: str) -> Measured:
-    """Geometric mean over the RFC's paths: the download with a filter over the download with decimation."""
+    """Geometric mean over the RFC's paths of the download's goodput with an ACK filter, relative to that with ACK
+    decimation."""
 
     def down(key: str) -> float:
         return geometric_mean(goodput_bps(m, "then", path, mechanism(key), "with", load, "down") for path in OF_RFC)
@@ -144,13 +145,14 @@ def _over_decimation(m: Measurements, load: str) -> Measured:
 
 @of_paper("ACK filtering is better than ACK decimation.", "section 5.2.2", needs=("then",), fails=True)
 def filter_before_decimation(m: Measurements) -> Verdict:
-    """With a bound on bursts, the download with the filter is at least as fast in the mean, under each load."""
+    """If bursts are limited, the download is on average at least as fast with the filter as with decimation, under
+    each load."""
     return at_least(1.0, [_over_decimation(m, load) for load in setup.LOADS])
 
 
 @of_paper("ACKs first can starve data packets of the upload.", "section 5.4.2", needs=("then",))
 def acks_first_starve(m: Measurements) -> Verdict:
-    """On at least one path the upload keeps less than 50 %."""
+    """On at least one path, the upload's goodput with ACKs-first is less than 50 % of its goodput without."""
     return at_most(HARMS_UP, [worst(ratios(m, "then", mechanism("acks-first")), "up")])
 
 
@@ -162,11 +164,11 @@ NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {
     "today": ("delayed", "acc", "wpm", "ace", "vj", "rohc", "filter-paced", "per-flow", "acks-first"),
     "quic": ("delayed", "per-flow"),
 }
-"""Mechanisms whose advice does not hold, by experiment."""
+"""Mechanisms for which the RFC's advice is recorded as failing, by experiment."""
 
 
 def _advice(statements: Statements, experiment: str, prefix: str, advice: str) -> Iterator[Claim]:
-    """One claim for each row of the RFC's tables that was run."""
+    """Makes one claim per row of the RFC's tables that was simulated."""
     run = {str(case.labels["mechanism"]) for case in setup.EXPERIMENTS[experiment].cases}
     for each in (each for each in IN_TABLES if each.key in run):
         title = each.title[0].upper() + each.title[1:]
@@ -190,7 +192,7 @@ FOR_QUIC = tuple(_advice(ours, "quic", "quic", "still {}, with QUIC on today's l
 
 @ours("Without an upload, none of today's lines gains by fewer ACKs.", "about section 3.1", fails=True)
 def alone_nothing_is_needed(m: Measurements) -> Verdict:
-    """An ACK for eight segments and an ACK filter change the download on each line by less than 10 %."""
+    """One ACK per 8 segments, and an ACK filter, each change the download's goodput by less than 10 % on each line."""
     found = [
         number(f"{each.title}, {one.path.title}", one.value)
         for each in map(mechanism, setup.IN_SHORT)
@@ -202,13 +204,14 @@ def alone_nothing_is_needed(m: Measurements) -> Verdict:
 
 @ours("An upload still makes the problem worse on each of today's lines.", "about section 3.3", fails=True)
 def two_way_is_still_worse(m: Measurements) -> Verdict:
-    """On each line the download keeps less than 90 % next to an upload."""
+    """On each line, an upload reduces the download's goodput to less than 90 % of its goodput alone."""
     return _two_way(m, "today")
 
 
 @ours("Remedies that read TCP headers do nothing for QUIC.", "about sections 5 and 6 (i)", needs=("quic",))
 def encrypted_acks(m: Measurements) -> Verdict:
-    """The ACK filter and ACKs first change QUIC's download by at most 1 % on each of today's lines."""
+    """An ACK filter and ACKs-first each change the goodput of QUIC's download by at most 1 % on each of today's
+    lines."""
     found = [
         number(f"{each.title}, {one.path.title}: change", abs(one.value - 1), "percent", scale=100)
         for each in map(mechanism, ("filter", "acks-first"))
@@ -220,7 +223,8 @@ def encrypted_acks(m: Measurements) -> Verdict:
 
 @ours("A scheduler and a filter together are better than either alone.", "about sections 5.2.1 and 5.4", fails=True)
 def scheduler_with_filter(m: Measurements) -> Verdict:
-    """Both combinations help and harm no line, and the upload's mean is above that of the scheduler alone."""
+    """Both combinations help and harm no line, and the upload's mean goodput ratio is higher than with the scheduler
+    alone."""
     found: list[Verdict] = []
     for both, alone in (("first-filter", "acks-first"), ("flows-filter", "fq-codel")):
         combined, plain = (ratios(m, "today", mechanism(each)) for each in (both, alone))

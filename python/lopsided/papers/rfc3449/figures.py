@@ -1,4 +1,5 @@
-"""The sweep over k, the gains of the mechanisms, the verdicts, and the goodput and delay of every cell."""
+"""The sweep over k, the gains of the mechanisms, the verdicts, and the goodput and delay of every path and
+mechanism."""
 
 # matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -105,7 +106,8 @@ def _means(m: Measurements, experiments: Iterable[str]) -> Columns[Mechanism]:
 
 
 def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
-    """The table of the verdicts: the RFC's advice, the mean ratios, and what follows by the rule."""
+    """The table of the verdicts: the RFC's advice, the mean goodput ratios, and the verdict that the rule derives
+    from them."""
     columns: Columns[Mechanism] = {
         "section": lambda each: each.section,
         "mechanism": lambda each: each.title,
@@ -128,11 +130,11 @@ def _left_out(_m: Measurements) -> Artifact:
     return Artifact(pl.DataFrame(setup.LEFT_OUT).drop("row"))
 
 
-# --- The paths and the cells
+# --- The paths and the single settings
 
 
 def _paths(m: Measurements) -> Artifact:
-    """The paths with their ratio k, and the download without any mechanism."""
+    """The table of the paths with their ratio k, and the download's goodput without any mechanism."""
     plain = mechanism("delayed")
     experiment = {each.key: name for name in ("then", "today") for each in setup.JUDGED_ON[name]}
 
@@ -158,7 +160,7 @@ def _paths(m: Measurements) -> Artifact:
 
 
 def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifact:
-    """Goodput and delay of every setting on every path."""
+    """The table of goodput and delay for every setting on every path."""
     there = [row for row in m.table(experiment).to_dicts() if row["arm"] == "with" or row["mechanism"] == "delayed"]
     titles = {each.key: each.title for each in (*ALL, *paths)}
     columns: Columns[dict[str, Any]] = {
@@ -169,7 +171,7 @@ def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifac
         "upload_Mbit/s": lambda row: row["up_bps"] / 1e6 if row["load"] == "both" else None,
         "rtt_ms": lambda row: row["rtt_ms"],
     }
-    # "without" before "with", mechanisms in the order of the text.
+    # Sort "without" before "with", and the mechanisms in the order of the text.
     rows = sorted(there, key=lambda row: (list(titles).index(row["path"]), row["load"], row["arm"] == "with"))
     return Artifact(table(rows, columns), None, (), ("The round trip is the download's median.",))
 

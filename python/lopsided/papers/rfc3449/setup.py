@@ -1,5 +1,5 @@
-"""The RFC's paths, four current lines, the mechanisms of `mechanisms.toml`, and the runs of each mechanism on each
-path.
+"""The RFC's paths, four current lines, the mechanisms of `mechanisms.toml`, and the simulated combinations of
+mechanisms and paths.
 
 The effect of a mechanism is the ratio of the goodput with its keys to the goodput without them, with the same seeds.
 """
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 FOLDER = File(__file__).parent
 LOADS = ("alone", "both")
-"""The download alone, and next to an upload that fills the uplink before the download starts."""
+"""Loads: the download alone, or in parallel with an upload that fills the uplink before the download starts."""
 ACK_BYTES = 40
 WAITING = 2
-"""Data packets of the upload that may wait under backpressure."""
+"""Number of the upload's data packets that may wait in the queue under backpressure."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """A path of the RFC, or a line of today. Rates count IP packets if there is no preset."""
+    """A path of the RFC, or a line of today. Rates count IP packets unless a preset is used."""
 
     key: str
     title: str
@@ -49,19 +49,19 @@ class Path:
 
     @property
     def at(self) -> tuple[str, str, str]:
-        """The scenario file, the key of the slow direction's queue, and the key of the stages behind it."""
+        """The scenario file, and the keys of the slow direction's queue and of the stages after this queue."""
         if self.key == "radio":
             return "radio.toml", "topology.medium.radio.queue", "topology.link.fixed.up.stages"
         return "today.toml" if self.section == "today" else "line.toml", "link.up.queue", "link.up.stages"
 
     @property
     def queue(self) -> str:
-        """The uplink's queue without a mechanism, as TOML."""
+        """The uplink's queue if no mechanism is used, as TOML."""
         return f'{{ kind = "fifo", limit = "{self.limit}" }}'
 
     @property
     def overrides(self) -> Overrides:
-        """The scenario keys of the path."""
+        """Scenario keys that set up the path."""
         file, place, _ = self.at
         found = {"scenario.duration": f"{self.seconds} s", "stack.mtu": f"{self.packet_bytes} B", place: self.queue}
         if file != "line.toml":
@@ -70,10 +70,10 @@ class Path:
         return {**found, **rates, "link.rtt": f"{self.rtt_ms:g} ms", "link.down.queue": "1 BDP"}
 
     def words(self, stack: str) -> dict[str, str]:
-        """Returns the values of the words with a dollar sign in `mechanisms.toml`."""
+        """Returns the values for the variables (words with a dollar sign) in `mechanisms.toml`."""
         amount, unit = self.limit.split()
         bytes_of = {"packets": self.packet_bytes, "kB": 1e3, "ms": self.up_kbps / 8}[unit]
-        # RED's thresholds of balakrishnan1999's scripts, 1.5 and 6 of 10 packets.
+        # RED's thresholds in the scripts of balakrishnan1999: 1.5 and 6 of 10 packets.
         low, high = (f"{share * float(amount):g} {unit}" for share in (0.15, 0.6))
         return {
             "queue": self.queue,
@@ -83,7 +83,7 @@ class Path:
             "packets": f"{float(amount) * bytes_of / self.packet_bytes:.0f}",
             "window": f"{self.up_kbps * self.rtt_ms / 8 + WAITING * self.packet_bytes:.0f} B",
             "shaped": f"{0.8 * self.down_kbps:g} kbit/s",
-            # Timestamps take 12 bytes.
+            # Today's TCP sends timestamps, which take 12 bytes more.
             "segment": f"{self.packet_bytes - (40 if stack == 'then' else 52)} B",
         }
 
@@ -104,13 +104,13 @@ OF_TODAY = (
     Path("lte-50-15", "LTE 50/15", "today", 50_000, 15_000, 40, 8, limit="500 ms"),
     Path("geo-100-5", "geostationary 100/5", "today", 100_000, 5000, 560, 32, limit="500 ms"),
 )
-"""Presets, with the buffers that they have."""
+"""Access line presets, with the buffers that they define."""
 PATHS = (*OF_RFC, *OF_TODAY)
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A table of `mechanisms.toml`, which explains the fields."""
+    """A mechanism: one table of `mechanisms.toml`, where the fields are explained."""
 
     key: str
     title: str = ""
@@ -129,7 +129,8 @@ class Mechanism:
     below_k: float = math.inf
 
     def settings(self, path: Path, stack: str) -> tuple[Overrides, Overrides] | None:
-        """Returns the keys with and without the mechanism; `None` if it does not exist on this path or stack."""
+        """Returns the scenario keys with and without the mechanism; `None` if the mechanism does not exist on this
+        path or stack."""
         if path.key not in self.paths or (stack == "quic" and self.quic is None):
             return None
         return self._keys(path, stack), Mechanism(self.key, **self.without)._keys(path, stack)
@@ -155,7 +156,7 @@ def _read(name: str) -> dict[str, Any]:
 
 ALL = tuple(Mechanism(key, **table) for key, table in _read("mechanisms.toml").items())
 IN_TABLES = tuple(each for each in ALL if each.row or each.key == "filter")
-"""Mechanisms of tables 1 and 2. ACK filtering has two rows: alone, and with a bound on bursts (section 5.2.1)."""
+"""Mechanisms of tables 1 and 2. ACK filtering has two rows: alone, and with limited bursts (section 5.2.1)."""
 COMBINED = tuple(each for each in ALL if each not in IN_TABLES)
 LEFT_OUT: Sequence[Mapping[str, str]] = _read("left-out.toml")["mechanism"]
 
@@ -166,7 +167,8 @@ def mechanism(key: str) -> Mechanism:
 
 
 def measure(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the goodput of both flows over their time, the download's median RTT, and the ACKs for each packet."""
+    """Returns the goodput of each flow over its active time, the download's median RTT, and the number of ACKs per
+    data packet."""
     flows = {row["name"]: row for row in run.flows.rows()}
     lines = {row["direction"]: row for row in run.links.rows() if row["link"] == "link"}
     acks = lines["up"]["sent_packets"] / max(lines["down"]["sent_packets"], 1) if lines else math.nan
@@ -179,19 +181,19 @@ def measure(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 IDLE = {"flow.upload.app": "1 B"}
-"""Settings of the load `alone`: the upload sends one byte before the download starts."""
+"""Scenario keys of the load `alone`: the upload ends after one byte, before the download starts."""
 NEW = {
     **{"stack.profile": "linux-6.1", "stack.cc": "cubic", "stack.timestamps": "true"},
     **{"stack.send_buffer": "auto", "stack.receive_buffer": "auto"},
 }
 LONGER = Variant("two minutes", {"scenario.duration": "122 s"})
 IN_SHORT = ("delayed", "filter")
-"""Mechanisms that are run on today's lines without an upload too."""
+"""Mechanisms that are also simulated without an upload on today's lines."""
 
 
 def _cases(stack: str, paths: Iterable[Path], alone: Sequence[str]) -> Iterator[Case]:
-    """Yields the cases of a stack: with and without each mechanism, next to an upload. The mechanisms in `alone` also
-    run without an upload."""
+    """Yields the cases of a TCP stack with an upload, with and without each mechanism. The mechanisms in `alone`
+    also run without an upload."""
     own = {} if stack == "then" else NEW
     for path in paths:
         for each in ALL:
@@ -216,15 +218,15 @@ JUDGED_ON: Mapping[str, tuple[Path, ...]] = {"then": OF_RFC, "linux": OF_RFC, "t
 KS = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0, 32.0)
 """Normalised bandwidth ratios of the sweep. The downlink stays at 10 Mbit/s."""
 DS = (1, 2, 4, 8, 16)
-"""Segments for each ACK, at the ratio of section 3.1."""
+"""Numbers of segments per ACK, at the ratio k of section 3.1."""
 DEEP, SMALL = 1000, 10
-"""Uplink buffers of the sweep in packets."""
+"""Sizes of the sweep's uplink buffer, in packets."""
 
 
 def _of_ratio(k: float, d: int, scheme: str = "none", limit: int = DEEP) -> Case:
     up_kbps = EXAMPLE.down_kbps / k / (EXAMPLE.packet_bytes / ACK_BYTES)
     path = replace(EXAMPLE, up_kbps=up_kbps, limit=f"{limit} packets")
-    # A window of 128 packets fills the path and overflows no queue, so only the ACKs limit the download.
+    # A window of 128 packets fills the path but no queue overflows, so only the ACKs limit the download.
     keys = {
         "stack.receive_buffer": "128 kB",
         "stack.delayed_ack": "off" if d == 1 else f"{{ segments = {d} }}",

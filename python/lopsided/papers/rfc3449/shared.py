@@ -1,4 +1,4 @@
-"""The effect of a mechanism over several paths, and the rule that turns it into a verdict.
+"""The effect of a mechanism over several paths, and the rule that turns the effect into a verdict.
 
 The rule and its three bounds are ours, and were fixed before the first results were seen.
 """
@@ -17,14 +17,16 @@ from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.rfc3449.setup import JUDGED_ON, LOADS, Mechanism, Path
 
 HELPS = MORE
-"""A mechanism helps if the download or the upload gains at least 10 % in the geometric mean over the paths."""
+"""A mechanism helps if the goodput of the download or the upload rises by at least 10 %, in the geometric mean over
+the paths."""
 HARMS_DOWN = 0.8
-"""A mechanism harms a path if the download keeps less than this share of its goodput there."""
+"""A mechanism harms a path if the download's goodput with the mechanism is below this fraction of its goodput
+without it."""
 HARMS_UP = 0.5
-"""A mechanism harms a path if the upload keeps less than this share there: section 5.4.2 warns of the "starvation" of
-data."""
+"""A mechanism harms a path if the upload's goodput with the mechanism is below this fraction of its goodput without
+it. Section 5.4.2 warns of the "starvation" of data."""
 LEAST = 0.01
-"""A goodput below this share of the direction's rate counts as this share, so that no ratio is infinite."""
+"""A goodput below this fraction of the direction's rate is replaced by it, so that no ratio is infinite."""
 
 WAYS = {"down": ("download", HARMS_DOWN), "up": ("upload", HARMS_UP)}
 
@@ -40,18 +42,19 @@ class Ratio:
 
     @property
     def harms(self) -> bool:
-        """True if the ratio is below the bound of its direction."""
+        """True if the ratio is below the bound for harm in its direction."""
         return self.value < WAYS[self.way][1]
 
 
 def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, arm: str, load: str, way: str) -> float:
-    """Returns the median goodput of one cell, at least `LEAST` of the rate."""
+    """Returns the median goodput in bit/s of one setting on one path, at least `LEAST` of the direction's rate."""
     value = m.value(experiment, f"{way}_bps", path=path.key, mechanism=each.key, arm=arm, load=load).median
     return max(value, LEAST * 1e3 * (path.down_kbps if way == "down" else path.up_kbps))
 
 
 def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
-    """Returns the ratios on every path on which the advice is judged. The upload counts only if there is one."""
+    """Returns the ratios on every path on which the advice is judged. The upload's ratio is included only if there
+    is an upload."""
     there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
     return [
         Ratio(path, load, way, with_ / without)
@@ -70,7 +73,7 @@ def mean(found: Iterable[Ratio], way: str, load: str = "both") -> float:
 
 
 def means(found: list[Ratio]) -> list[Measured]:
-    """Returns the means of all directions and loads that were run."""
+    """Returns the geometric mean ratio of each direction under each load that was simulated."""
     names = {
         ("down", "both"): "download next to an upload",
         ("up", "both"): "upload",
@@ -81,19 +84,19 @@ def means(found: list[Ratio]) -> list[Measured]:
 
 
 def worst(found: list[Ratio], way: str) -> Measured:
-    """Returns the least ratio of a direction, named after its path."""
+    """Returns the least ratio of a direction, with the name of its path."""
     least = min((each for each in found if each.way == way), key=lambda each: each.value)
     load = " alone" if least.load == "alone" else ""
     return number(f"{WAYS[way][0]}{load} at worst, {least.path.title}", least.value)
 
 
 def helps(found: list[Ratio]) -> bool:
-    """Returns true if one of the means reaches `HELPS`."""
+    """Returns true if at least one mean ratio reaches `HELPS`."""
     return any(each.value >= HELPS for each in means(found))
 
 
 def is_good(found: list[Ratio]) -> bool:
-    """Returns true if the mechanism helps and harms no path."""
+    """Returns true if the mechanism helps and does not harm any path."""
     return helps(found) and not any(each.harms for each in found)
 
 
@@ -109,7 +112,8 @@ def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
 
 
 def word(m: Measurements, experiment: str, each: Mechanism) -> str:
-    """Returns whether the advice is right, and why: for example "no: helps", "yes: helps, harms 2 of 6 paths"."""
+    """Returns the verdict on the RFC's advice with the reason, such as "no: helps" or "yes: helps, harms 2 of 6
+    paths"."""
     found = ratios(m, experiment, each)
     if not found:
         return ""

@@ -1,7 +1,7 @@
 """The report's statements and how each is judged (sections 3.1 to 4).
 
-Statements whose printed numbers were used to choose a setting (the windows of YAH-A12, SACK off) are counted
-separately, as fitted.
+Statements whose published numbers were used to choose a setting (the windows of YAH-A12, SACK off) count separately, as
+fitted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def alone_fills_the_link(m: Measurements) -> Verdict:
     return all_of(at_least(90, found).but(criterion="each above 90 Mbit/s"), agree_within(0.05, found))
 
 
-# The 45 packets of an unscaled window take about 5.3 ms to cross a link of 100 Mbit/s.
+# The 45 packets of an unscaled window take about 5.3 ms to cross a 100 Mbit/s link.
 RTT_WITHOUT_DELAY = of_paper.near_print(
     "rtt-without-delay",
     "Without delay the RTT is 5.3 ms with each variant.",
@@ -119,7 +119,8 @@ DELAY_COSTS_LITTLE_BUT_WESTWOOD = of_paper.near_print(
     needs=("baselines",),
 )
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood gets less than half of the next slowest. No baseline retransmits, and netem refuses packets in all."""
+    """Westwood gets less than half of the throughput of the next slowest variant. No baseline retransmits, although
+    netem refuses packets in each."""
     found = rates(m, DELAYED)
     again = number(
         "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
@@ -144,7 +145,8 @@ def _westwood_over_sack(m: Measurements, experiment: str) -> Measured:
     needs=("baselines", "in-network"),
 )
 def netem_decides(m: Measurements) -> Verdict:
-    """Westwood gets at most half of SACK's throughput with netem on the sender, and 90 % with the delay on the wire."""
+    """Relative to SACK's throughput, Westwood gets at most 50 % with netem on the sender, and at least 90 % with the
+    delay on the wire."""
     return all_of(
         at_most(0.5, [_westwood_over_sack(m, "baselines")]), at_least(0.9, [_westwood_over_sack(m, "in-network")])
     ).but(*(number(f"{t.variant}, delay on the wire", mbit(m, t, "S1", "in-network"), "Mbit/s") for t in DELAYED))
@@ -156,7 +158,8 @@ def netem_decides(m: Measurements) -> Verdict:
     needs=("kernel", "kernel-pair"),
 )
 def linux_does_the_same(m: Measurements) -> Verdict:
-    """Completion times, alone and in Combos 7 to 12, are within 3 % of Linux 6.1's; nothing is retransmitted."""
+    """Completion times of single flows and of Combos 7 to 12 are within 3 % of Linux 6.1's; nothing is
+    retransmitted."""
     gaps: list[Measured] = []
     again = 0.0
     for experiment, tests in (("kernel", DELAYED), ("kernel-pair", PAIRED)):
@@ -178,8 +181,8 @@ def linux_does_the_same(m: Measurements) -> Verdict:
     needs=("baselines", "combos"),
 )
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
-    """Judges the ratio of measured to printed RTT, in the tests whose windows are known (baselines 5 to 8, Combos 7 to
-    12)."""
+    """Judges the ratio of measured to published RTT in the tests whose windows are known (baselines 5 to 8, Combos 7
+    to 12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])
@@ -192,7 +195,7 @@ def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
 
 
 def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
-    """Judges the twelve throughputs of Combos 1 to 6."""
+    """Judges whether the twelve throughputs of Combos 1 to 6 are near the published ones."""
     tests = NO_LOSS[:6]
     first, second = (printed_number(m, tests[0], flow, ELAPSED) for flow in ("S1", "S2"))
     alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
@@ -222,7 +225,7 @@ SHORT_DELAY_WINS_BY_WINDOWS = fitted(
 
 @of_paper("With 200 and 400 ms at S1, S2 gets the greater part.", "section 3.2.2")
 def long_delay_loses(m: Measurements) -> Verdict:
-    """In Combos 7 to 12 S2's throughput is above S1's."""
+    """In Combos 7 to 12, S2's throughput is higher than S1's."""
     return _s2_over_s1(m, PAIRED, above=1)
 
 
@@ -246,7 +249,8 @@ LONG_DELAY_NUMBERS = of_paper.near_print(
 
 @of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2", fails=True)
 def variants_order(m: Measurements) -> Verdict:
-    """At both delays the throughputs of CUBIC, HIGHSPEED and WESTWOOD fall by at least 10 % each."""
+    """At each delay, CUBIC's throughput exceeds HIGHSPEED's by at least 10 %, and HIGHSPEED's exceeds WESTWOOD's by
+    at least 10 %."""
     return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
         why="the order is that of print, but in the second group CUBIC leads HIGHSPEED by less than the margin"
     )
@@ -267,7 +271,7 @@ SACK_AT_400 = of_paper.near_print(
 )
 
 
-# With the observed windows, all data in flight during the 100 ms is one window.
+# With the observed windows, the loss period of 100 ms drops exactly one window of data.
 LOSS_TAKES_A_WINDOW = fitted.near_print(
     "loss-takes-a-window",
     "The loss of 100 ms takes 86 to 90 packets of S2 beside a flow of 20 ms, and 128 of S1 at 100 ms.",
@@ -287,13 +291,13 @@ LOSS_TAKES_A_WINDOW = fitted.near_print(
 
 @of_paper("After a loss, at 20 ms HIGHSPEED is first, CUBIC second, WESTWOOD third.", "section 3.3.2", fails=True)
 def loss_order_at_20(m: Measurements) -> Verdict:
-    """In Combos 14, 13 and 15 each variant gets at least 10 % more than the next."""
+    """HIGHSPEED, CUBIC and WESTWOOD (Combos 14, 13 and 15): each has at least 10 % more throughput than the next."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
     return ordered([highspeed, cubic, westwood])
 
 
 def sack_wins(m: Measurements, experiment: str = "combos") -> Verdict:
-    """Judges whether S2 gets at least 10 % more than S1 in Combos 16 to 18."""
+    """Judges whether S2's throughput exceeds S1's by at least 10 % in Combos 16 to 18."""
     return _s2_over_s1(m, WITH_LOSS[3:6], above=MORE, experiment=experiment)
 
 
@@ -313,7 +317,7 @@ SACK_WINS_BY_WINDOWS = fitted(
 
 @of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
 def sack_keeps_more(m: Measurements) -> Verdict:
-    """S2 gets more than S1 in Combos 19 to 24. In the printed table S1 is ahead once (YAH-A10)."""
+    """In Combos 19 to 24, S2's throughput is higher than S1's. In the published table S1 is ahead once (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
 
 
@@ -347,7 +351,8 @@ SACK_SUFFERS = of_paper(
     fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
-    """The same test with SACK off. The note lists the other combinations with a loss that are then not near print."""
+    """The same test with SACK off. The note lists the other combinations with a loss that are then no longer near
+    the published values."""
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
     return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))
@@ -373,7 +378,7 @@ def one_always_leads(m: Measurements) -> Verdict:
     "Throughput is inversely proportional to the round trip: longer ones are disciplined.", "chapter 4", fails=True
 )
 def throughput_falls_with_rtt(m: Measurements) -> Verdict:
-    """For each variant, without and with loss, S1's throughput times its round trip is constant within 15 %."""
+    """For each variant, without and with loss, S1's throughput times its RTT varies by at most 15 % over the delays."""
 
     def against_rtt(tests: tuple[Test, ...]) -> Curve:
         spreads = [value(m, test, "throughput_bps") for test in tests]

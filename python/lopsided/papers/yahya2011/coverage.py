@@ -1,4 +1,4 @@
-"""Counterparts of the report's printed values: every quantity of every test's log, and the harness."""
+"""Counterparts of the report's published values: every quantity of every test's log, and the test procedure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lopsided.papers.yahya2011.shared import MBIT, mbit, value
 
 TESTS = {test.name: test for test in (*BASELINES, *COMBOS)}
 _SCALES = {"Mbit/s": 1 / MBIT, "byte/s": 1 / 8}
-"""Factors from bit/s to the printed unit."""
+"""Factors from bit/s to the published unit."""
 
 NEEDS = ("baselines", "combos")
 LOGS = "Section 3."
@@ -21,7 +21,7 @@ TABLES = "Table 3-"
 
 
 def _of_log(column: str) -> Reader:
-    """Returns a reader for a quantity of the test and flow that the row names."""
+    """Returns a function that reads a quantity of the test and flow that the row names."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         test = TESTS.get(row.conditions.get("test", ""))
@@ -64,7 +64,7 @@ _RANGES: dict[str, tuple[str, Reader]] = {
     "group 2, 400 ms, HIGHSPEED, flow 1": ("throughput", _mean(NO_LOSS[10:11], "S1")),
     "group 2, 400 ms, WESTWOOD, flow 1": ("throughput", _mean(NO_LOSS[11:], "S1")),
 }
-"""Statements of the text about several tests together, by the item of the printed row."""
+"""Statements of the text about several tests together, by the item name of the row in `published.csv`."""
 
 COVERAGE = (
     *_logged("elapsed_time elapsed_time_printed", "elapsed_s"),

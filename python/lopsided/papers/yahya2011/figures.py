@@ -1,4 +1,5 @@
-"""Drawings of results that the report prints in tables: shares, round trips, and the window behind netem."""
+"""Figures of results that the report gives in tables: shares of the throughput, round trips, and the window behind
+netem."""
 
 # matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -39,7 +40,7 @@ def _shares(m: Measurements, flow: str) -> Iterable[Line]:
 
 
 def _groups(panel: Axes, _m: Measurements) -> None:
-    """Shades the groups of equal delay, and draws a line before the first combination with a loss."""
+    """Shades the groups of tests with equal delay, and draws a line before the first combination with a loss."""
     for first in range(1, 25, 3):
         test = COMBOS[first - 1]
         if (first // 3) % 2:

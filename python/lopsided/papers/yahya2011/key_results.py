@@ -1,4 +1,4 @@
-"""Numbers that show how sensitive the results are to the assumptions: throughputs of some of the tests."""
+"""Numbers that show how sensitive the results are to the assumptions: the throughput in some of the tests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The report's laboratory and its tests (yahya2011 chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
 
 `S1` runs from Sender1 with the variant and the delay of the test, `S2` from Sender2 with Reno and 100 ms. Both transfer
-100 MiB. The report leaves the windows of the stacks open (YAH-A12), so they are settings here: as intended, and as
-observed.
+100 MiB. The report does not state the stacks' windows (YAH-A12), so there are two sets: the windows that section 2.2.3
+intends, and those that the results imply.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ FILE_BYTES = 104_857_600
 """1024 blocks of 102 400 bytes (section 2.5.2 step 3)."""
 
 CONTROLS = {"SACK": "reno", "CUBIC": "cubic", "HIGHSPEED": "highspeed", "WESTWOOD": "westwood"}
-"""Congestion controls by the report's names; all run with SACK (YAH-A14)."""
+"""Congestion controls by the report's names; all use SACK (YAH-A14)."""
 
 SCENARIO = "lab.toml"
 START_S, LOSS_S = 10.0, 4.0
-"""Start of both flows, and the time from there to the loss of group 3, in seconds (section 2.5.2 step 9)."""
+"""Start of both flows, and the time from the start to the loss period of group 3, in seconds (section 2.5.2 step 9)."""
 
 SECOND_DELAY_MS = 100
-"""Delay of netem at Sender2, the same in all tests."""
+"""Delay of netem at Sender2 in ms, the same in all tests."""
 
 BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
-"""RWIN in bytes for two flows, by Sender1's delay in ms (YAH-M02)."""
+"""RWIN in bytes in tests with two flows, by Sender1's delay in ms (YAH-M02)."""
 BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
-"""RWIN in bytes for one flow, by Sender1's delay in ms. Without delay it is Linux's default."""
+"""RWIN in bytes in tests with one flow, by Sender1's delay in ms. The value for no delay is Linux's default."""
 
 UNSCALED = 65_535
-"""Window in bytes that Linux advertises by default: 75 % of a buffer of 87 380 bytes."""
+"""Window in bytes that Linux advertises by default: 75 % of a buffer of 87,380 bytes."""
 DOUBLED = 131_070
-"""Window in bytes of Linux's largest buffer for many years: 75 % of 174 760 bytes."""
+"""Window in bytes that Linux advertised for many years with its largest buffer: 75 % of 174,760 bytes."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Test:
 
     @property
     def name(self) -> str:
-        """The report's name: Baseline1, Combo13."""
+        """The report's name, such as Baseline1 or Combo13."""
         return f"{'Baseline' if self.alone else 'Combo'}{self.number}"
 
     def file_name(self, flow: str) -> str:
-        """Returns the report's name for the capture at a flow's sender (chapter 3, YAH-M08)."""
+        """Returns the report's name for the capture at the sender of a flow (chapter 3, YAH-M08)."""
         if self.alone:
             delay = f"FixedD{self.delay_ms}ms" if self.delay_ms else "NoFixedD"
             return f"{self.name}-100MB-R1-{self.variant}-BW100Mbps-NoDrop-{delay}-{flow}.log"
@@ -72,12 +72,12 @@ class Test:
         return self.delay_ms == SECOND_DELAY_MS
 
     def flow_variant(self, flow: str) -> str:
-        """Returns the variant of a flow's sender."""
+        """Returns the TCP variant of a flow's sender."""
         return self.variant if flow == "S1" else "SACK"
 
     @property
     def labels(self) -> dict[str, Label]:
-        """Labels of the test's rows."""
+        """Labels of the test's rows in tables."""
         return {
             "test": self.name,
             "variant": self.variant,
@@ -103,7 +103,7 @@ COMBOS = tuple(
 )
 NO_LOSS, WITH_LOSS = COMBOS[:12], COMBOS[12:]
 PAIRED = NO_LOSS[6:]
-"""Combinations that were also run in the kernel world (kernel.csv)."""
+"""Combinations that were also run on Linux itself, in the kernel world (kernel.csv)."""
 
 
 def advertised(buffer: int) -> int:
@@ -118,10 +118,11 @@ def intended(test: Test) -> dict[str, int]:
 
 
 def observed(test: Test) -> dict[str, int]:
-    """Returns the windows that the printed numbers imply, in bytes, by flow (YAH-A12).
+    """Returns the windows that the published numbers imply, in bytes, by flow (YAH-A12).
 
-    If a flow's throughput times round trip, or its losses, are the same for all variants, a window limited the flow.
-    Such a flow gets the setting of the report or of Linux that fits. Other flows keep the intended window.
+    If a flow's throughput times RTT, or its losses, are the same for all variants, then a fixed window limited the
+    flow. Such a flow gets the matching window among the report's and Linux's settings. Other flows keep the intended
+    window.
     """
     windows = intended(test)
     if test.alone:
@@ -145,20 +146,21 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
     settings = {"flow.S1.cc": CONTROLS[test.variant], "host.sender1.interface.delay": f"{test.delay_ms} ms"}
     for flow, window in windows.items():
         settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
-        # The send buffer counts memory and never limits here: the receiver's window models whichever limit applied.
+        # The send buffer counts memory and is set too large to limit; the receiver's window models the limit, whichever
+        # end it was at.
         settings[f"flow.{flow}.sender_stack.send_buffer"] = f"{max(8 * window, 1 << 20)} B"
     if test.loss:
         from_s = START_S + LOSS_S
         settings["topology.link.egress.down.loss.outages"] = f'[["{from_s} s", "{from_s + 0.1:.1f} s"]]'
     if test.alone:
-        # The scenario needs a second flow: it sends one byte at the end.
+        # The scenario requires a second flow, so it sends one byte at the end.
         settings |= {"flow.S2.start": "990 s", "flow.S2.app": "1 B"}
     return settings
 
 
 def _in_network(test: Test) -> dict[str, str]:
-    """The same delays on the wire behind the hosts. The wire refuses no packets, and captures at the hosts include its
-    delay."""
+    """Scenario keys for the same delays on the wire instead of netem at the senders. The wire does not drop packets,
+    and captures at the hosts include its delay."""
     delays = {"sender1": test.delay_ms, "sender2": 100}
     settings = {f"host.{host}.interface.delay": "0 ms" for host in delays}
     for host, delay in delays.items():
@@ -177,13 +179,13 @@ def _of_tests(
     full_repetitions: int | None = None,
     keep: bool = False,
 ) -> Experiment:
-    """An experiment of these tests, with `more` settings and with these windows."""
+    """An experiment of these tests, with these windows and the additional settings `more`."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
     return Experiment(key, summary, cases, measure, usual=usual, full_repetitions=full_repetitions, keep=keep)
 
 
 def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delayed: bool) -> Experiment:
-    """An experiment of tests that were also run in the kernel world, in a scenario of their own."""
+    """An experiment of the tests that were also run in the kernel world, with its own scenario."""
     cases: list[Case] = []
     for test in tests:
         delay = {"host.sender1.interface.delay": f"{test.delay_ms} ms"} if delayed else {}
@@ -194,7 +196,7 @@ def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delaye
 
 
 DELAYED = BASELINES[4:]
-"""Baselines with 100 ms of delay at their sender."""
+"""Baselines with a delay of 100 ms at their sender."""
 
 ALONE = _of_tests(
     "baselines", "one download alone, without and with 100 ms at its sender (section 2.4.1)", BASELINES, usual=None
@@ -206,7 +208,7 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""One seed instead of the study's three, because each seed alone gives the same verdicts."""
+"""One seed instead of the study's three, because each of the three seeds gives the same verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed
@@ -266,7 +268,7 @@ LEGS = {
     "iperf -r, outgoing leg": ("sender2", "receiver2", "iperf -r default window"),
     "iperf -r, incoming leg": ("receiver2", "sender2", "iperf -r default window"),
 }
-"""The path check of section 2.5.2 step 6 (YAH-M09): sender, receiver, and the item of the printed window."""
+"""The path checks of section 2.5.2 step 6 (YAH-M09): sender, receiver, and the item of the published window."""
 IPERF_WINDOW_BYTES = {"iperf default window": 124_000, "iperf -r default window": 85_300}
 IPERF_S = 10.0
 

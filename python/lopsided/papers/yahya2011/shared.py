@@ -1,4 +1,4 @@
-"""Access to the printed and measured values of a test's flow, for this report's figures, tables and claims."""
+"""Reads the published and measured values of a test's flow, for this report's figures, tables and claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGS = ("Section 3.1.1", "Section 3.2.1", "Section 3.3.1")
 
 
 def printed(m: Measurements, test: Test, flow: str, metric: str) -> PublishedValue | None:
-    """Returns a printed value from the report's logs of a test's flow; `None` if it is lost or was not recorded."""
+    """Returns a published value from the log of a test's flow; `None` if the value is lost or was not recorded."""
     metrics = (metric, "throughput_reconstructed") if metric == THROUGHPUT else (metric,)
     for row in m.published:
         same = row.conditions.get("test") == test.name and row.conditions.get("flow") == flow
@@ -31,7 +31,7 @@ def printed(m: Measurements, test: Test, flow: str, metric: str) -> PublishedVal
 
 
 def printed_number(m: Measurements, test: Test, flow: str, metric: str) -> float:
-    """Returns the printed number; NaN if there is none."""
+    """Returns the published number; NaN if there is none."""
     found = printed(m, test, flow, metric)
     return float("nan") if found is None else found.number
 
@@ -42,17 +42,17 @@ def experiment_of(test: Test) -> str:
 
 
 def value(m: Measurements, test: Test, column: str, flow: str = "S1", experiment: str = "") -> Spread:
-    """Returns a measured column of a test's flow, by default from the runs with the intended windows."""
+    """Returns a measured column for one flow of a test, by default from the runs with the intended windows."""
     return m.value(experiment or experiment_of(test), f"{flow}_{column}", **test.labels)
 
 
 def mbit(m: Measurements, test: Test, flow: str = "S1", experiment: str = "") -> float:
-    """Returns the throughput of a test's flow in Mbit/s."""
+    """Returns the throughput of one flow of a test, in Mbit/s."""
     return value(m, test, "throughput_bps", flow, experiment).median / MBIT
 
 
 def rates(m: Measurements, tests: Iterable[Test], flow: str = "S1", experiment: str = "") -> list[Measured]:
-    """Returns the throughputs of a flow in these tests, in Mbit/s, with the printed ones."""
+    """Returns the throughputs of one flow in these tests, in Mbit/s, with the published ones."""
     return [
         number(
             f"{test.name} {test.flow_variant(flow)} {flow}",

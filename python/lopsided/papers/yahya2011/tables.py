@@ -1,4 +1,5 @@
-"""The report's tables, with printed, intended and observed values for each flow, and its checks before the tests."""
+"""The report's tables, with the published values and the results with intended and observed windows for each flow,
+and the checks before the tests."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ from lopsided.papers.yahya2011.shared import (
 )
 
 Place: TypeAlias = tuple[Test, str]
-"""A test and one of its flows, for one row."""
+"""A test and one of its flows, for one row of a table."""
 
 _FLOW: Columns[Place] = {
     "test": lambda place: place[0].name,
@@ -75,7 +76,7 @@ _QUANTITIES = (
     (RTT, "rtt_ms", "rtt_ms", 1.0),
     (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
 )
-"""Printed quantities of a flow: metric, measured column, heading, and the factor to the printed unit."""
+"""Published quantities of a flow: metric, measured column, heading, and the factor to the published unit."""
 
 
 def _measured(m: Measurements, column: str, experiment: str = "", scale: float = 1.0) -> Callable[[Place], float]:
@@ -140,7 +141,7 @@ def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
 
 
 def windows(m: Measurements) -> Artifact:
-    """Returns the printed throughput times the round trip, which is the window of a window-limited flow (YAH-M02,
+    """Returns the published throughput times the RTT, which is the window of a window-limited flow (YAH-M02,
     YAH-A12)."""
 
     def product(place: Place) -> float:
@@ -167,7 +168,8 @@ def windows(m: Measurements) -> Artifact:
 
 
 def outstanding(m: Measurements) -> Artifact:
-    """Returns the time of the largest amount of outstanding data, by which the report timed its loss (YAH-E05)."""
+    """Returns the time at which the largest amount of data is outstanding, which the report takes for the time of
+    its loss (YAH-E05)."""
     spans = list(_printed_spans(m))
 
     def span(test: Test) -> tuple[float, float]:
@@ -210,7 +212,7 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 
 def position(m: Measurements) -> Artifact:
-    """Compares a delay by netem on the sender, whose limit of 1000 packets affects TCP, with a delay on the wire."""
+    """Compares a delay by netem on the sender, whose limit of 1,000 packets affects TCP, with a delay on the wire."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES[1:]:
         if metric != RETRANSMITTED:
@@ -221,7 +223,7 @@ def position(m: Measurements) -> Artifact:
 
 
 def kernel(m: Measurements) -> Artifact:
-    """Compares baselines 5 to 8 and some combinations on Linux 6.1 in virtual time (recorded) with simulated ones."""
+    """Compares simulated baselines 5 to 8 and some combinations with recorded runs of Linux 6.1 in virtual time."""
 
     def simulated(place: Place, column: str = "completion_s") -> float:
         return value(m, place[0], column, place[1], "kernel" if place[0].alone else "kernel-pair").median
@@ -244,18 +246,18 @@ def kernel(m: Measurements) -> Artifact:
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:
-    """Returns the recorded result of Linux in a test. Such a run takes minutes, so reports do not repeat it."""
+    """Returns the recorded result of Linux in a test. Such a run takes minutes, so reports use the record."""
     rows = pl.read_csv(Path(__file__).with_name("kernel.csv"))
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
 
 
 def iperf_mbit(m: Measurements, leg: str) -> float:
-    """Returns iperf's rate in Mbit/s: the bytes that its sender accepts in 10 s and that reach the receiver."""
+    """Returns iperf's rate in Mbit/s, from the bytes that its sender accepts in 10 s and that reach the receiver."""
     return m.value("preflight", "delivered_bytes", leg=leg).median * 8 / IPERF_S / MBIT
 
 
 def preflight(m: Measurements) -> Artifact:
-    """Returns the results of iperf before the tests, one way and both ways (YAH-M09, YAH-E04)."""
+    """Returns the results of iperf before the tests, in one direction and in both (YAH-M09, YAH-E04)."""
     find = m.published.find
     step = "Section 2.5.2 step 6"
     columns: Columns[str] = {
@@ -283,16 +285,18 @@ _SIZED = (
     *((f"{group}: S1 {delay} ms, 50 Mbit/s share", delay, 50) for group in (2, 3) for delay in BUFFERS),
 )
 _EXAMPLE = (45, 30)
-"""The example of section 2.2.1: Mbit/s and ms."""
+"""Rate in Mbit/s and RTT in ms of the example in section 2.2.1."""
 
 
 def window_base(delay_ms: int, rate_mbit: int) -> int:
-    """Returns the bandwidth-delay product cut to whole KiB, in bytes; the report's windows are twice this base."""
+    """Returns the bandwidth-delay product in bytes, rounded down to whole KiB; the report's windows are twice this
+    value."""
     return int(metrics.bandwidth_delay_product_bytes(rate_mbit * MBIT, delay_ms / 1e3) // 1024) * 1024
 
 
 def products(m: Measurements) -> Artifact:
-    """Returns the arithmetic of sections 2.2.1 and 2.2.3, which agrees to the last digit (YAH-M02, YAH-E06)."""
+    """Recomputes the products of sections 2.2.1 and 2.2.3; they match the report to the last digit (YAH-M02,
+    YAH-E06)."""
 
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")
@@ -324,7 +328,8 @@ def products(m: Measurements) -> Artifact:
 
 
 def harness(m: Measurements) -> Artifact:
-    """Returns the run harness: each capture's name, and the times of cron and the dialogue (YAH-M06, M08, M10)."""
+    """Returns the table of the test procedure: each capture's name, and the times of cron and the dialogue (YAH-M06,
+    M08, M10)."""
 
     def loss(place: Place) -> str | None:
         return f"{START_S + LOSS_S:.1f} to {START_S + LOSS_S + 0.1:.1f}" if place[0].loss else None

@@ -1,4 +1,4 @@
-"""The thesis's statements: performance and sizing, each by two readings of performance, and the dynamics."""
+"""The thesis's statements: performance and sizing, each under two definitions of performance, and the dynamics."""
 
 from lopsided.papers.merritt2010.claims import dynamics, performance, sizing
 

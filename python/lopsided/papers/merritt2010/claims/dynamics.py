@@ -1,4 +1,4 @@
-"""Claims about the interaction of the two connections: phase, ACK compression, interference, RTT (section 5.1)."""
+"""Claims about how the two connections affect each other: phase, ACK compression, interference, RTT (section 5.1)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""Least phase score of windows that move together; below its negative they move in opposite directions."""
+"""Windows move together if their phase score is at least this value, and in opposite directions if it is below the
+negative of it."""
 PERIODIC = 0.25
-"""Least autocorrelation peak that counts as periodic: our own convention."""
+"""Goodput counts as periodic if its autocorrelation peak is at least this high: our own convention."""
 
 
 of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
@@ -37,7 +38,8 @@ of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
     fails=True,
 )
 def small_out_large_in_phase(m: Measurements) -> Verdict:
-    """The phase score (mean of correlation and agreement) with 10 and with 50 packets."""
+    """The windows' phase score (mean of correlation and agreement) is below `-PHASE` with 10 packets and above
+    `PHASE` with 50."""
     score, lift = main(m, "phase_score"), main(m, "falls_together_lift")
     small, large = (number(f"score at {packets} packets", score.at(packets)) for packets in (10, 50))
     lifts = [
@@ -59,7 +61,7 @@ def small_out_large_in_phase(m: Measurements) -> Verdict:
 
 @of_paper("The change from out of phase to in phase is gradual as the buffer grows.", "section 5.1.1", fails=True)
 def phase_drifts(m: Measurements) -> Verdict:
-    """The phase score rises with the buffer."""
+    """The phase score of the two windows rises with the uplink buffer."""
     return rises("phase score", main(m, "phase_score"), rank=0.6, show=(25,))
 
 
@@ -68,7 +70,8 @@ def phase_drifts(m: Measurements) -> Verdict:
     "about section 5.1.1, by losses instead of movement",
 )
 def losses_synchronise(m: Measurements) -> Verdict:
-    """The share of the download's falls within 1 s of a fall of the upload, over chance, rises with the buffer."""
+    """The fraction of the download's window reductions within 1 s of one of the upload's, relative to chance, rises
+    with the buffer."""
     lift = main(m, "falls_together_lift")
     return all_of(
         rises("coincidence over chance", lift, rank=0.7, show=(25,)),
@@ -78,7 +81,7 @@ def losses_synchronise(m: Measurements) -> Verdict:
 
 @of_paper("Out-of-phase windows go with higher download goodput.", "section 5.1.1", fails=True)
 def out_of_phase_is_better(m: Measurements) -> Verdict:
-    """Over the buffers of 2400/196, phase score and download goodput have opposite ranks."""
+    """Over the uplink buffers of 2400/196, the download goodput falls as the phase score rises (by rank)."""
     correlation = number(
         "rank correlation of phase score and download goodput",
         rank_correlation(main(m, "phase_score").median, main(m, "goodput_down_bps").median),
@@ -102,7 +105,7 @@ def out_of_phase_is_better(m: Measurements) -> Verdict:
     fails=True,
 )
 def phase_rule(m: Measurements) -> Verdict:
-    """Compares eqs 2.4, 2.5 and 6.5 with the sign of the measured score in settings whose score is a phase."""
+    """In the settings with a clear phase, eqs 2.4, 2.5 and 6.5 predict the sign of the measured phase score."""
     agree = judged = out = 0
     for line in LINES:
         estimates, scores = (curve(m, line, name).median for name in ("estimate_packets", "phase_score"))
@@ -129,7 +132,7 @@ def phase_rule(m: Measurements) -> Verdict:
 
 @of_paper("ACK compression of the upload grows with the uplink buffer.", "section 5.1.2", needs=ACKS, fails=True)
 def ack_compression_grows(m: Measurements) -> Verdict:
-    """The compressed share of the upload's acknowledged bytes rises with the buffer."""
+    """The fraction of the upload's acknowledged bytes whose ACKs arrive compressed rises with the uplink buffer."""
     download = rises("the download's compressed share", main(m, "compressed_share_down", "acks"))
     upload = rises("the upload's compressed share", main(m, "compressed_share_up", "acks"), rank=0.6)
     return upload.but(*download.measured, why=f"For comparison, {download.reason}: the download's ACKs wait in R2")
@@ -142,7 +145,8 @@ def ack_compression_grows(m: Measurements) -> Verdict:
     fails=True,
 )
 def acks_queue_and_burst(m: Measurements) -> Verdict:
-    """For the download, the compressed share of acknowledged bytes and the bytes per burst rise with the buffer."""
+    """For the download, the fraction of bytes whose ACKs arrive compressed and the bytes acknowledged per burst rise
+    with the uplink buffer."""
     return all_of(
         rises("compressed share", main(m, "compressed_share_down", "acks"), rank=0.6),
         rises("mean burst", main(m, "burst_down_bytes", "acks"), "kB", rank=0.6, scale=1e-3),
@@ -156,7 +160,8 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
     fails=True,
 )
 def growth_then_silence(m: Measurements) -> Verdict:
-    """The share of time in gaps of more than twice the clocked ACK spacing rises with the buffer."""
+    """The fraction of time that the upload spends in ACK gaps of more than twice the clocked spacing rises with the
+    buffer."""
     longest = main(m, "longest_silence_up_s", "acks")
     ends = (
         number("longest silence at 5 packets", longest.first, "s"),
@@ -168,7 +173,7 @@ def growth_then_silence(m: Measurements) -> Verdict:
 
 @of_paper("The larger the uplink buffer, the more the two connections disturb each other.", "section 5.1.3")
 def interference_grows(m: Measurements) -> Verdict:
-    """The variation (standard deviation over mean) of the download's goodput in bins of 0.5 s rises with the buffer."""
+    """The coefficient of variation of the download's goodput in bins of 0.5 s rises with the uplink buffer."""
     return rises("variation (std/mean)", main(m, "goodput_variation"))
 
 
@@ -178,7 +183,8 @@ def interference_grows(m: Measurements) -> Verdict:
     fails=True,
 )
 def interference_turns_periodic(m: Measurements) -> Verdict:
-    """The autocorrelation peak of the download's goodput is above `PERIODIC` only with 25 and 50 packets."""
+    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with 25 and 50 packets, but not with 5
+    and 20."""
     strength, period = main(m, "period_strength"), main(m, "period_s")
     found = {packets: number(f"strength at {packets} packets", strength.at(packets)) for packets in (5, 20, 25, 50)}
     cycles = [number(f"cycle at {packets} packets", period.at(packets), "s") for packets in (20, 50)]
@@ -197,7 +203,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
     "sections 3.5 and 5.1.4",
 )
 def downlink_idles(m: Measurements) -> Verdict:
-    """R1 is empty more often as the buffer grows, on the two links with the higher asymmetry."""
+    """The fraction of time for which R1 is empty rises with the uplink buffer, on the two most asymmetric links."""
     verdicts: list[Verdict] = []
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")
@@ -212,7 +218,7 @@ def downlink_idles(m: Measurements) -> Verdict:
     "section 3.5, figure 3.2 (MER-M25)",
 )
 def feedback_cycle(m: Measurements) -> Verdict:
-    """With 50 packets on 2400/196: R1 holds data and R2 is empty before the upload, then the steps follow in order."""
+    """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload; then the steps follow in order."""
     before = [
         number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
         for place in (1, 2)
@@ -240,7 +246,8 @@ def feedback_cycle(m: Measurements) -> Verdict:
     "section 5.1.4, figures 5.8-5.11",
 )
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
-    """Mean BDP over mean window is about 1 with the smallest buffer and at least 1.5 with the largest."""
+    """The download's mean BDP over its mean window is about 1 with the smallest buffer and at least 1.5 with the
+    largest."""
     found = main(m, "bdp_over_cwnd")
     return all_of(
         between(0.75, 1.25, [number("BDP over cwnd with 5 packets", found.first)]),
@@ -251,13 +258,14 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
 
 @of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12", fails=True)
 def rtt_variability_rises(m: Measurements) -> Verdict:
-    """The standard deviation of the RTT rises with the buffer on every link."""
+    """The standard deviation of the download's RTT rises with the uplink buffer on every link."""
     return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
 
 
 @of_paper("The larger the asymmetry, the faster RTT variability grows with the buffer.", "section 5.1.4, figure 5.12")
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """The slope of the RTT deviation against the buffer, by least squares, rises with the asymmetry."""
+    """The least-squares slope of the RTT's standard deviation over the buffer size is steeper on a more asymmetric
+    link."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)

@@ -1,6 +1,6 @@
-"""Claims about performance and throughput against the uplink buffer (sections 1, 5.1 and 6.5).
+"""Claims about performance and throughput for different uplink buffers (sections 1, 5.1 and 6.5).
 
-Performance has two readings: goodput, and the formula of the thesis's scripts, mean window over mean RTT.
+Performance has two definitions: goodput, and mean window over mean RTT as the thesis's scripts compute it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ of_paper = Statements(SWEEP)
 def by_both(
     statement: str, where: str, *, key: str = "", fails: Container[Reading] = ()
 ) -> Callable[[Callable[[Measurements, Reading], Verdict]], tuple[Claim, ...]]:
-    """Decorator that makes a claim for each reading of performance.
+    """Decorator that makes one claim per definition of performance.
 
-    `fails` names the readings whose recorded verdict is that the claim does not hold.
+    `fails` names the definitions under which the claim is recorded as failing.
     """
 
     def claims(check: Callable[[Measurements, Reading], Verdict]) -> tuple[Claim, ...]:
@@ -64,12 +64,12 @@ def performance(
     name: str = "",
     printed: PublishedValue | None = None,
 ) -> Measured:
-    """Returns the performance of a link at a buffer, in per cent."""
+    """Returns a link's performance at an uplink buffer in packets, as a percentage."""
     return percent(name or f"{line.name} at {packets:g} packets", at(m, line, packets, reading.performance), printed)
 
 
 def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
-    """Adds to a verdict the direction that limits the performance of this link at this buffer."""
+    """Adds to a verdict which direction limits the performance of this link at this buffer."""
     where = f"{line.name} at {packets:g} packets"
     down, up = (
         percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
@@ -84,7 +84,7 @@ def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: Acce
     "On all three links performance falls as the uplink buffer grows.", "section 5.1, figure 5.1", fails=BOTH_READINGS
 )
 def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
-    """Performance falls with the buffer on every link."""
+    """Performance falls as the uplink buffer grows, on every link."""
     verdicts: list[Verdict] = []
     for line in LINES:
         found = curve(m, line, reading.performance)
@@ -98,7 +98,8 @@ def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
 
 
 def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict, float]:
-    """Judges whether one size splits a link's curve into a plateau and a fall; also returns its lowest size."""
+    """Judges whether some buffer size splits a link's performance curve into a plateau and a fall; also returns the
+    size with the lowest performance."""
     values = curve(m, line, reading.performance).median * 100
     high = values >= np.nanmax(values) - POINTS
     last = int(np.flatnonzero(high)[-1])
@@ -132,7 +133,7 @@ def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict
     fails=BOTH_READINGS,
 )
 def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
-    """A size splits each curve into a plateau and a fall."""
+    """On each link, some buffer size splits the performance curve into a plateau and a fall."""
     verdicts: list[Verdict] = []
     for line in LINES:
         verdict, lowest = _split(m, reading, line)
@@ -141,7 +142,8 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
 
 
 def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
-    """Returns the largest goodput that leaves room for all ACKs of the other direction, as a sentence and as numbers.
+    """Returns the largest goodput at which a direction still carries all ACKs of the other direction, as a sentence and
+    as numbers.
 
     It is computed with timestamps and Ethernet headers, as assumed, and without both.
     """
@@ -161,7 +163,7 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
 
 @by_both("Buffers below the estimate give performance of up to 93 %.", "section 6.3", fails=(GOODPUT,))
 def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
-    """The best performance over sizes up to the printed estimate is near print."""
+    """The best performance over all buffers up to the published estimate is near the published 93 %."""
     printed = m.published.find("Section 6.3", "performance", item="buffers below the estimate, best case")
     line, packets = max(
         ((line, packets) for line in LINES for packets in BUFFERS if packets <= printed_size(m, line).number),
@@ -178,7 +180,8 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
     fails=(GOODPUT,),
 )
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """Performance at the printed sizes, interpolated between the sizes that were run, is near print."""
+    """The performance at the published buffer sizes, interpolated between the simulated sizes, is near the published
+    values."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.2", "performance_at_estimate", link=line.name)
@@ -190,7 +193,7 @@ def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
 
 @by_both("A buffer of the estimated size gives at least 68 % on all three links.", "section 1", fails=BOTH_READINGS)
 def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
-    """Each of the three performances at the printed sizes is at least the printed one."""
+    """At the published buffer sizes, the performance of each of the three links is at least the published 68 %."""
     printed = m.published.find("Section 1", "performance", item="model-sized buffer, all three links")
     verdicts: list[Verdict] = []
     for line in LINES:
@@ -206,7 +209,8 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     fails=BOTH_READINGS,
 )
 def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """Every size above the printed estimate has a performance at least 10 points below that at the estimate."""
+    """The performance at every size above the published estimate is at least 10 percentage points lower than at the
+    estimate."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
     verdicts: list[Verdict] = []
@@ -233,7 +237,7 @@ def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
 def printed_performance(
     m: Measurements, reading: Reading, line: AccessLine = MAIN, where: str = "", item: str = ""
 ) -> Verdict:
-    """Judges a printed performance with the largest buffer."""
+    """Judges whether the performance with the largest buffer is near the published value."""
     printed = m.published.find(where, "performance", item=item)
     verdict = near([performance(m, reading, line, BUFFERS[-1], printed=printed)])
     return _with_limits(m, reading, verdict, line, BUFFERS[-1])
@@ -243,7 +247,7 @@ def printed_performance(
     "With 50 packets the download loses about half of its throughput when the upload joins.", "section 1, figure 1.1(a)"
 )
 def download_halves(m: Measurements) -> Verdict:
-    """The loss of the download's mean throughput with 50 packets, both active against alone, is near print."""
+    """With 50 packets, the upload reduces the download's mean throughput by a percentage near the published one."""
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
     loss = percent(f"loss at {BUFFERS[-1]} packets", 1 - main(m, "down_ratio").last, printed)
     halves = [
@@ -265,7 +269,8 @@ def download_halves(m: Measurements) -> Verdict:
     "section 1, figure 1.1(b)",
 )
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With 15 packets the download keeps at least 85 % of its rate and varies less than with 50."""
+    """With 15 packets, the download gets at least 85 % of its rate without an upload, and varies less than with 50
+    packets."""
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))
@@ -278,7 +283,7 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
     "As the buffer grows the download loses clearly and the upload gains only slightly.", "section 5.1, figures 5.2-5.5"
 )
 def upload_gains_little(m: Measurements) -> Verdict:
-    """From 5 to 50 packets on 2400/196, the download loses more than 10 times the rate that the upload gains."""
+    """On 2400/196, from 5 to 50 packets, the download loses more than 10 times the bit/s that the upload gains."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)
