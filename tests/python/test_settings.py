@@ -83,7 +83,11 @@ def test_every_setting_changes_the_scenario_or_is_refused(name: str):
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole
     tried = refused = 0
-    for path, value in leaves(tomllib.loads(whole)):
+    # A dumbbell has twenty equal links. One of them is enough for each key.
+    different = {
+        (re.sub(r"\.\d+\.", ".N.", path), repr(value)): (path, value) for path, value in leaves(tomllib.loads(whole))
+    }
+    for path, value in different.values():
         if path.startswith("sweep.") or (wanted := other(path, value)) is None:
             continue
         tried += 1
