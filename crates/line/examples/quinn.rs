@@ -65,7 +65,7 @@ impl Host {
         }
     }
 
-    /// Handles timers, sends what the connection has and returns the time of its next timer.
+    /// Handles expired timers, sends the connection's packets, and returns the time of the connection's next timer.
     fn drive(&mut self, now: Time, line: &mut Line) -> Option<Time> {
         let instant = self.instant(now);
         let (handle, mut connection) = self.connection.take()?;
@@ -152,7 +152,8 @@ pub fn main() {
         }
         let timers = hosts.each_mut().map(|host| host.drive(now, &mut line));
         let mut arrived = false;
-        // Packets that arrive may trigger packets at the same time, so time advances only when none arrived.
+        // An arriving packet may trigger an answer at the same instant, so time advances only once no more packets
+        // arrive.
         while let Some(delivery) = line.poll(now) {
             arrived = true;
             hosts[delivery.side as usize].receive(now, delivery, &mut line);
@@ -167,7 +168,7 @@ pub fn main() {
     assert!((10.0..20.0).contains(&goodput), "{goodput} Mbit/s");
 }
 
-/// Reads all that has arrived in order and returns its length in bytes.
+/// Reads all data that has arrived in order, and returns the number of bytes.
 fn read(connection: &mut Connection, id: StreamId) -> usize {
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(true) else { return 0 };

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 const BYTES: usize = 2_000_000;
 const MTU: usize = 1500;
 
-/// A network device made of two packet lists.
+/// A network device that consists of two packet queues.
 #[derive(Default)]
 struct Wire {
     received: VecDeque<Vec<u8>>,
@@ -95,7 +95,8 @@ impl Host {
             line.send_ip(now, self.side, &packet).expect("smoltcp sends packets of IP");
         }
         let delay = self.interface.poll_delay(instant, &self.sockets)?;
-        // smoltcp counts whole microseconds, so a delay of 0 can mean any time within the current one. Wait 1 µs.
+        // smoltcp's clock counts whole microseconds, so a delay of 0 can mean any time within the current microsecond.
+        // Wait 1 µs.
         let delay = delay.max(Duration::from_micros(1));
         Some(now + lopsided_line::Duration::from_micros(delay.total_micros()))
     }
@@ -142,6 +143,6 @@ pub fn main() {
     }
     let goodput = 8e-6 * BYTES as f64 / now.as_secs_f64();
     println!("smoltcp: {goodput:.2} Mbit/s of 10 Mbit/s, {} packets dropped", line.dropped());
-    // 1,460 of 1,500 bytes are payload: at most 9.73 Mbit/s.
+    // 1,460 of the 1,500 bytes of a packet are payload, so the goodput is at most 9.73 Mbit/s.
     assert!((5.0..9.74).contains(&goodput), "{goodput} Mbit/s");
 }

@@ -6,7 +6,7 @@ use lopsided_sim::BuildError;
 use std::fmt;
 use std::io::Write;
 
-/// A scenario must have a flow. The line removes all flows.
+/// The scenario parser requires at least one flow. The line removes all flows after parsing.
 const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"any\"\ndirection = \"down\"\n";
 
 /// The configuration of a line: rates, RTT, queues and every other key of a scenario.
@@ -34,20 +34,22 @@ pub struct LineConfig {
 }
 
 impl LineConfig {
-    /// A line of these rates and this RTT without queueing, in the notation of scenarios: `50 Mbit/s`, `40 ms`.
+    /// A line with these rates (download, upload) and this RTT without queueing, in the notation of scenarios: `50
+    /// Mbit/s`, `40 ms`.
     #[must_use]
     pub fn new(down: &str, up: &str, rtt: &str) -> LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.rtt", rtt).set("link.down.rate", down).set("link.up.rate", up)
     }
 
-    /// An access line by its name, such as `docsis31-1000-35`; `lopsided list presets` prints the names.
+    /// The access line preset of this name, such as `docsis31-1000-35`; `lopsided list presets` prints the names.
     #[must_use]
     pub fn preset(name: &str) -> LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.preset", name)
     }
 
-    /// The network of a scenario in TOML between its hosts `client` and `server`. Its flows are ignored. `name` is the
-    /// file name in error messages; relative paths in the scenario refer to the folder of that file.
+    /// The network between the hosts `client` and `server` of a scenario, which is given as TOML text. The flows of the
+    /// scenario are ignored. `name` is the file name for error messages. Relative paths in the scenario refer to the
+    /// folder of that file.
     #[must_use]
     pub fn scenario(text: &str, name: &str) -> LineConfig {
         LineConfig { text: text.to_owned(), name: name.to_owned(), settings: Vec::new(), seed: 1, capture: None }
@@ -60,24 +62,25 @@ impl LineConfig {
         self
     }
 
-    /// Sets the queue in front of one direction: the name of a discipline (`fq_codel`), a limit (`100 packets`) or a
-    /// table (`{ kind = "pie", target = "5 ms" }`). A preset's limit stays unless the table has a limit: some presets
-    /// count bytes, and disciplines such as `fq_codel` need `limit = "10240 packets"` then.
+    /// Sets the queue in front of one direction. `value` is the name of a discipline (`fq_codel`), a limit (`100
+    /// packets`) or a table (`{ kind = "pie", target = "5 ms" }`). A preset's queue limit remains in force unless the
+    /// table has a limit. Some presets limit bytes; disciplines that count packets, such as `fq_codel`, then need their
+    /// own limit (`limit = "10240 packets"`).
     #[must_use]
     pub fn queue(mut self, dir: Dir, queue: &str) -> LineConfig {
         self.settings.push(queue_setting(&format!("link.{}.queue", dir.name()), queue));
         self
     }
 
-    /// Sets the seed of the random numbers for losses, jitter and queue disciplines. Default: 1.
+    /// Sets the seed of the random numbers that loss models, jitter and queue disciplines use. Default: 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> LineConfig {
         self.seed = seed;
         self
     }
 
-    /// Writes the packets that leave the queues to a pcapng capture, which Wireshark reads. Dropped packets have the
-    /// reason as a comment. [`crate::Line::finish`] completes the capture.
+    /// Writes the packets that leave the queues to a pcapng capture for Wireshark. A dropped packet has the reason of
+    /// the drop as a comment. [`crate::Line::finish`] completes the capture.
     #[must_use]
     pub fn pcapng(mut self, out: impl Write + Send + 'static) -> LineConfig {
         self.capture = Some(Box::new(out));

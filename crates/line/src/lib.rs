@@ -1,11 +1,11 @@
 //! An access line as an object, for the test suites of transport protocols.
 //!
-//! A [`Line`] takes datagrams at one side and returns them at the other: delayed, reordered, dropped or marked as its
-//! links, queues and loss models decide. It runs in virtual time: the caller passes the time into each call. The same
+//! A [`Line`] takes datagrams at one side and returns them at the other: its links, queues and loss models delay,
+//! reorder, drop or mark them. It runs in virtual time: the caller passes the time into each call. The same
 //! configuration, seed and calls produce the same deliveries on every machine.
 //!
-//! The line is the network between the hosts `client` and `server` of a scenario. Every access line by name, queue
-//! discipline, shaper, loss model and stage of lopsided is available by the keys of a scenario.
+//! The line is the network between the hosts `client` and `server` of a scenario. All presets, queue disciplines,
+//! shapers, loss models and stages of lopsided are available through the keys of a scenario.
 //!
 //! # Examples
 //!
@@ -30,7 +30,7 @@
 //! ```
 //!
 //! `examples/quinn.rs` drives quinn-proto over a line, `examples/smoltcp.rs` drives smoltcp. Left out: sockets, threads
-//! and real time, which `lopsided emulate` has.
+//! and real time. For real time, use `lopsided emulate`.
 
 #![deny(missing_docs)]
 

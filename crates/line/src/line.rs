@@ -12,15 +12,15 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
-/// Duration of the scenario. A line has no end; 100 years are long enough.
+/// Duration of the scenario that a line runs. A line runs until the caller stops; 100 years are enough.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-/// The UDP port of both sides.
+/// The UDP port number that both sides use.
 const PORT: u16 = 4433;
 
 /// One side of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The home: receives on the direction `down`, sends on `up`.
+    /// The subscriber's side. Receives packets on the direction `down`, sends packets on `up`.
     Client,
     /// The network beyond the access line.
     Server,
@@ -50,9 +50,9 @@ impl Side {
 pub struct Delivery {
     /// The time at which the datagram arrives.
     pub at: Time,
-    /// The side at which it arrives.
+    /// The side at which the datagram arrives.
     pub side: Side,
-    /// The ECN field on arrival: `Ce` if a queue marked the datagram.
+    /// The ECN field on arrival: [`Ecn::Ce`] if a queue marked the datagram.
     pub ecn: Ecn,
     /// The payload passed to [`Line::send`], or the whole IP packet passed to [`Line::send_ip`].
     pub datagram: Vec<u8>,
@@ -104,7 +104,7 @@ impl Line {
         }
         scenario.flows.clear();
         scenario.duration = FOREVER;
-        // A line has no end, so samples would fill the memory.
+        // Disable periodic samples: a line runs without an end, so they would fill the memory.
         scenario.record.interval = None;
         let capture = config.capture.map(|out| capture(&scenario, out));
         let outside = ends.map(|host| Outside {
@@ -128,8 +128,8 @@ impl Line {
         self.send_ecn(now, side, datagram, Ecn::NotEct);
     }
 
-    /// Like [`Line::send`], with an ECN codepoint. A discipline that marks sets [`Ecn::Ce`] on datagrams that are not
-    /// [`Ecn::NotEct`].
+    /// Like [`Line::send`], with an ECN codepoint. A queue discipline that marks packets sets [`Ecn::Ce`] on datagrams
+    /// whose codepoint is not [`Ecn::NotEct`].
     ///
     /// # Panics
     /// As for [`Line::send`].
@@ -144,7 +144,8 @@ impl Line {
     }
 
     /// Sends a whole IP packet of any protocol at one side. The peer receives it unchanged except for ECN marks and the
-    /// TTL. A packet from the client may have any destination. A packet from the server needs the client's address.
+    /// TTL. A packet from the client may have any destination address. A packet from the server must be addressed to
+    /// the client.
     ///
     /// # Errors
     /// If `packet` is not exactly one IPv4 or IPv6 packet.
@@ -163,12 +164,12 @@ impl Line {
         self.collect();
     }
 
-    /// The next datagram that arrives at or before `now`, in order of arrival. Returns `None` if there is none.
+    /// Returns the next datagram that arrives at or before `now`, in order of arrival, or `None` if there is none.
     ///
     /// # Panics
-    /// If `now` is earlier than in a previous call, and no datagram waits.
+    /// If `now` is earlier than in a previous call, unless a datagram that has already arrived is returned.
     pub fn poll(&mut self, now: Time) -> Option<Delivery> {
-        // A delivery that is already due needs no advance of the network.
+        // Fast path: this datagram has already arrived, so the network need not be advanced.
         if self.arrived.front().is_some_and(|first| first.at <= now) {
             return self.arrived.pop_front();
         }
@@ -176,15 +177,16 @@ impl Line {
         self.arrived.pop_front()
     }
 
-    /// The time of the next [`Line::poll`] that changes something, or `None` if the line is empty. Some wake-ups return
-    /// no datagram: they are timers inside the line.
+    /// The time at which [`Line::poll`] should be called next, or `None` if the line is empty. A call at this time may
+    /// still return `None`, because the line also has internal timers.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         let arrived = self.arrived.front().map(|first| first.at);
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// The latest time passed to a call, or the time of the last event if that is earlier.
+    /// The time up to which the line has processed events. This is the latest time that was passed to a method, except
+    /// that [`Line::poll`] does not process events while a datagram that has already arrived is left to return.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()
@@ -196,19 +198,20 @@ impl Line {
         SocketAddr::new(self.ends[side as usize].1, PORT)
     }
 
-    /// Number of packets dropped by queues and lost on links, in both directions.
+    /// Number of packets that queues dropped or links lost, over both directions.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.network.accounting().nodes().iter().map(|node| node.dropped_total().packets).sum()
     }
 
-    /// Number of ECN marks set by queues, in both directions.
+    /// Number of packets that queues marked with ECN, over both directions.
     #[must_use]
     pub fn marked(&self) -> u64 {
         self.network.accounting().nodes().iter().map(|node| node.marked_total().packets).sum()
     }
 
-    /// A checksum over all events in the line. Two lines with the same calls have the same digest.
+    /// A checksum over all events in the line. Two lines with the same configuration, seed and calls have the same
+    /// digest.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.network.accounting().digest()
@@ -220,7 +223,7 @@ impl Line {
     /// If the capture could not be written.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(capture) = self.capture.take() else { return Ok(0) };
-        // A link reports its past departures only when it is next used.
+        // Bring all links up to date: a link reports past departures to the capture only when it is used again.
         let links: Vec<NodeId> = (0..).map(NodeId).zip(self.network.nodes()).filter_map(link).collect();
         for link in links {
             self.network.with_link(link, |link, cx| {
@@ -252,7 +255,7 @@ impl Line {
 }
 
 fn contents(packet: &Packet) -> Vec<u8> {
-    // A packet of `send_ip` returns whole, one of `send` only with its payload.
+    // A packet from `send_ip` is returned whole; for a packet from `send` only the payload is returned.
     if packet.is_foreign() { wire::encode(packet) } else { packet.payload().bytes().unwrap_or_default().to_vec() }
 }
 
@@ -274,7 +277,8 @@ fn capture(scenario: &Scenario, out: Box<dyn Write + Send>) -> Capture {
     let taps = links.zip(nodes).map(|((link, dir), label)| {
         Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(dir).rate).with_drops()
     });
-    // A link reports a departure when it is next used, at the latest when the packet arrives.
+    // A link reports a departure only when it is used again, at the latest when the packet arrives. The capture must
+    // therefore wait for the longest delay before it writes a packet.
     let lateness = scenario.graph.links.iter().map(|link| link.down.delay.max(link.up.delay)).max();
     Capture::new(out, taps.collect(), lateness.unwrap_or(Duration::ZERO).max(Duration::from_secs(1)))
 }

@@ -1,49 +1,56 @@
-//! Runs the regions of a window on several threads.
+//! Runs the regions of a time window on several threads.
 //!
-//! Regions do not affect each other within a window (see [`regions`](crate::regions)), so any thread can run any region.
-//! A *crew* is a network without nodes that belongs to a thread. For each window:
+//! Regions do not affect each other within a time window (see [`regions`](crate::regions)), so any thread can run any
+//! region. A *crew* is a network without nodes that belongs to a thread. For each time window:
 //!
 //! 1. The regions are divided into as many shares as there are threads. The calling thread keeps the first share. The
 //!    nodes of each other share move into a crew, with their counters and times.
-//! 2. Each thread runs its share to the end of the window.
-//! 3. The nodes move back, and then the packets: those in front of shared links, and those on their way into links of
-//!    other regions. The calling thread lets them into the shared links in order of time, as with one thread.
+//! 2. Each thread runs its share to the end of the time window.
+//! 3. The nodes move back to the calling thread's network. Then the packets that wait in front of shared links and of
+//!    other regions' links move, too. The calling thread moves them into the shared links in order of time, as it does
+//!    with one thread.
 //!
-//! A leader's packets are in one share, so every merge point and inlet gets the packets of a leader in their order, and
-//! the result does not depend on the number of threads.
+//! All packets of one leader are in one share. Every merge point and inlet therefore gets the packets of a leader in
+//! their order, and the result does not depend on the number of threads.
 
 use crate::network::Network;
 use crate::regions::{Regions, Window};
 use lopsided_core::{Node, Time};
 use std::panic::resume_unwind;
 
-/// A thread leaves the rest of its share to the calling thread after this number of events: a node may act endlessly.
+/// Maximum number of events that a thread handles in its share. The calling thread handles the rest: a node may act
+/// endlessly, and only the calling thread checks the budget of events.
 const MOST_EVENTS: u64 = 1 << 24;
 
 impl<H: Node> Network<H> {
-    /// Lets hosts that run ahead of each other do so on several threads, the calling one included, in windows with at
-    /// least `from_events` events. Must precede [`Network::with_followers`]. The setting changes no result.
+    /// Simulates independent hosts in parallel on up to `threads` threads, including the caller's, in every time window
+    /// with at least `from_events` events. Call this before [`Network::with_followers`]. Results do not depend on this
+    /// setting.
     #[must_use]
     pub fn with_threads(mut self, threads: usize, from_events: f64) -> Network<H> {
         (self.crews.threads, self.crews.from_events) = (threads, from_events);
         self
     }
 
-    /// The largest number of threads that were used at once, and the number of events in windows of several threads.
+    /// The largest number of threads that ran one time window in parallel, and the number of events handled in time
+    /// windows that more than one thread ran.
     pub fn threads_used(&self) -> (usize, u64) {
         self.crews.used
     }
 
-    /// Runs the open window on several threads if this is faster. Shares that are not at their end stay open.
+    /// Runs the open time window on several threads if this is faster. A share stays in `regions.open` if its thread
+    /// stopped early.
     pub(crate) fn run_on_threads(&mut self, regions: &mut Regions, until: Time) {
         let (threads, first) = (self.crews.threads, regions.open[0]);
         let count = first.until_region - first.region;
         let expected = regions.pace * (first.end - first.begin).as_secs_f64();
-        // Moving a region to a thread and back takes about as long as an event.
+        // Moving a region to a thread and back takes about as long as handling one event, so a region with less than
+        // one event is not worth the move.
         if threads == 1 || expected < self.crews.from_events.max(count as f64) {
             return;
         }
-        // The other groups can run at the same time, but then their windows are shorter.
+        // One group has too few regions for all threads, so the other groups run at the same time. Their time windows
+        // are then shorter than they would be after this group has advanced.
         if count < threads {
             regions.open_others(until);
         }
@@ -60,7 +67,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Runs shares of windows on all threads, and returns what is left of them.
+    /// Runs the shares on all threads. Returns the parts of shares that are still to be run.
     fn run_shares(&mut self, regions: &Regions, shares: &[Window]) -> Vec<Window> {
         let mut shares = shares.chunks(shares.len().div_ceil(self.crews.threads));
         let mine = shares.next().unwrap_or_default();
@@ -94,8 +101,8 @@ impl<H: Node> Network<H> {
         rest
     }
 
-    /// Swaps the nodes of a share between two networks, with their counters, their times, and the packets on their way
-    /// into them.
+    /// Swaps the nodes of a share between two networks, together with the nodes' counters and event times, and the
+    /// packets that will enter the nodes.
     fn exchange(&mut self, regions: &Regions, share: &Window, other: &mut Network<H>) {
         for index in share.region..share.until_region {
             let (mine, theirs) = (&mut self.inbound[index], &mut other.inbound[index]);
@@ -114,7 +121,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Takes all packets of a crew that has no nodes, and the free memory of packets that it does not need.
+    /// Moves all packets out of a crew that has no nodes, and takes over the packet memory that the crew does not need.
     fn take_packets(&mut self, crew: &mut Network<H>) {
         for number in 0..self.merge_points.len() {
             self.merge_points[number].1.append(&mut crew.merge_points[number].1);

@@ -14,10 +14,10 @@
 
 use lopsided_core::Time;
 
-/// The next time of each slot, and the slot with the earliest time.
+/// Stores at most one time per slot, and finds the slot with the earliest time.
 ///
 /// Time and slot share one 64-bit key, so that a comparison of keys compares both. With 2^b slots, 64 - b bits remain
-/// for the time in nanoseconds. A later time counts as no time: with 16,000 slots from 13 days on. See
+/// for the time in nanoseconds. A later time leaves the slot empty: with 16,000 slots, times after 13 days. See
 /// [`EventQueue::horizon`].
 ///
 /// # Examples
@@ -46,19 +46,19 @@ pub struct EventQueue {
 const NEVER: u64 = u64::MAX;
 
 impl EventQueue {
-    /// A queue with at least this number of slots, all without a time.
+    /// A queue of at least `slots` slots. All slots are empty.
     pub fn new(slots: usize) -> EventQueue {
         let leaves = slots.max(1).next_power_of_two();
         let slot_bits = leaves.trailing_zeros();
         EventQueue { keys: vec![NEVER; 2 * leaves], leaves, slot_bits, horizon: (NEVER >> slot_bits) - 1 }
     }
 
-    /// The latest time that the queue can hold. Later times count as no time.
+    /// The latest time that the queue can hold. A later time leaves the slot empty.
     pub fn horizon(&self) -> Time {
         Time::from_nanos(self.horizon)
     }
 
-    /// Grows the queue to at least this number of slots. The times already set remain.
+    /// Grows the queue to at least this number of slots, and keeps the times that are set.
     pub fn reserve(&mut self, slots: usize) {
         if slots <= self.leaves {
             return;
@@ -70,7 +70,7 @@ impl EventQueue {
         *self = grown;
     }
 
-    /// The time of a slot.
+    /// The time of a slot, or `None` if the slot is empty.
     #[inline]
     pub fn get(&self, slot: usize) -> Option<Time> {
         self.read(self.keys[self.leaves + slot]).map(|(time, _)| time)
@@ -99,7 +99,7 @@ impl EventQueue {
         let mut key = self.key(slot, at);
         let keys = self.keys.as_mut_slice();
         let mut place = self.leaves + slot;
-        // The winner of this subtree is unchanged, so all nodes above it are, too.
+        // Once the winner of a subtree is unchanged, all nodes above it are unchanged, too.
         while keys[place] != key {
             keys[place] = key;
             if place == 1 {
@@ -110,7 +110,8 @@ impl EventQueue {
         }
     }
 
-    /// The earliest time and its slot. If several slots have that time, the lowest of them.
+    /// The earliest time and its slot, or `None` if all slots are empty. If several slots have that time, returns the
+    /// lowest of these slots.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         self.read(self.keys[1])
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The reference: searches all slots.
+    /// Reference implementation: a linear search over all slots.
     fn first_of(times: &[Option<u64>]) -> Option<(Time, usize)> {
         let first = times.iter().enumerate().filter_map(|(slot, time)| time.map(|time| (time, slot))).min();
         first.map(|(time, slot)| (Time::from_nanos(time), slot))

@@ -2,29 +2,29 @@
 //! will enter it.
 //!
 //! A leader computes the arrival time of a packet as soon as the packet enters the leader (see `network.rs`). At that
-//! moment a packet of another leader may still arrive at the link earlier. So the packet waits here, without an event,
-//! until the link needs it.
+//! moment a packet of another leader may still arrive at the link earlier. The packet therefore waits in the merge
+//! point, without an event, until the link needs it.
 //!
 //! When does the link need it? A packet that enters the link at time t leaves it at t + delay at the earliest. The link
 //! therefore has nothing to deliver before t + delay, and may accept all packets of that span in one batch
-//! ([`MergePoint::due`]). By then every packet that enters at t is here.
+//! ([`MergePoint::due`]). By then every packet that enters at t is in the merge point.
 //!
 //! Invariants:
 //!
 //! - Packets leave in order of entry time. Packets with equal times leave by the number of the leader, and then in the
-//!   order in which they came, exactly as if each arrival were an event of the network.
+//!   order in which they were added, exactly as if each arrival were an event of the network.
 //! - [`MergePoint::due`] is never too late: each new earliest packet updates it, and the caller then updates the link's
 //!   event.
 //! - The conservation check counts packets that wait here as held.
 //!
-//! A new packet is appended, and a batch is sorted when it leaves. A packet that enters the link much later, after a long
-//! delay or queue of its leader, would be looked at in many batches. Such packets are put aside.
+//! A new packet is appended, and a batch is sorted when it leaves. A packet that enters the link much later, because
+//! its leader has a long delay or queue, would be scanned for many batches. Such packets are put aside.
 
 use crate::next_hop::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 
-/// A packet on its way to a link. It stores the packet's size because the packet itself has left the processor's cache
-/// by the time it enters the link.
+/// A packet that will enter a link. The size is stored next to the packet because the packet itself has left the
+/// processor's cache by the time it enters the link.
 #[derive(Debug)]
 pub(crate) struct Entering {
     /// The time at which the packet enters the link.
@@ -35,12 +35,12 @@ pub(crate) struct Entering {
     pub from: NodeId,
     /// The packet's size in bytes; 0 if the size does not fit into 16 bits.
     size: u16,
-    /// The next hop behind the link, if it is known.
+    /// The next hop behind the link; [`Way::UNKNOWN`] if it is looked up later.
     pub way: Way,
 }
 
 impl Entering {
-    /// A packet of this size that enters the link at `at`.
+    /// The entry of a packet of `size` bytes that enters the link at `at`.
     #[inline(always)]
     pub fn new(at: Time, from: NodeId, packet: Packet, size: Bytes, way: Way) -> Entering {
         let size = u16::try_from(size.get()).unwrap_or(0);
@@ -68,20 +68,23 @@ pub(crate) struct MergePoint {
     first: Time,
     /// The packets, in the order in which they were added.
     coming: Vec<Entering>,
-    /// Packets that were added before those in `coming`, and that enter much later than the last batch.
+    /// Packets that were added before those in `coming` and enter the link much later than the last batch. Empty most
+    /// of the time.
     later: Vec<Entering>,
     /// The earliest entry time in `later`; `Time::MAX` if the list is empty.
     first_later: Time,
-    /// Memory of [`MergePoint::scatter`]: the packets that enter after a batch, and the positions of the buckets.
+    /// Scratch memory of [`MergePoint::scatter`]: the packets that enter the link after a batch, and the position of
+    /// each bucket.
     rest: Vec<Entering>,
     buckets: Vec<u32>,
 }
 
-/// Batches up to this size are sorted by comparisons. Larger ones are first divided into buckets of time.
+/// Lists of at most this many packets are sorted by comparisons. Longer lists are first divided into buckets by entry
+/// time.
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;
-/// Packets that enter after a batch are put aside if there are more of them than this times the packets of the batch.
+/// Packets are put aside if this many times more packets remain in `coming` than left it in the last batch.
 const MANY: usize = 4;
 
 impl MergePoint {
@@ -98,7 +101,8 @@ impl MergePoint {
         }
     }
 
-    /// Moves all packets of another merge point here. No leader may have packets in both.
+    /// Moves all packets of another merge point to this one. Packets of one leader must all be in one of the two,
+    /// because only then their order is known.
     pub fn append(&mut self, other: &mut MergePoint) {
         self.coming.append(&mut other.coming);
         self.first = self.first.min(std::mem::replace(&mut other.first, Time::MAX));
@@ -119,7 +123,7 @@ impl MergePoint {
     /// Adds a packet. Returns true if it is now the earliest one, so that [`MergePoint::due`] changed.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering) -> bool {
-        // Equal times keep the earlier entry first, so the link's time does not change.
+        // A packet with the entry time of the first packet queues behind it, so the link's time does not change.
         let is_first = entering.at < self.first;
         if is_first {
             self.first = entering.at;
@@ -131,19 +135,20 @@ impl MergePoint {
         is_first
     }
 
-    /// Grows by 25 % instead of doubling: a link with ten thousand flows has 40,000 packets here.
+    /// Grows the list by 25 % instead of doubling it: 10,000 flows over one link have 40,000 packets here.
     #[cold]
     fn make_room(&mut self) {
         self.coming.reserve_exact((self.coming.len() / 4).max(FEW));
     }
 
-    /// Moves the packets that enter by `until` to `batch`, which must be empty, in the order in which they enter.
+    /// Moves the packets that enter the link by `until` to `batch`, in order of entry. `batch` must be empty.
     pub fn take(&mut self, until: Time, batch: &mut Vec<Option<Entering>>) {
         if self.first > until {
             return;
         }
         if self.first_later <= until {
-            // Packets with equal keys must keep the order in which they came.
+            // Packets with equal keys must keep the order in which they were added, and those in `later` were added
+            // first.
             self.later.append(&mut self.coming);
             std::mem::swap(&mut self.coming, &mut self.later);
             self.first_later = Time::MAX;
@@ -162,17 +167,19 @@ impl MergePoint {
         }
     }
 
-    /// Moves the packets that enter by `until` to `batch`, in order. Packets that are sent side by side enter at similar
-    /// times, so buckets of time leave few packets to compare.
+    /// Moves the packets that enter the link by `until` to `batch`, in order of entry. The list is almost in order
+    /// already: packets that were added together enter at similar times. Buckets of entry time therefore hold few
+    /// packets each, and only packets in the same bucket are compared.
     fn scatter(&mut self, until: Time, batch: &mut Vec<Option<Entering>>) {
-        // `later` has no packet that enters by `until`, so `first` is the earliest in `coming`.
+        // `take` has merged `later` into `coming` if needed, so `first` is the earliest packet in `coming`.
         let (first, last) = (self.first.as_nanos(), until.as_nanos());
         let wanted = self.coming.len().ilog2().min(MOST_BUCKETS);
         let shift = (u64::BITS - (last - first).leading_zeros()).saturating_sub(wanted);
         let bucket = |at: Time| ((at.as_nanos() - first) >> shift) as usize;
         self.buckets.clear();
         self.buckets.resize(bucket(until) + 2, 0);
-        // After the sums, an entry is the position of the bucket's next packet.
+        // Counting sort: first count the packets of each bucket. The running sums then are the positions at which the
+        // buckets begin.
         for entering in self.coming.iter().filter(|entering| entering.at <= until) {
             self.buckets[bucket(entering.at) + 1] += 1;
         }
@@ -196,7 +203,7 @@ impl MergePoint {
         let mut from = 0;
         for to in &self.buckets {
             let to = *to as usize;
-            // A stable sort: packets with equal keys keep the order in which they came.
+            // A stable sort: packets with equal keys keep the order in which they were added.
             if to > from + 1 {
                 batch[from..to].sort_by_key(|entering| entering.as_ref().map(Entering::key));
             }
@@ -204,20 +211,20 @@ impl MergePoint {
         }
     }
 
-    /// Puts aside the packets of the last 3 quarters of the time that `coming` spans, so that the next batches do not
-    /// look at them. `first` is the earliest entry time.
+    /// Moves packets from `coming` to `later` so that the next batches do not scan them: those in the last 75 % of the
+    /// time span from `first` to the latest entry. `first` is the earliest entry time.
     #[cold]
     fn put_aside(&mut self, first: Time) {
         let last = self.coming.iter().map(|entering| entering.at).max().unwrap_or(first);
         let border = first + (last - first) / MANY as u64;
         let (soon, later) = std::mem::take(&mut self.coming).into_iter().partition(|entering| entering.at <= border);
         self.coming = soon;
-        // Packets that were put aside before came earlier.
+        // Appended at the end: the packets already in `later` were added before these.
         self.later.extend::<Vec<Entering>>(later);
         self.first_later = self.later.iter().map(|entering| entering.at).min().unwrap_or(Time::MAX);
     }
 
-    /// Number and size of the packets here.
+    /// Number and total size of the packets in this merge point.
     pub fn held(&self) -> Count {
         Count::of(self.coming.iter().chain(&self.later).map(|entering| entering.size()))
     }
@@ -239,7 +246,7 @@ mod tests {
         Entering::new(Time::from_nanos(at), NodeId(from), packet, size, Way::UNKNOWN)
     }
 
-    /// A merge point in front of a busy link can hold 500,000 of these.
+    /// Size limit of an entry: the merge point of a busy link can hold 500,000 packets.
     #[test]
     fn what_enters_takes_little_and_knows_its_size() {
         assert_eq!(size_of::<Entering>(), 24);
@@ -254,8 +261,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each step adds packets that enter soon and packets that enter late, then takes all packets that have
-        /// entered: exactly these packets, in order.
+        /// Each step adds packets that enter soon and packets that enter late, then takes a batch. The batch must
+        /// contain exactly the packets that have entered, in order.
         #[test]
         fn what_entered_comes_in_order_of_time_then_link_then_arrival(
             steps in prop::collection::vec(

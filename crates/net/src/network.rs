@@ -26,15 +26,15 @@
 //! the packet enters. Packets then pass from leader to follower without an event:
 //!
 //! - A link with one leader: the packet passes the leader, the router and the follower in one call. It enters the
-//!   follower with its future arrival time. This continues along a row of any length. The order stays right because a
+//!   follower with its future arrival time. A row can have any number of links. The order stays right because a
 //!   drop-tail link delivers packets in the order in which they enter, and the follower has no other source of packets.
 //! - A link with several leaders: packets from different leaders must be sorted by time first. They wait in a
 //!   [`MergePoint`], the merge point in front of the link, and enter the link in batches.
 //!
 //! # Regions
 //!
-//! If all nodes are hosts, routers and links in rows, each host runs ahead of the others: see `regions.rs`. The order of
-//! events above then holds for each host and its links, and results are the same.
+//! If all nodes are hosts, routers and links in rows, each host can run ahead of the others in virtual time: see
+//! `regions.rs`. The order of events above then holds for each host and its links, and results are the same.
 //!
 //! Rows and regions are optimizations. They never change a result: `tests/regions.rs` compares
 //! networks with and without them. See [`Network::with_followers`] for the conditions.
@@ -77,7 +77,7 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// Number and size of the packets in the node.
+    /// Number and total size of the packets in the node.
     fn held(&self) -> Count {
         match self {
             NetNode::Link(link) => link.held(),
@@ -87,7 +87,8 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// Calls `out` for each current measurement of the node: the name of its part, the name of the quantity, the value.
+    /// Calls `out` for each current measurement of the node with the name of the measured part, the name of the
+    /// quantity, and its value.
     pub fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         match self {
             NetNode::Link(link) => Node::sample(&**link, out),
@@ -107,17 +108,17 @@ pub struct Attachment {
     pub port: Port,
 }
 
-/// How far a call of [`Network::run`] came.
+/// Why a call of [`Network::run`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// All events up to and including the given time are done.
     Reached,
-    /// The budget of events is used up, or a node requested an interrupt. [`Network::now`] is the time of the last
+    /// The budget of events is used up, or a node requested an interrupt. [`Network::now`] is the time of the latest
     /// event.
     Paused,
 }
 
-/// A node, with everything that forwarding a packet from it needs, next to each other in memory.
+/// A node and the data needed to forward a packet from it, adjacent in memory so that one cache miss loads them.
 #[derive(Debug)]
 pub(crate) struct Place<H> {
     pub node: NetNode<H>,
@@ -135,7 +136,8 @@ pub(crate) struct Row {
     pub follows: Option<NodeId>,
     /// Index of the merge point in front of this link; `None` unless it has several leaders.
     pub merge_point: Option<u32>,
-    /// Index in `Network::next_hops` of the router behind this link, if this link is a leader; `u32::MAX` if it is not.
+    /// Index in `Network::next_hops` of the table of the router behind this link; `u32::MAX` if this link is not a
+    /// leader.
     pub leads_by: u32,
 }
 
@@ -192,41 +194,43 @@ pub struct Network<H> {
     pub(crate) queue: EventQueue,
     /// The merge points, each with the link behind it.
     pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
-    /// Memory for the packets that leave a merge point together.
+    /// Scratch memory: the packets that leave a merge point in one batch.
     batch: Vec<Option<Entering>>,
     /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,
     /// Stack of the nodes to poll; the last is polled first.
     dirty: Vec<NodeId>,
-    /// The regions, if all nodes are parts of regions or links between them.
+    /// The regions; `None` if the network cannot be divided into regions.
     pub(crate) regions: Option<Box<Regions>>,
-    /// The packets on their way into the link of each region.
+    /// For each region, the packets that will enter the region's link.
     pub(crate) inbound: Vec<Inlet>,
-    /// The region of each link that leads to a host; `u32::MAX` for other nodes. Empty without regions.
+    /// For each node, the region of the link that leads to a host; `u32::MAX` for every other node. Empty without
+    /// regions.
     pub(crate) region_of: Vec<u32>,
     /// Number of packets in `inbound`.
     pub(crate) inbound_packets: usize,
     pub(crate) events: u64,
-    /// The instant of the latest event, and the number of events at which that instant was first noticed.
+    /// The instant of the latest event, and the number of events at which [`Network::run`] first noticed that instant.
     pub(crate) instant: (Time, u64),
-    /// Packets that left at edges.
+    /// Packets that arrived at edges and have not been collected yet, each with its edge.
     egress: VecDeque<(NodeId, Delivered)>,
-    /// The threads of a run, and what they own while they run.
+    /// The threads, and the networks in which they run their regions.
     pub(crate) crews: Crews<H>,
 }
 
-/// The threads of a run.
+/// The threads of a network, and what they need while they run.
 #[derive(Debug)]
 pub(crate) struct Crews<H> {
     /// Maximum number of threads.
     pub threads: usize,
-    /// Minimum number of events in a window to use several threads.
+    /// Minimum number of events in a time window for which several threads are used.
     pub from_events: f64,
-    /// A network without nodes for each thread but the calling one. Empty until they are needed.
+    /// A network without nodes for each thread except the calling one. Created on first use.
     pub networks: Vec<Network<H>>,
-    /// The links that a region's host sends over before any shared link, by the number of the region.
+    /// For each region, the links that packets of the region's host cross before they reach a shared link.
     pub outlets: Vec<Vec<NodeId>>,
-    /// Largest number of threads of a window, and the number of events in windows of several threads.
+    /// The largest number of threads that ran one time window, and the number of events in time windows that more than
+    /// one thread ran.
     pub used: (usize, u64),
 }
 
@@ -278,7 +282,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// A network with the wires and rows of this one, and with none of its nodes and packets.
+    /// A network with the wires and rows of this one, but without nodes and packets.
     pub(crate) fn without_nodes(&self) -> Network<H> {
         let place = |place: &Place<H>| Place { node: NetNode::Edge, ..*place };
         let places = self.places.iter().map(place).collect();
@@ -292,9 +296,9 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Lets packets pass through rows of links without an event each. Each pair is the leaders of a link and the link:
-    /// the caller guarantees that every packet that reaches the link through the router in front of it comes over one
-    /// of the leaders.
+    /// Moves packets through rows of links without one event per link. Each pair is a list of leaders and the link that
+    /// follows them. The caller guarantees that every packet that reaches this link through the router in front of it
+    /// comes over one of the leaders.
     ///
     /// A pair is ignored unless all of these hold:
     ///
@@ -306,7 +310,7 @@ impl<H: Node> Network<H> {
     /// All pairs are ignored if an observer watches packets between hosts. The setting changes no result.
     #[must_use]
     pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
-        // An observer of queues must see each packet enter each link at its own time.
+        // An observer of queues must see each packet enter each link when it does, not in advance.
         if self.accounting.mask().has(EventMask::BETWEEN_HOSTS) {
             return self;
         }
@@ -314,7 +318,7 @@ impl<H: Node> Network<H> {
         let mut merging = Vec::new();
         let mut all_in_rows = true;
         let senders = self.senders();
-        // A node without leaders gets no packets over links.
+        // A node without leaders gets its packets directly from hosts, so it follows no link.
         for (leaders, follower) in pairs.into_iter().filter(|(leaders, _)| !leaders.is_empty()) {
             let Some(delay) = self.delay_in_row(&leaders, follower, &senders) else {
                 all_in_rows = false;
@@ -322,7 +326,8 @@ impl<H: Node> Network<H> {
             };
             let row = &mut self.places[follower.index()].row;
             match leaders[..] {
-                // Drop-tail links preserve the order, so packets need no sorting.
+                // A drop-tail link delivers packets in the order in which they entered, so packets from one leader need
+                // no sorting.
                 [leader] => row.follows = Some(leader),
                 _ => {
                     // Packets from several leaders must be sorted by time.
@@ -333,7 +338,7 @@ impl<H: Node> Network<H> {
             }
             leading.extend(leaders);
         }
-        // One next-hop table per router, however many leaders end at the router.
+        // One next-hop table per router, shared by all leaders that end at the router.
         let mut next_hops: Vec<NextHops> = Vec::new();
         let mut numbers: Vec<Option<u32>> = vec![None; self.places.len()];
         for leader in leading {
@@ -344,7 +349,7 @@ impl<H: Node> Network<H> {
             });
             self.places[leader.index()].row.leads_by = number;
         }
-        // A second pass, because a table refers to the tables behind it.
+        // A second pass, because each table refers to the tables of the next routers.
         let leads_by = |link: NodeId| self.places.get(link.index()).map_or(u32::MAX, |place| place.row.leads_by);
         for number in 0..next_hops.len() {
             let ways = next_hops[number].ways(&next_hops, leads_by);
@@ -357,12 +362,13 @@ impl<H: Node> Network<H> {
         self
     }
 
-    /// The delay of a link that can follow these leaders; `None` if it cannot.
+    /// The delay of the link `follower` if it can follow these leaders; `None` if it cannot.
     fn delay_in_row(&self, leaders: &[NodeId], follower: NodeId, senders: &[Vec<NodeId>]) -> Option<Duration> {
         let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
-        // A link with several sources cannot be part of a row.
+        // A link into which several nodes send cannot follow.
         let [router] = senders[follower.index()][..] else { return None };
-        // A stage, a medium or an edge may create packets, so their origin is unknown.
+        // Only links and hosts may send to the router: a stage, a medium or an edge creates packets that come over no
+        // leader.
         let is_plain = |node: &NodeId| matches!(self.node(*node), NetNode::Link(_) | NetNode::Host(_));
         if !matches!(self.node(router), NetNode::Router(_)) || !senders[router.index()].iter().all(is_plain) {
             return None;
@@ -370,15 +376,16 @@ impl<H: Node> Network<H> {
         if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
             return None;
         }
-        // The caller names links by their role; a stage or medium may stand in their place.
+        // The caller selects links by their role in the scenario, but the node may be a stage or a medium instead.
         let NetNode::Link(link) = self.node(follower) else { return None };
-        // Without a delay the link needs each packet at once, so a merge point could not collect several.
+        // Without a delay the link needs each packet at the instant of its entry, so a merge point could not collect
+        // packets of several leaders.
         let too_soon = leaders.len() > 1 && link.delay().is_zero();
         (link.foretells() && !too_soon).then(|| link.delay())
     }
 
-    /// Handles all events in one order of time: for nodes that interrupt a run ([`Cx::interrupt`]), and for hosts that
-    /// share state. The setting changes no other result.
+    /// Handles all events of the network in one order of time. Needed if nodes interrupt a run ([`Cx::interrupt`]) or
+    /// hosts share state. Otherwise the setting changes no result.
     #[must_use]
     pub fn in_one_order(mut self) -> Network<H> {
         self.regions = None;
@@ -391,14 +398,14 @@ impl<H: Node> Network<H> {
         let mut senders = vec![Vec::new(); self.places.len()];
         for from in (0..self.places.len()).map(|index| NodeId(index as u32)) {
             for wire in self.wires_of(from) {
-                // A port that is not wired leads to no node.
+                // An unconnected port leads to [`NOWHERE`], which is no node.
                 senders.get_mut(wire.node.index()).into_iter().for_each(|senders| senders.push(from));
             }
         }
         senders
     }
 
-    /// The next-hop table of a router. The leaders of all links must be set before.
+    /// Builds the next-hop table of a router. The leaders of all links must be set before.
     fn next_hops_of(&self, router: NodeId) -> NextHops {
         let NetNode::Router(node) = self.node(router) else { unreachable!("what leads does so by a router") };
         NextHops::new(node.routes(), |port| {
@@ -408,14 +415,14 @@ impl<H: Node> Network<H> {
         })
     }
 
-    /// States that the caller does not read a link's measurements before `until`, so that a link may count future
-    /// departures in advance. The setting changes no result.
+    /// States that the caller does not read the links' measurements before `until`. Links may then count departures up
+    /// to `until` in advance. The setting changes no result.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }
 
-    /// From now on observers receive only events of these kinds. Call this right after reading the measurements of all
-    /// links: see [`Accounting::hear`].
+    /// Limits the events passed to observers to these kinds from now on. Call this right after reading the measurements
+    /// of all links: see [`Accounting::hear`].
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         self.accounting.hear(kinds);
@@ -426,18 +433,19 @@ impl<H: Node> Network<H> {
         self.now
     }
 
-    /// Number of events so far: a measure of the work done.
+    /// Number of events handled so far, as a measure of the work done.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The instant of the latest event when [`Network::run`] paused, and the number of events since a call of it first
-    /// ended at that instant: to detect endless loops.
+    /// For the detection of endless loops: the instant of the latest event when [`Network::run`] last paused, and the
+    /// number of events since a call of `run` first ended at that instant.
     pub fn instant(&self) -> (Time, u64) {
         (self.instant.0, self.events - self.instant.1)
     }
 
-    /// The minimum time by which hosts run ahead of each other; `None` if all events have one order.
+    /// The minimum time by which one host can run ahead of the others; `None` if all events are handled in one order of
+    /// time.
     pub fn lookahead(&self) -> Option<Duration> {
         self.regions.as_ref().map(|regions| regions.lookahead())
     }
@@ -447,13 +455,13 @@ impl<H: Node> Network<H> {
         &self.accounting
     }
 
-    /// The latest instant that this network can tell from never.
+    /// The latest time at which this network can schedule an event. A later event never happens.
     pub fn horizon(&self) -> Time {
         self.queue.horizon()
     }
 
-    /// Time of the next event, or at which a packet enters the last link before a host; `None` if nothing happens
-    /// without another call of [`Network::inject`].
+    /// The time of the next event, or the time at which a packet enters the last link before a host if that is earlier.
+    /// `None` if nothing can happen before the next call of [`Network::inject`].
     pub fn next_time(&self) -> Option<Time> {
         let entering = self.inbound.iter().filter_map(|inlet| inlet.front()).map(|(at, _)| *at);
         self.queue.first().map(|(time, _)| time).into_iter().chain(entering).min()
@@ -472,7 +480,7 @@ impl<H: Node> Network<H> {
     /// The far end of the wire at each port of a node.
     pub(crate) fn wires_of(&self, node: NodeId) -> &[Attachment] {
         let first = |place: &Place<H>| place.first_wire as usize;
-        // Wires are stored by node, so the next node's first wire ends the slice.
+        // Wires are stored by node, so this node's wires end where the next node's wires begin.
         let after = self.places.get(node.index() + 1).map_or(self.wires.len(), first);
         &self.wires[first(&self.places[node.index()])..after]
     }
@@ -493,8 +501,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The host with this number, mutably. The network does not read the host's time again before the host's next
-    /// event.
+    /// The host with this number, mutably. If the caller changes the host's timer, the network notices this only at the
+    /// host's next event.
     ///
     /// # Panics
     /// If the node is no host.
@@ -516,15 +524,15 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Number and size of all packets in nodes and in merge points.
+    /// Number and total size of all packets in nodes and merge points.
     pub fn held(&self) -> Count {
         let on_their_way = self.merge_points.iter().map(|(_, merge_point)| merge_point.held());
         let inbound = self.inbound.iter().map(|inlet| Count::of(inlet.iter().map(|(_, packet)| packet.size())));
         self.places.iter().map(|place| place.node.held()).chain(on_their_way).chain(inbound).sum()
     }
 
-    /// Lets a packet from outside enter at an edge at the time `now`, and returns the number that identifies the packet
-    /// from then on. All events before `now` must be done: call [`Network::advance`] first.
+    /// Injects a packet from outside at an edge at the time `now`. Returns the number that identifies the packet from
+    /// then on. All events before `now` must be done: call [`Network::advance`] first.
     ///
     /// # Panics
     /// If the node is no edge, if an event is due before `now`, or if `now` is in the past.
@@ -541,24 +549,24 @@ impl<H: Node> Network<H> {
         number
     }
 
-    /// Handles all events up to and including `now`, each at its own time, and returns the time of the next event.
+    /// Handles all events up to and including `now`, each at its own time. Returns the time of the next event.
     pub fn advance(&mut self, now: Time) -> Option<Time> {
         while self.run(now, u64::MAX) == Progress::Paused {}
         self.next_time()
     }
 
-    /// Returns the next packet that left at an edge, with the edge, in order of time. The packet counts as delivered.
-    /// [`Network::recycle`] takes back its memory.
+    /// Returns the next packet that arrived at an edge, and the edge. Packets are returned in order of arrival. The
+    /// packet counts as delivered; [`Network::recycle`] returns its memory to the network.
     pub fn poll_egress(&mut self) -> Option<(NodeId, Delivered)> {
         self.egress.pop_front()
     }
 
-    /// Takes back the memory of a delivered packet, for the next packet.
+    /// Returns the memory of a delivered packet to the network, which reuses it for the next packet.
     pub fn recycle(&mut self, delivered: Delivered) {
         Cx::new(self.now, NodeId(0), &mut self.accounting).recycle(delivered);
     }
 
-    /// Handles events up to and including `until`, but at most `budget` events.
+    /// Handles events up to and including `until`, and at most `budget` events.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
         // Saturates, because callers pass `u64::MAX` for no limit.
         let last = self.events.saturating_add(budget);
@@ -574,8 +582,8 @@ impl<H: Node> Network<H> {
                 return self.pause(began);
             }
             self.events += 1;
-            // A node can become due in the past while another node is handled. Such a node acts now: time never goes
-            // back.
+            // A node can return a time in the past after another node was handled. The node then acts at the current
+            // time, because time never goes back.
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {
@@ -583,7 +591,8 @@ impl<H: Node> Network<H> {
             }
         }
         self.now = self.now.max(until);
-        // Packets that entered a link by now must be in its statistics before the caller reads them.
+        // The caller may read statistics after this call, so packets that have entered a link by now must be counted
+        // there.
         for number in 0..self.merge_points.len() {
             self.admit(number, self.now);
             self.rearm(self.merge_points[number].0);
@@ -592,8 +601,8 @@ impl<H: Node> Network<H> {
         Progress::Reached
     }
 
-    /// Ends a call of [`Network::run`] that began at `began`. The instant is compared only here, because there are too
-    /// many events to look at each of them.
+    /// Ends a call of [`Network::run`] that began at `began`, before the call reached its end time. The instant is
+    /// recorded only here, because recording it at every event would be too slow.
     fn pause(&mut self, began: Time) -> Progress {
         if self.now != began {
             self.instant = (self.now, self.events);
@@ -606,24 +615,24 @@ impl<H: Node> Network<H> {
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
         let merge_point = self.places[index].row.merge_point;
-        // The link must have every packet that entered it by now before it computes departures.
+        // Before the link computes departures, it must have every packet that entered it by now.
         if let Some(merge_point) = merge_point {
             self.admit(merge_point as usize, self.now);
         }
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
         let place = &mut self.places[index];
         match &mut place.node {
-            // One call per event: if more packets arrive now, `arrives` is now again.
+            // One packet per event: if several packets arrive at this instant, `arrives` is this instant again.
             NetNode::Link(link) => {
                 let (arrived, arrives) = link.next_arrived(&mut cx);
                 let outlet = place.outlet;
-                // Set the time before forwarding: the packet may reach this same link again, which then sets a newer
-                // time.
+                // Store the link's time before forwarding the packet: the packet may enter this same link again and
+                // change its time.
                 self.queue.set(index, self.due(merge_point, arrives));
                 if let Some(packet) = arrived {
                     self.forward(outlet, packet);
                 }
-                // Most packets only pass from link to link, and leave no node to poll.
+                // Fast path: most packets only move from link to link, so no node has to be polled.
                 if self.dirty.is_empty() {
                     return;
                 }
@@ -650,7 +659,7 @@ impl<H: Node> Network<H> {
             let out = match &mut place.node {
                 NetNode::Host(host) => {
                     let out = host.poll_transmit(&mut cx);
-                    // Saves the last poll of most hosts, which would return nothing.
+                    // The host has no further packet, so the poll that would return `None` is skipped.
                     if out.is_some() && host.has_given_all() {
                         let due = host.poll_timeout();
                         self.queue.set(node.index(), due);
@@ -673,7 +682,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Delivers the packet to the node at the end of the wire, through all routers in between.
+    /// Delivers the packet to the node at the far end of the wire. Routers on the way forward the packet within this
+    /// call.
     #[inline(always)]
     fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
         loop {
@@ -686,8 +696,8 @@ impl<H: Node> Network<H> {
                     }
                     Err(why) => return cx.drop(packet, why),
                 },
-                // The packet of the reverse direction only passes by the queue of this link (`Link::SENSED`). Any
-                // packet that the link sends in response waits for the link's own event.
+                // A packet of the reverse direction, which the queue of this link only observes (`Link::SENSED`). If
+                // the link sends a packet in response, it does so in its own event.
                 NetNode::Link(link) if wire.port == Link::SENSED => {
                     let passing = link.pass_reverse(packet, &mut cx);
                     self.queue.set(wire.node.index(), link.poll_timeout());
@@ -702,7 +712,7 @@ impl<H: Node> Network<H> {
                 }
                 NetNode::Host(host) => {
                     host.handle_packet(wire.port, packet, &mut cx);
-                    // Most received segments cause no answer at once: then the host need not be polled.
+                    // Most received segments trigger no immediate answer; the host then need not be polled.
                     if host.has_given_all() {
                         let due = host.poll_timeout();
                         return self.queue.set(wire.node.index(), due);
@@ -718,16 +728,15 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Lets the packet enter a link at the time `at`, now or in the future, and passes it through all links that
-    /// follow. `size` is the packet's size in bytes, so that a packet outside of the processor's cache need not be
-    /// read.
+    /// Moves the packet into a link at the time `at`, now or in the future, and through all links that follow. `size`
+    /// is the size of the packet in bytes, passed in because the packet itself may have left the processor's cache.
     #[inline(always)]
     pub(crate) fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
             let place = &mut self.places[node.index()];
             let next_hops = self.next_hops.get(place.row.leads_by as usize);
             let next = next_hops.and_then(|next_hops| next_hops.follower(node, &mut packet));
-            // The last link of the row: the packet's arrival is an event, or belongs to a region.
+            // The last link of the row. Its packet arrives by an event, or enters the inlet of a region.
             let Some(next) = next else {
                 if let Some(region) = self.region_behind(node) {
                     return self.put_inbound(region, at, packet);
@@ -743,14 +752,14 @@ impl<H: Node> Network<H> {
             };
             let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            // `None` if the packet is lost; the accounting has it then.
+            // `None` if the link dropped or lost the packet; the link has reported the loss to the accounting.
             let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
             match next {
                 Follower::Of(next) => node = next,
                 Follower::OfSeveral(merge_point, way) => {
                     let (link, merge_point) = &mut self.merge_points[merge_point];
-                    // Only a new earliest packet changes the time of the link.
+                    // The link's time changes only if this packet is the earliest at the merge point.
                     if merge_point.add(Entering::new(at, node, packet, size, way)) {
                         let link = *link;
                         self.rearm(link);
@@ -761,8 +770,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Lets all packets that enter the link by `until` out of the merge point into the link. All of them must be in the
-    /// merge point. The caller must set the link's time afterwards.
+    /// Moves all packets that enter the link by `until` from the merge point into the link. No packet that enters by
+    /// `until` may be added later. The caller must update the link's event time afterwards.
     pub(crate) fn admit(&mut self, merge_point: usize, until: Time) {
         let mut batch = std::mem::take(&mut self.batch);
         let (link, merge_point) = &mut self.merge_points[merge_point];
@@ -771,7 +780,7 @@ impl<H: Node> Network<H> {
         for entering in batch.drain(..).flatten() {
             let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
             let mut node = link;
-            // The next hop behind the link is known already, so no routing table is read again.
+            // The next hop behind this link was computed together with the previous hop, which saves a look-up.
             if way != Way::UNKNOWN {
                 let place = &mut self.places[link.index()];
                 let next_hops = &self.next_hops[place.row.leads_by as usize];
@@ -781,7 +790,8 @@ impl<H: Node> Network<H> {
                 let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { continue };
                 (at, packet) = passed;
             }
-            // The link of a region may be outside of the processor's cache, so it is left alone until its region runs.
+            // The link of a region may have left the processor's cache, so the packet waits in the inlet until the
+            // region runs.
             if let Some(region) = self.region_behind(node) {
                 self.put_inbound(region, at, packet);
             } else {
@@ -791,18 +801,19 @@ impl<H: Node> Network<H> {
         self.batch = batch;
     }
 
-    /// The region of a link that leads to a host.
+    /// The region that a link belongs to, or `None` if the link leads to no host.
     #[inline(always)]
     pub(crate) fn region_behind(&self, link: NodeId) -> Option<usize> {
         self.region_of.get(link.index()).filter(|region| **region != u32::MAX).map(|region| *region as usize)
     }
 
-    /// Adds a packet that enters the link of a region at `at`, after all others.
+    /// Adds a packet to the inlet of a region. The packet enters the region's link at `at`, after all packets that are
+    /// already in the inlet.
     #[inline(always)]
     pub(crate) fn put_inbound(&mut self, region: usize, at: Time, packet: Packet) {
         self.inbound_packets += 1;
         let inlet = &mut self.inbound[region];
-        // Grows by 25 % instead of doubling, because a large topology has thousands of inlets.
+        // Grows by 25 % instead of doubling: a large topology has thousands of inlets.
         if inlet.len() == inlet.capacity() {
             inlet.reserve_exact((inlet.len() / 4).max(ROOMY));
         }
@@ -816,15 +827,15 @@ impl<H: Node> Network<H> {
         if port.0 == 0 { place.outlet } else { self.wires[place.first_wire as usize + usize::from(port.0)] }
     }
 
-    /// Reads the node's time again and stores it in the event queue.
+    /// Updates the node's entry in the event queue with its current event time.
     pub(crate) fn rearm(&mut self, node: NodeId) {
         let place = &self.places[node.index()];
         let due = self.due(place.row.merge_point, place.node.poll_timeout());
         self.queue.set(node.index(), due);
     }
 
-    /// Time of the node's next event: its own time, or the time at which the link needs the packets in its merge point,
-    /// whichever is earlier.
+    /// Time of the node's next event. For a link, this is the earlier of its own time and the time at which it needs
+    /// the packets of its merge point.
     #[inline(always)]
     fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(merge_point) = merge_point else { return own };

@@ -1,16 +1,16 @@
 //! Next-hop tables: which link a packet enters behind a router, for packets that arrive over a leader.
 //!
-//! The table of one router joins three look-ups in one: the router's routes, the wires of its ports, and whether the
-//! link behind a port follows the link that the packet comes from (see the rows of links in `network.rs`). The table
-//! also decrements the packet's TTL as the router would.
+//! The table of one router combines three look-ups: the router's routes, the wires of its ports, and whether the link
+//! behind a port follows the link that the packet comes from (see the rows of links in `network.rs`). The table also
+//! decrements the packet's TTL as the router would.
 //!
 //! Invariants:
 //!
-//! - A table answers only if the next link is a follower of the packet's link. For all other packets, and for packets
-//!   that the router would drop, the answer is `None` and the packet is unchanged. The packet then arrives at the
-//!   router by an event, and the router handles it as usual.
-//! - A link with several leaders may itself lead a single follower behind a second router. Then the first table holds
-//!   the next hop behind the second router as well (a [`Way`]), and lowers the TTL by 2 at once.
+//! - A look-up returns a link only if this link follows the one that the packet comes from. For all other packets, and
+//!   for packets that the router would drop, it returns `None` and leaves the packet unchanged. The packet then arrives
+//!   at the router by an event, and the router handles it as usual.
+//! - A link with several leaders may itself lead a single follower behind a second router. The table of the first
+//!   router then also holds the next hop behind the second router (a [`Way`]), and a look-up lowers the TTL by 2.
 //! - Tables are built once and never change, so all threads share them.
 
 use crate::routing::Routes;
@@ -18,8 +18,9 @@ use lopsided_core::{NodeId, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The next hop behind a link that a packet has not entered yet: an index into [`NextHops::near`] of the router behind
-/// that link. 16 bits, because each packet at a merge point stores one. The TTL is decremented already for that router.
+/// The next hop behind a link that the packet has not entered yet, as an index into [`NextHops::near`] of the router
+/// behind that link. The TTL is already decremented for that router. The type has 16 bits because each packet at a
+/// merge point stores one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way(u16);
 
@@ -31,13 +32,13 @@ impl Way {
 /// The next hop of a packet that arrives over a leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Follower {
-    /// A link with one leader.
+    /// A link whose only leader is the link that the packet comes from.
     Of(NodeId),
-    /// A link with several leaders: the index of its merge point, and the next hop behind the link.
+    /// A link with several leaders: the index of its merge point, and the next hop behind this link.
     OfSeveral(usize, Way),
 }
 
-/// The next-hop table of one router: a link for each destination address.
+/// The next-hop table of one router: the next link for each destination address.
 #[derive(Debug)]
 pub(crate) struct NextHops {
     /// First of the consecutive IPv4 addresses that `near` covers.
@@ -50,7 +51,7 @@ pub(crate) struct NextHops {
     default: Hop,
 }
 
-/// A next hop: a link behind the router, and how packets enter it.
+/// A next hop: the link that leads from a router towards a destination, and how packets enter this link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     link: NodeId,
@@ -58,7 +59,7 @@ pub(crate) struct Hop {
     leader: NodeId,
     /// Index of the merge point in front of the link; [`NONE`] if it has at most one leader.
     merge_point: u32,
-    /// The next hop behind the link, if it has several leaders and that hop is known.
+    /// The next hop behind the link. [`Way::UNKNOWN`] unless the link has several leaders and one follower.
     way: Way,
     /// Number of routers by which the TTL is lowered: 2 if `way` is known, else 1.
     routers: u8,
@@ -68,10 +69,10 @@ const NO_NODE: NodeId = NodeId(u32::MAX);
 const NONE: u32 = u32::MAX;
 
 impl Hop {
-    /// A node that is not a follower.
+    /// The entry for a next node that is not a follower, or for a missing route.
     pub const NOWHERE: Hop = Hop { link: NO_NODE, leader: NO_NODE, merge_point: NONE, way: Way::UNKNOWN, routers: 1 };
 
-    /// A next hop over `link`. The way behind the link is set later, by [`NextHops::set_ways`].
+    /// A next hop over `link`. [`NextHops::set_ways`] sets the next hop behind that link later.
     pub fn new(link: NodeId, leader: Option<NodeId>, merge_point: Option<u32>) -> Hop {
         Hop {
             link,
@@ -84,17 +85,18 @@ impl Hop {
 }
 
 impl NextHops {
-    /// The table of a router with these routes. `hop` returns the next hop at a port.
+    /// The next-hop table of a router with these routes. `hop` returns the next hop behind a port.
     pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> NextHops {
-        // Addresses without a route have no follower: the router then drops the packet by an event.
+        // An address without a route has no follower, so the packet arrives at the router by an event, and the router
+        // drops it.
         let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, &hop);
         let (first, near) = routes.near();
         let far = routes.far().map(|(address, port)| (address, hop(Some(port)))).collect();
         NextHops { first, near: near.map(hop).collect(), far, default: hop(routes.default_port()) }
     }
 
-    /// Computes, for each near address, the next hop behind a link with several leaders. `leads_by` returns the index
-    /// in `all` of the table of the router behind a link.
+    /// Computes the next hop behind each link with several leaders, for each address in `near`. `leads_by` returns the
+    /// index in `all` of the table of the router behind a link.
     pub fn ways(&self, all: &[NextHops], leads_by: impl Fn(NodeId) -> u32) -> Vec<Way> {
         let way = |(place, hop): (usize, &Hop)| match all.get(leads_by(hop.link) as usize) {
             Some(behind) if hop.merge_point != NONE => behind.way(self.first.wrapping_add(place as u32), hop.link),
@@ -113,19 +115,19 @@ impl NextHops {
     /// The next hop to `address` from the link `from`, if the next link has `from` as its only leader.
     fn way(&self, address: u32, from: NodeId) -> Way {
         let place = address.wrapping_sub(self.first) as usize;
-        // Only a link with a single leader can be resolved in advance.
+        // Only a link with a single leader is known to take all packets of `from`.
         let follows = self.near.get(place).is_some_and(|hop| hop.leader == from);
         if follows && place < usize::from(Way::UNKNOWN.0) { Way(place as u16) } else { Way::UNKNOWN }
     }
 
-    /// The link of a known next hop.
+    /// The link that a known next hop refers to.
     #[inline(always)]
     pub fn follower_by(&self, way: Way) -> NodeId {
         self.near[usize::from(way.0)].link
     }
 
-    /// Returns the follower that the packet enters next after the link `from`, and lowers the packet's TTL. Returns
-    /// `None` and leaves the packet unchanged if the next node is no follower, or if the router would drop the packet.
+    /// Returns the follower that the packet enters after the link `from`, and lowers the packet's TTL. Returns `None`
+    /// and leaves the packet unchanged if the next link does not follow `from`, or if the router would drop the packet.
     #[inline(always)]
     pub fn follower(&self, from: NodeId, packet: &mut Packet) -> Option<Follower> {
         // Scenario hosts have consecutive IPv4 addresses, so an array access finds the hop.
@@ -138,7 +140,7 @@ impl NextHops {
             None => self.far.get(&packet.dst()).unwrap_or(&self.default),
         };
         if hop.merge_point != NONE {
-            // `lower_ttl_by` fails and changes nothing if the second router would drop the packet.
+            // The TTL may suffice for one router only. `lower_ttl_by` then changes nothing.
             let way = if packet.lower_ttl_by(hop.routers) { hop.way } else { one_router(packet)? };
             Some(Follower::OfSeveral(hop.merge_point as usize, way))
         } else if hop.leader == from && packet.lower_ttl() {
@@ -149,7 +151,8 @@ impl NextHops {
     }
 }
 
-/// The packet has enough TTL for at most one router. The second router must drop it by an event, with its reason.
+/// Slow path for a packet whose TTL suffices for at most one router. The second router must drop the packet by an
+/// event, which records the reason.
 #[cold]
 fn one_router(packet: &mut Packet) -> Option<Way> {
     packet.lower_ttl().then_some(Way::UNKNOWN)
@@ -170,7 +173,7 @@ mod tests {
         Packet::unbooked(1, Time::ZERO, new)
     }
 
-    /// Behind link 0 is link 1, which has a merge point. Link 2 follows link 1.
+    /// Link 1, which has a merge point, is behind link 0. Link 2 follows link 1.
     fn two_routers() -> [NextHops; 2] {
         let mut routes = Routes::beginning_at(Ipv4Addr::new(10, 0, 0, 1));
         routes.set(TO.into(), Port(0));

@@ -1,18 +1,18 @@
 //! The regions of a network, and how far each of them can run ahead.
 //!
 //! A *region* is a host with the link that leads to it. Hosts affect each other only through links, and a drop-tail
-//! link with a delay hands on a packet no sooner than its delay after the packet's entry. So a region can handle all its
+//! link delivers a packet at the earliest one link delay after the packet's entry. So a region can handle all its
 //! events up to its *safe time* in one go, before the next region handles its own. The code and the state of one host
 //! then stay in the processor's cache. These are the conservative windows of Chandy and Misra (1979).
 //!
 //! Regions behind the same links are a *group*, with one clock. All events of a group up to its clock are done. A
-//! *shared link* is a link with a merge point. It is no part of a region: it takes the packets that entered by the time
-//! up to which all entries are known, in order of time.
+//! *shared link* is a link with a merge point. It is not part of a region. Its packets enter in order of time, up to
+//! the time by which all entries are known.
 //!
 //! # Safe time
 //!
-//! - All entries of a shared link are known up to the minimum, over the groups and shared links that feed it, of the
-//!   time up to which they are done plus the delay of the links between.
+//! - For each group or shared link that feeds a shared link, take the time up to which the feeder is done, plus the
+//!   delay of the links in between. All entries of the shared link are known up to the minimum of these times.
 //! - A packet that is not known yet leaves the shared link after that time plus the delay of the link, and not before the
 //!   link has sent the packets that wait in its queue: [`Link::no_arrival_until`](lopsided_link::Link::no_arrival_until).
 //! - The safe time of a group is the minimum of these times over all links that feed the group.
@@ -28,12 +28,12 @@ use lopsided_core::{Duration, NodeId, Packet, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The source of a group's or a shared link's packets.
+/// A source of packets for a group or a shared link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Feeder {
-    /// The hosts of a group, by its number.
+    /// The hosts of the group with this number.
     Group(usize),
-    /// A shared link, by the number of its merge point.
+    /// The shared link whose merge point has this number.
     Shared(usize),
 }
 
@@ -52,44 +52,46 @@ pub(crate) struct Region {
 pub(crate) struct Group {
     /// All events up to this time are done.
     pub clock: Time,
-    /// The end of the window that is open, or of the latest window.
+    /// The last instant of the group's open time window, or of its latest one if none is open.
     pub end: Time,
-    /// The indexes of its regions in [`Regions::regions`].
+    /// The indexes of the group's regions in [`Regions::regions`].
     pub regions: Range<usize>,
-    /// The sources of its packets.
+    /// The sources of the group's packets.
     pub feeders: Feeders,
 }
 
 /// A link with a merge point.
 #[derive(Debug)]
 pub(crate) struct SharedLink {
-    /// All packets that enter by this time have entered the link.
+    /// All packets that enter the link by this time have entered it.
     pub known: Time,
     /// The delay of the link.
     pub delay: Duration,
-    /// A packet that is not known yet leaves the link after this time.
+    /// Packets that have not entered the link yet leave it after this time.
     pub quiet_until: Time,
-    /// The sources of its packets.
+    /// The sources of the link's packets.
     pub feeders: Feeders,
 }
 
-/// The events of a group, or of a share of its regions, between two times, while they are handled.
+/// The engine's time window: a stretch of virtual time in which the events of a group, or of some of its regions, are
+/// being handled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// The next region to run.
     pub region: usize,
     /// The region after the last one.
     pub until_region: usize,
-    /// All events of the group up to `begin` are done.
+    /// All events of the group up to and including `begin` are done.
     pub begin: Time,
-    /// The last instant of the window.
+    /// The last instant of the time window.
     pub end: Time,
-    /// The time of the latest event of the region that runs next, or `begin` if that region had no event yet.
+    /// The time of the latest event of the region `region`; `begin` if that region has not had an event in this time
+    /// window.
     pub now: Time,
 }
 
 impl Window {
-    /// Divides the regions that have not begun into at most this number of shares.
+    /// Divides the remaining regions of the time window into at most `most` shares of equal size.
     pub fn shares(self, most: usize) -> impl Iterator<Item = Window> {
         let size = (self.until_region - self.region).div_ceil(most).max(1);
         let share =
@@ -98,14 +100,14 @@ impl Window {
     }
 }
 
-/// The packets on their way into the link of a region, in order of time, each with the time at which it enters the link.
+/// The packets that will enter the link of a region, each with its entry time, in order of entry.
 pub(crate) type Inlet = VecDeque<(Time, Packet)>;
 
-/// Capacity up to which an inlet is never shrunk.
+/// An inlet with at most this capacity, in packets, is never shrunk.
 pub(crate) const ROOMY: usize = 8;
 
-/// Releases a quarter of an inlet's memory if a window used little of it. `used` is the number of packets before the
-/// window.
+/// Releases 25 % of an inlet's memory if a time window used less than half of it. `used` is the number of packets that
+/// the inlet held before the time window.
 #[inline]
 pub(crate) fn give_back_room(inlet: &mut Inlet, used: usize) {
     let places = inlet.capacity();
@@ -123,16 +125,16 @@ pub(crate) struct Regions {
     pub groups: Vec<Group>,
     /// The shared links, by the number of the merge point.
     pub shared: Vec<SharedLink>,
-    /// The windows that are handled, or what is left of their shares.
+    /// The time windows that are being handled, or the parts of them that are still to be run.
     pub open: Vec<Window>,
-    /// Number of events so far in the windows that are open.
+    /// Number of events handled so far in the open time windows.
     pub handled: u64,
-    /// Number of events per second of simulated time in the latest windows.
+    /// Number of events per second of virtual time in the latest time windows.
     pub pace: f64,
 }
 
 impl Regions {
-    /// The minimum time by which a group can run ahead of the groups and shared links that feed it.
+    /// The minimum time by which a group can run ahead of its feeders.
     pub fn lookahead(&self) -> Duration {
         let of = |(feeder, delay): &(Feeder, Duration)| match feeder {
             Feeder::Group(_) => *delay,
@@ -141,12 +143,13 @@ impl Regions {
         self.groups.iter().flat_map(|group| &group.feeders).map(of).min().unwrap_or(Duration::ZERO)
     }
 
-    /// The group whose clock is the furthest behind.
+    /// The group whose clock is furthest behind, and its clock. `None` if there is no group.
     pub fn earliest(&self) -> Option<(usize, Time)> {
         self.groups.iter().map(|group| group.clock).enumerate().min_by_key(|(_, clock)| *clock)
     }
 
-    /// Opens the next window of the group whose clock is the furthest behind. False if all clocks have reached `until`.
+    /// Opens the next time window of the group whose clock is furthest behind. Returns false if all clocks have reached
+    /// `until`.
     pub fn open(&mut self, until: Time) -> bool {
         let Some((group, _)) = self.earliest().filter(|(_, clock)| *clock < until) else { return false };
         self.open_window_of(group, until);
@@ -154,7 +157,7 @@ impl Regions {
         true
     }
 
-    /// Opens a window of every other group that can run.
+    /// Opens a time window of every other group that can run.
     pub fn open_others(&mut self, until: Time) {
         (0..self.groups.len()).for_each(|group| self.open_window_of(group, until));
     }
@@ -162,7 +165,7 @@ impl Regions {
     fn open_window_of(&mut self, group: usize, until: Time) {
         let end = self.safe(group).min(until);
         let group = &mut self.groups[group];
-        // `end` is later than `clock` only while the window is open.
+        // True only if the safe time allows a longer time window than the one that is open or was the latest.
         if end > group.end {
             group.end = end;
             let Range { start: region, end: until_region } = group.regions;
@@ -170,7 +173,7 @@ impl Regions {
         }
     }
 
-    /// Moves the clocks to the ends of the open windows, of which all events are done.
+    /// Closes the open time windows, of which all events are done: moves each clock to the end of its window.
     pub fn close(&mut self) {
         let mut longest = Duration::ZERO;
         for group in &mut self.groups {
@@ -181,7 +184,7 @@ impl Regions {
         self.handled = 0;
     }
 
-    /// The time up to which a group can run.
+    /// The safe time of a group: the time up to which the group can run.
     pub fn safe(&self, group: usize) -> Time {
         self.done(&self.groups[group].feeders)
     }
@@ -191,7 +194,7 @@ impl Regions {
         self.done(&self.shared[shared].feeders)
     }
 
-    /// No packet that is not known yet comes from these feeders up to this time.
+    /// The time up to which all packets from these feeders are known.
     fn done(&self, feeders: &Feeders) -> Time {
         let done = |feeder: Feeder| match feeder {
             Feeder::Group(group) => self.groups[group].clock,
@@ -200,7 +203,7 @@ impl Regions {
         feeders.iter().map(|(feeder, delay)| done(*feeder) + *delay).min().unwrap_or(Time::MAX)
     }
 
-    /// Moves all clocks to this time: nothing happens before.
+    /// Moves all clocks forward to `time`. No event may be pending before `time`.
     pub fn skip_to(&mut self, time: Time) {
         for group in &mut self.groups {
             group.clock = group.clock.max(time);

@@ -1,14 +1,14 @@
-//! Fixed routes, and the router that forwards by them. A router forwards at once and has no buffer: queues belong to
-//! links.
+//! Fixed routes, and the router that forwards packets by these routes. A router forwards at once and has no buffer:
+//! queues belong to links.
 //!
-//! Left out: prefixes, routing protocols and ICMP. A packet without a route, or with an expired TTL, is dropped with
-//! its reason.
+//! Left out: prefixes, routing protocols and ICMP. The router drops a packet that has no route or whose TTL expires,
+//! and records the reason.
 
 use lopsided_core::{DropReason, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A routing table: the port for each destination address. Entries are single addresses, not prefixes.
+/// A routing table: maps each destination address to a port. Entries are single addresses, not prefixes.
 ///
 /// # Examples
 ///
@@ -25,7 +25,8 @@ use std::net::{IpAddr, Ipv4Addr};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
-    /// The ports of the IPv4 addresses from `first` on, by offset; [`Routes::NONE`] for an address without a route.
+    /// The port of each IPv4 address from `first` on, indexed by offset; [`Routes::NONE`] for an address without a
+    /// route.
     near: Vec<u16>,
     first: u32,
     far: BTreeMap<IpAddr, u16>,
@@ -34,10 +35,11 @@ pub struct Routes {
 
 impl Routes {
     const NONE: u16 = u16::MAX;
-    /// Number of consecutive addresses that an array covers. All other addresses are in a map.
+    /// Number of consecutive addresses that the array covers. All other addresses are in a map.
     const NEAR: u32 = 1 << 16;
 
-    /// An empty table that finds the 65,536 IPv4 addresses from `first` on by one array access.
+    /// An empty table. Routes to the 65,536 IPv4 addresses from `first` on take one array access; other routes are in a
+    /// map.
     pub fn beginning_at(first: Ipv4Addr) -> Routes {
         Routes { first: first.to_bits(), ..Routes::default() }
     }
@@ -46,7 +48,7 @@ impl Routes {
     pub fn set(&mut self, dst: IpAddr, port: Port) {
         match self.offset(dst) {
             Some(offset) if offset < Routes::NEAR as usize => {
-                // Grows on demand: most routers need a few addresses only.
+                // The array grows on demand, because most routers have routes to a few addresses only.
                 if offset >= self.near.len() {
                     self.near.resize(offset + 1, Routes::NONE);
                 }
@@ -69,7 +71,7 @@ impl Routes {
         (self.first, (0..self.near.len() as u32).map(move |offset| self.to(address(offset))))
     }
 
-    /// The routes of the map.
+    /// The routes that are in the map.
     pub(crate) fn far(&self) -> impl Iterator<Item = (IpAddr, Port)> + '_ {
         self.far.iter().map(|(address, port)| (*address, Port(*port)))
     }
@@ -119,7 +121,7 @@ impl Router {
         &self.routes
     }
 
-    /// The port that the packet would leave by; `None` if the router would drop it.
+    /// The port by which the packet would leave; `None` if the router would drop the packet.
     #[inline]
     pub fn route(&self, packet: &Packet) -> Option<Port> {
         if packet.ttl() > 1 { self.routes.to(packet.dst()) } else { None }

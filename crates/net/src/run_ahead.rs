@@ -5,17 +5,18 @@ use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink,
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Time};
 use std::collections::BTreeMap;
 
-/// Minimum lookahead of a division into regions, and what each region adds to it. A window looks at every region of its
-/// group, which takes about 2 ns, so this takes at most 2 % of the simulated time.
+/// Minimum lookahead for which a network is divided into regions, and the addition to it for each region. A time window
+/// visits every region of its group, at about 2 ns per region. With this minimum the visits take at most 2 % of the
+/// simulated time.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(10);
 const LOOKAHEAD_PER_REGION: Duration = Duration::from_nanos(100);
 
-/// Where the packets of a link come from.
+/// The source of all packets of a link.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// From a host, over links that each have one leader.
+    /// A host, from which packets come over links with one leader each.
     Host(NodeId),
-    /// From a shared link, by the number of the merge point.
+    /// A shared link, by the number of its merge point.
     Shared(usize),
     /// The link has no packets.
     Nothing,
@@ -23,8 +24,8 @@ enum Source {
 
 /// Division into regions.
 impl<H: Node> Network<H> {
-    /// Divides the network into regions if this is possible and saves time. `leaders` has the leaders of the link behind
-    /// each merge point. All links that get packets over other links must be followers.
+    /// Divides the network into regions if this is possible and saves time. `leaders` lists the leaders of the link
+    /// behind each merge point. Every link that gets packets from other links must be a follower.
     pub(crate) fn divide_into_regions(&mut self, leaders: &[Vec<NodeId>], senders: &[Vec<NodeId>]) {
         let Some(regions) = self.regions_behind(leaders, senders) else { return };
         self.region_of = vec![u32::MAX; self.places.len()];
@@ -39,11 +40,12 @@ impl<H: Node> Network<H> {
     }
 
     fn regions_behind(&self, leaders: &[Vec<NodeId>], senders: &[Vec<NodeId>]) -> Option<Regions> {
-        // Observers receive events in one order. Without a shared link, one thread has little to gain.
+        // Observers need all events in one order of time. A network without a shared link gains too little on a single
+        // thread.
         if self.accounting.mask() != EventMask::NONE || (leaders.is_empty() && self.crews.threads < 2) {
             return None;
         }
-        // The regions by the shared link that their packets come from.
+        // The regions, grouped by the shared link that feeds them.
         let mut by_source: BTreeMap<Option<usize>, Vec<Region>> = BTreeMap::new();
         for region in self.hosts_and_links(senders)? {
             let shared = match self.source(region.link, senders)?.0 {
@@ -91,8 +93,9 @@ impl<H: Node> Network<H> {
         (regions.lookahead() >= least).then_some(regions)
     }
 
-    /// Every host with the link that leads to it. `None` if a host has no such link or several, if a host or router
-    /// sends into a node that is no link, or if there is another node than hosts, routers and links that foretell.
+    /// Every host with the link that leads to it. Returns `None` if a host has no such link or several, if a host or
+    /// router sends into a node that is not a link, or if the network has a node that is neither a host, a router nor a
+    /// link that foretells.
     fn hosts_and_links(&self, senders: &[Vec<NodeId>]) -> Option<Vec<Region>> {
         let mut regions = Vec::new();
         for (index, node) in self.nodes().enumerate() {
@@ -115,7 +118,8 @@ impl<H: Node> Network<H> {
         Some(regions)
     }
 
-    /// The links that each region's host sends over before any shared link and any link of a region.
+    /// For each region, the links that packets of its host cross before they reach a shared link or the link of a
+    /// region.
     fn outlets(&self, regions: &Regions, senders: &[Vec<NodeId>]) -> Vec<Vec<NodeId>> {
         let mut outlets = vec![Vec::new(); regions.regions.len()];
         let numbers: BTreeMap<NodeId, usize> =
@@ -128,8 +132,8 @@ impl<H: Node> Network<H> {
         outlets
     }
 
-    /// The source of a link's packets, and the delay of the links from there to the link's end. The delay of a shared
-    /// link is not included. `None` if the links form a circle.
+    /// The source of a link's packets, and the total delay from the source to the end of `link`, without the delay of a
+    /// shared link at the source. Returns `None` if the links form a circle.
     fn source(&self, mut link: NodeId, senders: &[Vec<NodeId>]) -> Option<(Source, Duration)> {
         let mut delay = Duration::ZERO;
         for _ in 0..self.places.len() {
@@ -153,7 +157,7 @@ impl<H: Node> Network<H> {
 
 /// The run.
 impl<H: Node> Network<H> {
-    /// Runs all regions up to and including `until`, or until the number of events is `last`.
+    /// Runs all regions up to and including `until`, or until the number of events reaches `last`.
     pub(crate) fn run_ahead(&mut self, until: Time, last: u64) -> Progress {
         let Some(mut regions) = self.regions.take() else { return Progress::Reached };
         let began = self.now;
@@ -174,7 +178,7 @@ impl<H: Node> Network<H> {
         self.now = began;
         match progress {
             Progress::Paused => self.now = began.max(regions.earliest().map_or(began, |(_, clock)| clock)),
-            // The links must have every packet that entered by now before the caller reads their statistics.
+            // The caller may read statistics after this call, so the links must have every packet that entered by now.
             Progress::Reached => regions.regions.iter().enumerate().for_each(|(number, region)| {
                 self.let_into_link(number, region.link, began, until);
             }),
@@ -183,9 +187,10 @@ impl<H: Node> Network<H> {
         progress
     }
 
-    /// Opens the next window, which ends at `until` at the latest. False if all regions have reached `until`.
+    /// Opens the next time window, which ends at `until` at the latest. Returns false if all regions have reached
+    /// `until`.
     fn open_window(&mut self, regions: &mut Regions, until: Time) -> bool {
-        // If nothing happens for a while, the window begins after that.
+        // If no packet is about to enter a region, skip the idle time before the next event.
         if self.inbound_packets == 0 {
             let next = self.queue.first().map_or(until, |(time, _)| time);
             let next = self.merge_points.iter().map(|(_, merge_point)| merge_point.first()).fold(next, Time::min);
@@ -198,7 +203,7 @@ impl<H: Node> Network<H> {
         opened
     }
 
-    /// Runs the regions of the open window to its end.
+    /// Runs the regions of the open time windows to the end of those windows.
     fn run_open(&mut self, regions: &mut Regions, last: u64) -> Progress {
         let before = self.events;
         while let Some(window) = regions.open.pop() {
@@ -208,11 +213,13 @@ impl<H: Node> Network<H> {
             }
         }
         regions.handled += self.events - before;
-        // Threads may handle more events than the budget has.
+        // A thread checks the budget only for itself, so all threads together may handle more events than the budget
+        // allows.
         if regions.open.is_empty() && self.events <= last { Progress::Reached } else { Progress::Paused }
     }
 
-    /// Runs regions to the end of the window. Returns the rest of the window if the number of events is `last` before.
+    /// Runs the regions of the time window to its end. If the number of events reaches `last` first, returns the part
+    /// of the time window that is still to be run.
     pub(crate) fn run_window(&mut self, regions: &Regions, mut window: Window, last: u64) -> Option<Window> {
         while window.region < window.until_region {
             let region = regions.regions[window.region];
@@ -228,7 +235,7 @@ impl<H: Node> Network<H> {
         None
     }
 
-    /// Runs the next region of the window to the window's end, or until the number of events is `last`.
+    /// Runs the next region to the end of the time window, or until the number of events reaches `last`.
     fn run_region(&mut self, Region { host, link }: Region, window: &Window, last: u64) -> Progress {
         self.now = window.now;
         let number = window.region;
@@ -252,7 +259,7 @@ impl<H: Node> Network<H> {
                 break Progress::Paused;
             }
             self.begin_event(time);
-            // Of equal times the lowest node is first.
+            // At equal times the node with the lower number acts first, as in the order of all events.
             let mut arrived = None;
             if (arrives, link) < (own, host) {
                 let NetNode::Link(node) = &mut self.places[link.index()].node else {
@@ -276,20 +283,21 @@ impl<H: Node> Network<H> {
         self.queue.set(host.index(), Some(own));
         self.rearm(link);
         self.inbound_packets -= packets - self.inbound[number].len();
-        // A link counts packets up to the next window, so it must have those that enter before.
+        // The link counts packets up to the beginning of the next time window, so it must have all packets that enter
+        // by then.
         self.let_into_link(number, link, window.begin, window.end);
         give_back_room(&mut self.inbound[number], packets);
         progress
     }
 
-    /// Sends all packets that a host has now, and returns its next time.
+    /// Sends all packets that a host can send now, and returns the host's next event time.
     #[inline(always)]
     fn send_all(&mut self, host: NodeId) -> Option<Time> {
         loop {
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
             let sent = node.poll_transmit(&mut Cx::new(self.now, host, &mut self.accounting));
             let Some((port, packet)) = sent else { return node.poll_timeout() };
-            // Saves the last poll of most hosts, which would return nothing.
+            // The host has no further packet, so the poll that would return `None` is skipped.
             let (is_last, due) = (node.has_given_all(), node.poll_timeout());
             let link = self.wire(host, port).node;
             let size = packet.size();
@@ -300,7 +308,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Lets the packets that enter the link of a region by `until` into the link. All events before `begin` are done.
+    /// Moves the packets that enter the link of a region by `until` from the inlet into the link. All events before
+    /// `begin` must be done.
     fn let_into_link(&mut self, number: usize, link: NodeId, begin: Time, until: Time) {
         let inlet = &mut self.inbound[number];
         let packets = inlet.len();
@@ -308,7 +317,8 @@ impl<H: Node> Network<H> {
         while inlet.front().is_some_and(|(at, _)| *at <= until) {
             let Some((at, packet)) = inlet.pop_front() else { break };
             let size = packet.size();
-            // The link counts departures up to `now`, and the next packet may enter before `begin`, too.
+            // The link counts departures up to the time of this context, so this time may not be later than the entry
+            // of this packet or of a later one.
             node.handle_packet_at(packet, size, at, &mut Cx::new(begin.min(at), link, &mut self.accounting));
         }
         if inlet.len() < packets {
@@ -317,7 +327,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Counts an event of a region, and moves the clock to its time.
+    /// Counts an event of a region, and moves the network's clock to the time of the event.
     #[inline(always)]
     fn begin_event(&mut self, time: Time) {
         self.now = self.now.max(time);
@@ -327,11 +337,12 @@ impl<H: Node> Network<H> {
         self.events += 1;
     }
 
-    /// Lets all packets into the shared links that enter before any packet that is not known yet, and by `until`. `now`
-    /// must be the time at which the run began: links count packets up to then.
+    /// Moves packets from the merge points into the shared links: all packets that enter by `until`, and before any
+    /// packet that is not known yet. `now` must be the time at which the run began, because links count packets up to
+    /// `now`.
     fn let_in(&mut self, regions: &mut Regions, until: Time) {
         let mut goes_on = true;
-        // Until nothing changes, because a shared link may feed another one.
+        // Repeat until nothing changes, because a shared link may feed another shared link.
         while std::mem::take(&mut goes_on) {
             for number in 0..regions.shared.len() {
                 let entered = regions.entered(number).min(until);

@@ -1,4 +1,4 @@
-//! Packets from outside: they enter at one edge, cross a link and a router, and leave at another edge.
+//! Packets from outside enter at one edge, cross a link and a router, and leave at another edge.
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
@@ -55,7 +55,7 @@ fn line() -> Network<NoHost> {
     Network::new(nodes, &[to(ROUTER), to(LINK), to(OUT), to(LINK)], Accounting::new(4))
 }
 
-/// A datagram of 1,000 bytes, 972 of them payload.
+/// A datagram of 1,000 bytes, including 28 bytes of headers.
 fn datagram(dst: Ipv4Addr) -> Vec<u8> {
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
     let ip = IpHeader::v4(Ipv4Addr::new(198, 51, 100, 1), dst);
@@ -72,7 +72,7 @@ fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
         network.advance(at(us));
         network.inject(at(us), IN, wire::read_foreign(FlowId(0), &sent).expect("a whole packet"));
     }
-    // Each packet takes 1 ms on the line, and the second waits for the first.
+    // Serialization takes 1 ms per packet, and the second packet waits for the first.
     for expected in [11_000, 12_000, 16_000] {
         let next = network.next_time().expect("packets are in flight");
         assert_eq!(next, at(expected));

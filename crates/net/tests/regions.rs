@@ -1,6 +1,6 @@
-//! Packets that pass through rows of links in one event, and hosts that run ahead on any number of threads, have the same
-//! fates, statistics and digest as in a model with one heap of all events. Counting departures in advance, while no
-//! statistic is read, changes no result either.
+//! Compares networks with rows and regions to a model with one heap of all events: packets have the same fates, and
+//! statistics and digest are equal, on any number of threads. Counting departures in advance, while no statistic is
+//! read, changes no result either.
 
 mod tree;
 
@@ -32,7 +32,8 @@ proptest! {
                 network.promise_unseen(now);
             }
             let (mut before, mut reached) = (network.events(), network.now());
-            // A call that uses up its budget stops in the middle of a window. Threads stop only at the end of a window.
+            // A call that uses up its budget stops in the middle of a time window. Threads stop only at the end of a
+            // time window.
             while network.run(now, budget) == Progress::Paused {
                 let handled = network.events() - before;
                 prop_assert!(handled == budget || (threads > 1 && handled > budget));
@@ -46,7 +47,8 @@ proptest! {
     }
 }
 
-/// A host whose timer expires again after each `period`. Only a period that is not zero interrupts the run.
+/// A host whose timer expires after each `period`. With a period of 0 the host acts endlessly; otherwise each expiry
+/// interrupts the run.
 #[derive(Debug)]
 struct Restless {
     timer: Option<Time>,
@@ -74,7 +76,7 @@ impl Node for Restless {
 
 const FIRST: Time = Time::from_nanos(1_000_000);
 
-/// Two hosts that can run ahead. The timer of host 1 expires first at `FIRST`.
+/// Two hosts that can run ahead of each other. The timer of host 1 expires first, at `FIRST`.
 fn network(period: Duration) -> Network<Restless> {
     let host = |timer| NetNode::Host(Box::new(Restless { timer, period }));
     let line = || {
@@ -83,7 +85,7 @@ fn network(period: Duration) -> Network<Restless> {
     };
     let nodes = vec![host(None), host(Some(FIRST)), line(), line()];
     let wires = [2, 3, 1, 0].map(|node| vec![Attachment { node: NodeId(node), port: Port(0) }]);
-    // Several threads need no shared link.
+    // With several threads, a network is divided into regions even without a shared link.
     Network::new(nodes, &wires, Accounting::new(4)).with_threads(2, f64::INFINITY).with_followers(Vec::new())
 }
 
@@ -150,7 +152,7 @@ fn what_several_links_bring_goes_on_many_at_a_time() {
     network.advance(END);
     // 20 sends, 20 arrivals and 10 answers.
     assert_eq!(network.events(), 20 + 20 + 10);
-    // In one order, the packets also go from the first router to the second in 10 batches of 2.
+    // In one order of time, the shared link also takes its packets from the merge point in 10 batches of 2 packets.
     let mut network = tree.network(true, 1).in_one_order();
     network.advance(END);
     assert_eq!(network.events(), 20 + 20 + 10 + 10);

@@ -1,4 +1,4 @@
-//! Random trees of hosts, routers and lines, random packets over them, and a dump of all that can be observed.
+//! Random trees of hosts, routers and lines, random packets over them, and a text dump of all observable state.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -17,11 +17,12 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// A host that sends datagrams at given times, and answers every second datagram that arrives with a small one at once.
+/// A host that sends datagrams at given times and immediately answers every second datagram that it receives with a
+/// small one.
 #[derive(Debug)]
 pub struct Host {
     addr: Ipv4Addr,
-    /// Time, destination, and size in bytes.
+    /// Time, destination, and size in bytes of each datagram.
     sends: VecDeque<(Time, Ipv4Addr, u32)>,
     answers: VecDeque<Ipv4Addr>,
     pub arrived: Vec<(Time, u64)>,
@@ -68,20 +69,20 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// A tree: hosts 0 and 1 at the ends of a row of routers, host 2 at one of the routers.
+/// A tree of routers and hosts: a row of routers with hosts 0 and 1 at its ends, and host 2 at one of the routers.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub routers: usize,
-    /// The router of host 2.
+    /// The router to which host 2 is attached.
     pub beside: usize,
     /// The configurations of both directions of each line.
     pub lines: Vec<[LinkConfig; 2]>,
-    /// Time in microseconds, sender, receiver, size in bytes.
+    /// Each packet's time in microseconds, sender, receiver, and size in bytes.
     pub sends: Vec<(u64, usize, usize, u32)>,
 }
 
 impl Tree {
-    /// The two nodes that each line joins.
+    /// The two nodes that each line connects.
     fn joins(&self) -> Vec<(usize, usize)> {
         let router = |number: usize| HOSTS + number;
         let mut joins = vec![(0, router(0))];
@@ -115,7 +116,7 @@ impl Tree {
         (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to))).filter(|(from, to)| from != to)
     }
 
-    /// The leaders and the link, for each link that gets packets only over other links.
+    /// Each link that gets packets only from other links, with its leaders.
     fn followers(&self) -> Vec<(Vec<NodeId>, NodeId)> {
         let id = |node: usize| NodeId(node as u32);
         let links = (0..self.joins().len()).flat_map(|join| [self.link(join, 0), self.link(join, 1)]);
@@ -129,27 +130,27 @@ impl Tree {
                     .filter_map(|(from, to)| {
                         let path = self.path(from, to, None)?;
                         let at = path.iter().position(|(.., on)| *on == link)?;
-                        // `None`: the packets come directly from a host.
+                        // `None` if the packets come directly from a host.
                         Some(at.checked_sub(1).map(|before| path[before].2))
                     })
                     .collect();
                 before.sort_unstable();
                 before.dedup();
-                // A link with packets directly from a host follows no other link.
+                // A link that gets packets directly from a host follows no other link.
                 let leaders: Option<Vec<NodeId>> = before.into_iter().map(|leader| leader.map(id)).collect();
                 Some((leaders?, id(link)))
             })
             .collect()
     }
 
-    /// The network, with rows and regions or without, whose hosts run ahead on this number of threads.
+    /// The network of this tree, with rows and regions if `in_rows`. Its hosts run ahead on `threads` threads.
     pub fn network(&self, in_rows: bool, threads: usize) -> Network<Host> {
         let (nodes, wires) = self.nodes();
         let network = Network::new(nodes, &wires, Accounting::new(wires.len())).with_threads(threads, 0.0);
         if in_rows { network.with_followers(self.followers()) } else { network }
     }
 
-    /// The same network in one order of all events.
+    /// A model of the same network that handles all events in one order of time.
     pub fn model(&self) -> Model {
         let (nodes, wires) = self.nodes();
         Model::new(nodes, wires)
@@ -197,7 +198,7 @@ fn line() -> impl Strategy<Value = LinkConfig> {
     line_with(queue, prop_oneof![1 => Just(0), 6 => 1u64..8000])
 }
 
-/// A line whose packets can run ahead.
+/// A line that can be part of a row: a drop-tail queue and a delay above 0.
 fn plain_line() -> impl Strategy<Value = LinkConfig> {
     line_with(drop_tail(), 10u64..8000)
 }
@@ -232,7 +233,7 @@ fn fifo(limit: Limit) -> QueueConfig {
     QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
 }
 
-/// A random tree of any lines, or of lines whose packets can run ahead.
+/// A random tree whose lines are of any kind, or all of the kind that can be part of a row.
 pub fn tree() -> impl Strategy<Value = Tree> {
     prop_oneof![tree_of(line), tree_of(plain_line)]
 }
@@ -240,7 +241,7 @@ pub fn tree() -> impl Strategy<Value = Tree> {
 fn tree_of<L: Strategy<Value = LinkConfig> + 'static>(line: fn() -> L) -> impl Strategy<Value = Tree> {
     let send = (0u64..200_000, 0..HOSTS, 1..HOSTS, 29u32..1500)
         .prop_map(|(at, from, further, size)| (at, from, (from + further) % HOSTS, size));
-    // Several packets at one instant, too.
+    // Up to 5 packets are sent at the same instant.
     let sends = prop::collection::vec((send, 1usize..6), 1..80)
         .prop_map(|bursts| bursts.into_iter().flat_map(|(send, count)| vec![send; count]).collect::<Vec<_>>());
     (1usize..5, 0usize..4, sends).prop_flat_map(move |(routers, beside, sends)| {
@@ -269,7 +270,7 @@ impl View for Network<Host> {
     }
 }
 
-/// Everything that can be observed of a network at one instant, as text.
+/// All observable state of a network at the instant of the call, as text.
 pub fn look(network: &mut impl View, tree: &Tree) -> String {
     let mut seen = String::new();
     for link in HOSTS + tree.routers..HOSTS + tree.routers + 2 * tree.lines.len() {

@@ -8,12 +8,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub struct Model {
-    /// The first field: packets in nodes may only be dropped after the accounting.
+    /// The first field, because Rust drops fields in order and packets in nodes may only be dropped after the
+    /// accounting.
     accounting: Accounting,
     nodes: Vec<NetNode<Host>>,
     wires: Vec<Vec<Attachment>>,
     now: Time,
-    /// The times of all nodes. A time that is not the node's time any more is skipped.
+    /// The event times of all nodes. An entry that differs from the node's current time is skipped.
     heap: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
@@ -50,13 +51,14 @@ impl Model {
                 self.now = self.now.max(at);
                 self.act(node);
             }
-            // A sample can change the time of a link.
+            // Sampling a link can change the link's event time.
             self.note(node);
         }
         self.now = until;
     }
 
-    /// A link hands over one packet per event. A host sends all its packets, but a host that receives one sends first.
+    /// Handles one event of a node. A link delivers one packet per event. A host sends all its packets, but a host that
+    /// receives a packet sends before the sender continues.
     fn act(&mut self, node: usize) {
         let mut to_poll = vec![node];
         let is_link = matches!(self.nodes[node], NetNode::Link(_));
@@ -75,7 +77,7 @@ impl Model {
         }
     }
 
-    /// Returns the host that receives the packet.
+    /// Carries a packet to the next link or host. Returns the host if the packet reaches one.
     fn carry(&mut self, mut wire: Attachment, mut packet: Packet) -> Option<usize> {
         loop {
             let mut cx = Cx::new(self.now, wire.node, &mut self.accounting);
