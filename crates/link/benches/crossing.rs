@@ -1,8 +1,8 @@
-//! Measures the cost of a packet's crossing of a link, statistics included. The same packets cross one link again and
-//! again.
+//! Measures the time that a packet takes to cross a link, with statistics. The same packets cross one link repeatedly.
 //!
-//! `cargo bench -p lopsided-link` prints nanoseconds. Under `valgrind --tool=callgrind` give a name and a count
-//! (`crossing serializer 100000`) and divide the difference between the results of two counts.
+//! `cargo bench -p lopsided-link` prints nanoseconds. Under `valgrind --tool=callgrind`, pass a name and a number of
+//! packets (`crossing serializer 100000`), and divide the difference between two runs by the difference between their
+//! numbers of packets.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
@@ -51,7 +51,7 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     ]
 }
 
-/// A FIFO that the link cannot recognize as one.
+/// A FIFO in a `Queue::Custom`, so that the link cannot use its drop-tail path.
 fn custom(config: FifoConfig) -> Queue {
     Queue::Custom(Box::new(lopsided_queue::Fifo::new(&config).expect("the limit is not zero")))
 }
@@ -80,7 +80,7 @@ fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
     took.as_nanos() as f64 / crossed as f64
 }
 
-/// A full data segment.
+/// A TCP segment with a full payload.
 fn segment(id: u64) -> Packet {
     let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: 1, echo: 2 }));
     let (seq, ack) = (Seq::new(1), Seq::new(1));

@@ -26,19 +26,20 @@ use lopsided_stage::StageConfig;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Rate of the serializer, or rate at which the shaper's bucket fills. `None`: infinitely fast.
+    /// Rate of the serializer. With a shaper, the rate at which tokens are added to the bucket. `None`: infinitely
+    /// fast.
     pub rate: Option<BitRate>,
-    /// Token bucket instead of the plain serializer.
+    /// Settings of the token bucket. `None`: a plain serializer.
     pub shaper: Option<ShaperConfig>,
-    /// Bytes that a packet takes on the wire in addition to its IP packet.
+    /// Overhead of the line: the bytes on the wire of an IP packet of a given size.
     pub framing: Framing,
     /// Compression of TCP/IP headers on the line.
     pub header_compression: HeaderCompressionConfig,
-    /// Largest IP packet that the direction accepts. `None`: any size.
+    /// Size in bytes of the largest IP packet that the direction accepts. `None`: any size.
     pub mtu: Option<Bytes>,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// When the line may send, if a constant rate is not enough.
+    /// Access method, which decides when the line may send. `None`: the line may always send.
     pub access: Option<AccessConfig>,
     /// Random loss on the line.
     pub loss: LossConfig,
@@ -48,12 +49,12 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// Stages before and after the queue and the line, in the order in which packets pass through them.
     pub stages: Vec<StageConfig>,
-    /// True if every operation of the queue is checked. Changes no result.
+    /// True if every operation of the queue is checked for consistency. Does not change results.
     pub audit: bool,
 }
 
 impl LinkConfig {
-    /// Returns a line with this rate, delay and queue, and defaults for everything else.
+    /// A line with this rate, delay and queue, and defaults for all other settings.
     pub fn new(rate: Option<BitRate>, delay: Duration, queue: QueueConfig) -> LinkConfig {
         LinkConfig {
             rate,
@@ -89,23 +90,22 @@ impl LinkConfig {
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
-        // The audit replaces the drop-tail path by the general one, which gives the same results.
+        // An audited queue uses the general transmit path instead of the drop-tail path. Both give the same results.
         let queue = if self.audit { queue.checked() } else { queue };
         let compression = HeaderCompression::of(&self.header_compression, self.delay);
         Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))
     }
 
-    /// Checks that header compression fits the rest of the direction.
-    /// leaves.
+    /// Checks that the other settings of the direction allow header compression.
     fn check_header_compression(&self) -> Result<(), Fault> {
-        // A token bucket needs a packet's size before the packet leaves the queue, but the compressed size is known
-        // only when the packet leaves.
+        // A token bucket needs the size of a packet that is still in the queue, but the compressed size is known only
+        // when the packet leaves.
         if self.header_compression.is_on() && (self.shaper.is_some() || self.access.is_some()) {
             let fault =
                 Fault::new("", "headers are compressed behind a plain serializer: not behind a shaper or access");
             return Err(fault.help("compress on a link of its own behind it"));
         }
-        // A compressed header is relative to the previous one.
+        // A compressed header encodes differences to the previous header, so packets must arrive in order.
         if self.header_compression.is_on() && self.jitter.reorder {
             return Err(Fault::new(
                 "",
@@ -123,7 +123,7 @@ impl LinkConfig {
     /// that can be counted, or the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
-            // Both decide when packets leave the queue.
+            // A shaper and an access method both decide when packets leave the queue.
             if self.shaper.is_some() {
                 let fault = Fault::new("", "a direction has a shaper or an access, not both");
                 return Err(LinkError::Access(fault.help("put the shaper in front of a link of its own")));
@@ -135,7 +135,7 @@ impl LinkConfig {
             (None, Some(_)) => Err(LinkError::ShaperWithoutRate),
             (Some(rate), _) if !(1..=MOST_RATE).contains(&rate.as_bps()) => Err(LinkError::Rate(rate)),
             (Some(rate), None) => Ok(AnyShaper::Serializer(Serializer::new(rate))),
-            // The rate is that of the bucket; `line_rate` of the shaper is the line's.
+            // `rate` is the rate of the bucket, and `shaper.line_rate` is the rate of the line behind it.
             (Some(rate), Some(shaper)) => {
                 shaper.check_at(rate).map_err(LinkError::Shaper)?;
                 Ok(AnyShaper::TokenBucket(Box::new(TokenBucket::new(rate, &shaper))))
@@ -155,8 +155,8 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction, in the order in which a packet passes them: entry stages, queue, shaper or serializer,
-/// loss, propagation delay, exit stages.
+/// The keys of a direction, in the order in which a packet encounters the parts: entry stages, queue, shaper or
+/// serializer, loss, propagation delay, exit stages.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";

@@ -9,28 +9,31 @@
 //!
 //! The fate of a packet and its statistics are computed at different times:
 //!
-//! - **Fate**: at once, from `waiting` and the state of the line.
-//! - **Statistics** (backlog, sojourn times, events for observers): when the clock reaches them, because an observer
-//!   must see the queue as it is at its time. [`Cx::unseen_until`] returns a time before which no observer reads
-//!   anything. A packet that has arrived before then is counted completely on entry. Any other packet gets a transit
-//!   record in `courses`, which [`DropTailPath::count_courses`] counts step by step.
+//! - **Fate**: when the packet enters, from `waiting` and the state of the line.
+//! - **Statistics** (backlog, sojourn times, events for observers): when virtual time reaches the event, because an
+//!   observer must see the queue as it is at that time. [`Cx::unseen_until`] returns a time before which no observer
+//!   reads anything. A packet that arrives before then is counted completely on entry. Any other packet gets a transit
+//!   record in `courses`, and [`DropTailPath::count_courses`] counts its entry and departure later.
 //!
 //! # Rings
 //!
 //! Packets enter in order of time, so each ring is sorted by time, the oldest entry first.
 //!
-//! - `waiting`: the packets in the buffer just after the latest entry. A packet is added on entry if the line is busy,
-//!   and removed when a packet enters that finds it departed. It decides whether the buffer has room.
-//! - `packets`: the packets that arrive by an event of this link. [`DropTailPath::handle_packet`] adds them,
-//!   [`DropTailPath::take_arrived`] removes them. A packet that passes through is never in it.
-//! - `courses`: the transit records of packets that an observer may see under way. A record is removed once it is
-//!   counted to its end: the arrival, or the departure if the line loses the packet.
+//! - `waiting`: the packets in the buffer just after the latest entry. A packet is added on entry if the line is busy.
+//!   It is removed at the first entry of another packet after its departure. This ring decides whether the buffer has
+//!   room.
+//! - `packets`: the packets whose arrival is an event of this link. [`DropTailPath::handle_packet`] adds them,
+//!   [`DropTailPath::take_arrived`] removes them. A packet that passes through ([`crate::Link::pass_through`]) is never
+//!   in this ring.
+//! - `courses`: the transit records of packets that an observer may see in the queue or on the line. A record is
+//!   removed when the packet's last event has been counted: its arrival, or its departure from the queue if the line
+//!   loses the packet.
 //! - `ends.coming`: the packets that will be dropped: refused packets at their entry, lost packets at their departure
 //!   from the queue.
 //!
 //! # Counters
 //!
-//! `departed` and `entered` divide `courses`. Only [`DropTailPath::count_courses`] moves them:
+//! The counters `departed` and `entered` are positions in `courses`. Only [`DropTailPath::count_courses`] changes them:
 //!
 //! ```text
 //! courses:   [ on the line | in the queue      | not entered yet ]
@@ -44,7 +47,7 @@
 //!   entry of `packets`; both are `Time::MAX` if their ring is empty. The hot path reads them instead of the rings.
 //! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
 //!   packets.
-//! - If `courses` has a record, every later packet gets one too. Statistics are thus counted in order of time.
+//! - While `courses` has a record, every later packet gets one, too. Statistics are thus counted in order of time.
 //! - While an observer watches queues, `Cx::unseen_until` is zero and no packet passes through. Every packet then has a
 //!   record, and no packet leaves `packets` or `ends.coming` before its record is counted. Counted from the back of the
 //!   rings, the n-th record belongs to the n-th packet: in `packets` if it arrives, in `ends.coming` if the line loses
@@ -58,35 +61,35 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The packets in the buffer just after the latest entry.
+    /// The packets in the buffer just after the entry of the latest packet.
     waiting: VecDeque<Waiting>,
-    /// Bytes of the packets in `waiting`.
+    /// Total size of the packets in `waiting`, in bytes.
     waiting_bytes: Bytes,
-    /// Departure of the first packet in `waiting`; `Time::MAX` if there is none.
+    /// Departure of the first packet in `waiting`; `Time::MAX` if `waiting` is empty.
     next_departure: Time,
     /// Capacity of the buffer in packets; `usize::MAX` if its limit is in bytes.
     places: usize,
-    /// The packets that arrive by an event of this link.
+    /// The packets whose arrival is an event of this link, in order of arrival.
     packets: VecDeque<Arriving>,
-    /// Arrival of the first packet in `packets`; `Time::MAX` if there is none.
+    /// Arrival of the first packet in `packets`; `Time::MAX` if `packets` is empty.
     next_arrival: Time,
-    /// Transit records of the packets that an observer may see under way.
+    /// Transit records of the packets that an observer may see in the queue or on the line.
     courses: VecDeque<Course>,
-    /// Number of records in `courses` that are counted as entered.
+    /// Number of records in `courses` whose entry is in the statistics.
     entered: u32,
-    /// Number of records in `courses` that are counted as departed from the queue.
+    /// Number of records in `courses` whose departure from the queue is in the statistics.
     departed: u32,
-    /// `None` if the limit is in packets and the line loses none: then a packet that finds the line idle always
-    /// arrives.
+    /// `None` if the buffer's limit is in packets and the line has no loss model: then a packet that finds the line
+    /// idle always arrives.
     special: Option<Box<Special>>,
-    /// The packets that this link drops. `None` if there never was one.
+    /// The packets that this link will drop. `None` until the first drop.
     ends: Option<Box<Ends>>,
 }
 
 /// Rarely used state, boxed to keep a plain link small.
 #[derive(Debug)]
 struct Special {
-    /// The buffer, if its limit is in bytes.
+    /// The buffer; `None` if its limit is in packets (see `places`).
     room: Option<BufferLimit>,
     /// The loss model of the line, if there is one.
     loss: Option<Loss>,
@@ -99,7 +102,7 @@ struct Waiting {
     size: Bytes,
 }
 
-/// A packet that arrives by an event of this link.
+/// A packet whose arrival is an event of this link.
 #[derive(Debug)]
 struct Arriving {
     at: Time,
@@ -111,11 +114,12 @@ struct Arriving {
 struct Ends {
     /// Packets that will be dropped, in order of time.
     coming: VecDeque<End>,
-    /// Number and bytes of the packets that the line has lost so far.
+    /// Number and total size of the packets that the line has lost so far.
     lost: Count,
 }
 
-/// A packet that the buffer has no room for at its entry, or that the line loses at its departure from the queue.
+/// A packet that will be dropped: at its entry if the buffer is full, or at its departure from the queue if the line
+/// loses it.
 #[derive(Debug)]
 struct End {
     at: Time,
@@ -126,13 +130,13 @@ struct End {
 /// The reason why a packet does not arrive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
-    /// The buffer has no room for it.
+    /// The buffer is full when the packet enters.
     Full,
-    /// The line loses it at its departure from the queue, at this time.
+    /// The line loses the packet at its departure from the queue, which happens at this time.
     Lost(Time, DropReason),
 }
 
-/// The transit record of a packet.
+/// The transit record of a packet: its times and sizes.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     enters: Time,
@@ -145,10 +149,10 @@ struct Course {
     wire: u32,
 }
 
-/// Capacity up to which a ring is never shrunk. Large topologies have thousands of links, so larger rings release
-/// unused memory.
+/// A ring with at most this capacity is never shrunk. Larger rings release unused memory, because large topologies have
+/// thousands of links.
 const ROOMY: usize = 8;
-/// A ring is shrunk if fewer than one in this number of its places is used.
+/// A ring is shrunk if its length is below its capacity divided by this number.
 const SPARSE: usize = 4;
 /// Number of departures between two checks for unused memory; a power of two.
 const LOOK: u64 = 64;
@@ -166,21 +170,21 @@ impl Course {
         self.arrives == Time::MAX
     }
 
-    /// Returns the time of the packet's arrival or loss.
+    /// The time at which the packet arrives or is lost.
     fn ends(&self) -> Time {
         if self.is_lost() { self.departs } else { self.arrives }
     }
 }
 
 impl Special {
-    /// True if the buffer has room for a packet of this size, as far as bytes are limited.
+    /// True if the limit in bytes, if there is one, leaves room for a packet of this size.
     fn fits(&self, size: Bytes) -> bool {
         self.room.as_ref().is_none_or(|room| room.fits(size))
     }
 }
 
 impl Ends {
-    /// Inserts a packet after all packets that end at the same time or earlier.
+    /// Inserts a packet behind all packets that are dropped at the same time or earlier.
     fn add(&mut self, end: End) {
         let behind = self.coming.iter().rev().take_while(|other| other.at > end.at).count();
         self.coming.insert(self.coming.len() - behind, end);
@@ -209,8 +213,8 @@ impl DropTailPath {
         }
     }
 
-    /// Accepts a packet of this size that enters at `at`, not before any earlier one, and that arrives by an event of
-    /// this link. Returns true if it is the next packet to arrive.
+    /// Accepts a packet that enters at `at` and whose arrival is an event of this link. Packets must be passed in order
+    /// of entry. Returns true if this packet is now the next to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
@@ -228,7 +232,8 @@ impl DropTailPath {
                 return false;
             }
         };
-        // Arrivals are in order, so only the first packet in an empty ring is the next to arrive.
+        // Packets arrive in the order in which they entered, so this packet is the next to arrive only if `packets` was
+        // empty.
         let is_next = arrives < self.next_arrival;
         if is_next {
             self.next_arrival = arrives;
@@ -238,8 +243,9 @@ impl DropTailPath {
         is_next
     }
 
-    /// Computes the fate of a packet of this size that enters at `at`, and counts the packet or stores its transit
-    /// record. Returns its arrival. On an error the caller must pass the packet to [`DropTailPath::end`].
+    /// Computes the fate of a packet that enters at `at`, and counts the packet or stores its transit record. Returns
+    /// the packet's arrival time. If the packet does not arrive, returns the reason, and the caller must pass the
+    /// packet to [`DropTailPath::end`].
     #[inline(always)]
     pub(crate) fn take_in(
         &mut self,
@@ -249,8 +255,8 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Result<Time, Ending> {
-        // Most frequent case. An idle line implies an empty queue, so the packet needs no room, and the serializer
-        // alone counts it.
+        // Fast path: if the line is idle, the queue is empty and the packet needs no room in the buffer. Only the
+        // serializer counts the packet.
         if self.special.is_none() && self.courses.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
@@ -259,7 +265,8 @@ impl DropTailPath {
                 return Ok(arrives);
             }
         }
-        // Packets that depart at the time of this entry make room for it: a departure comes before an entry.
+        // At equal times a departure comes before an entry, so packets that depart at this instant make room for this
+        // packet.
         if self.next_departure <= at {
             self.release_until(at);
         }
@@ -278,15 +285,15 @@ impl DropTailPath {
         Ok(arrives)
     }
 
-    /// Counts a packet that the line loses at its departure from the queue. Out of line, because losses are rare.
+    /// Counts a packet that the line loses at its departure from the queue. Not inlined, because losses are rare.
     #[cold]
     #[inline(never)]
     fn lose(&mut self, size: Bytes, at: Time, departs: Time, wire: Bytes, measured: &mut Measured, cx: &mut Cx<'_>) {
         self.take_course(size, at, (departs, Time::MAX, departs), wire, measured, cx);
     }
 
-    /// Counts a packet or stores its transit record. The triple has the packet's departure from the queue, its arrival
-    /// (`Time::MAX` if the line loses it), and the time at which the link has finished with it.
+    /// Counts a packet or stores its transit record. The triple consists of the packet's departure from the queue, its
+    /// arrival (`Time::MAX` if the line loses the packet), and the end of its transit: its arrival or its loss.
     #[inline(always)]
     fn take_course(
         &mut self,
@@ -297,14 +304,14 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) {
-        // A packet that finds the line idle takes no room in the buffer.
+        // A packet that finds the line idle departs at once and takes no room in the buffer.
         let mut backlog = Backlog { packets: 1, bytes: size };
-        // Only a packet that finds the line busy is in the buffer after its entry.
+        // The line is busy, so the packet waits in the buffer.
         if departs > at {
             self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
-        // No observer looks before the packet has left the link, so its whole transit is counted in one step.
+        // The transit ends before an observer can look, so all of it is counted in one step.
         if ends < cx.unseen_until() && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
@@ -326,7 +333,7 @@ impl DropTailPath {
         self.waiting.len() < self.places && self.special.as_ref().is_none_or(|special| special.fits(size))
     }
 
-    /// Adds a packet of this size to the buffer, after all others.
+    /// Adds a packet of this size to the end of the buffer.
     #[inline(always)]
     fn wait(&mut self, departs: Time, size: Bytes) {
         if let Some(room) = self.special.as_mut().and_then(|special| special.room.as_mut()) {
@@ -339,7 +346,7 @@ impl DropTailPath {
         self.waiting_bytes += size;
     }
 
-    /// Removes the packets that depart by `at` from the buffer. At least one must.
+    /// Removes the packets that depart by `at` from the buffer. At least one packet must depart by then.
     #[inline(always)]
     fn release_until(&mut self, at: Time) {
         while let Some(first) = self.waiting.pop_front() {
@@ -354,13 +361,13 @@ impl DropTailPath {
         }
     }
 
-    /// Stores the transit record of a packet that an observer may see under way, or that follows such a packet.
-    /// `backlog` is the backlog just after the packet's entry, itself included.
+    /// Stores the transit record of a packet that an observer may see in the queue or on the line, or whose predecessor
+    /// has a record. `backlog` is the backlog just after the packet's entry, including the packet.
     #[inline(never)]
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
         let counted_until = unseen_until.max(cx.now());
-        // Count finished records first. If no record remains, this packet can be counted in one step.
+        // Count finished transits first. If no record remains, this packet can be counted in one step, too.
         if self.courses.front().is_some_and(|first| first.ends() <= counted_until) {
             self.count_courses(counted_until, measured, cx);
         }
@@ -369,8 +376,9 @@ impl DropTailPath {
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
         } else {
-            // Older packets may be counted as departed up to `counted_until`, although they still wait when this packet
-            // enters. The largest backlog is therefore noted now. For a later entry the counted backlog is right.
+            // The statistics may already count departures up to `counted_until`, although those packets are still in
+            // the buffer when this packet enters. Record the largest backlog now, because the counted backlog would be
+            // too small. For a later entry the counted backlog is correct.
             if course.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
@@ -381,14 +389,14 @@ impl DropTailPath {
         }
     }
 
-    /// Grows `courses` by 25 % instead of doubling it. A link with ten thousand flows has half a million records, and a
-    /// large topology has thousands of links with few records.
+    /// Grows `courses` by 25 % instead of doubling it: a link with 10,000 flows has 500,000 records, and a large
+    /// topology has thousands of links with few records each.
     #[cold]
     fn make_room_for_courses(&mut self) {
         self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
     }
 
-    /// Counts and reports everything up to now if an observer watches queues.
+    /// Brings the statistics up to now, and reports the events, if an observer watches queues.
     #[inline]
     pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         if cx.is_watched(EventMask::QUEUES) {
@@ -396,14 +404,14 @@ impl DropTailPath {
         }
     }
 
-    /// Adds everything up to `until` to the statistics. Every packet that enters by then must have been accepted.
+    /// Brings the statistics up to `until`. Every packet that enters by then must have been accepted before.
     #[inline(never)]
     pub(crate) fn count_until(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         self.count_courses(until, measured, cx);
         self.let_end(until, measured, cx);
     }
 
-    /// Counts the transit records up to `until`, a time before which no observer looks.
+    /// Counts entries and departures up to `until`. No observer may look before `until`.
     fn count_courses(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         // At equal times a departure comes before an entry.
         while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
@@ -412,7 +420,8 @@ impl DropTailPath {
             self.entered += 1;
         }
         self.count_departures(until, measured, cx);
-        // Records leave from the front only. Both counters count from the front, so they move with it.
+        // Finished records are removed from the front only. Both counters are positions relative to the front, so they
+        // decrease with it.
         while self.departed > 0 && self.courses.front().is_some_and(|first| first.ends() <= until) {
             self.courses.pop_front();
             self.entered -= 1;
@@ -428,7 +437,7 @@ impl DropTailPath {
         }
     }
 
-    /// Removes departed packets from the buffer, which the fast path leaves there, and releases unused memory.
+    /// Removes departed packets from the buffer, because the fast path does not, and releases unused memory.
     #[cold]
     fn tidy(&mut self, at: Time) {
         if self.next_departure <= at {
@@ -445,7 +454,7 @@ impl DropTailPath {
         give_back_room(&mut self.courses);
     }
 
-    /// Counts the entry of the packet whose record is next.
+    /// Counts the entry of the packet of the next record.
     #[inline]
     fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
         measured.queue.entered(course.enters, course.size());
@@ -455,7 +464,7 @@ impl DropTailPath {
         }
     }
 
-    /// Counts the departures by `until`, among the packets that are counted as entered.
+    /// Counts the departures by `until` of packets whose entry has been counted.
     #[inline(always)]
     fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.departed < self.entered {
@@ -471,22 +480,23 @@ impl DropTailPath {
                 dequeued(path.packet(path.departed), backlog, course.departs, course.enters)
             });
             self.departed += 1;
-            // Observers must see this loss before any later event.
+            // Drop the packet now, so that observers see the loss before any later event.
             if course.is_lost() && cx.is_watched(EventMask::QUEUES) {
                 self.let_end(course.departs, measured, cx);
             }
         }
     }
 
-    /// Returns the packet of a transit record. Called only while queues are observed: then no packet passes through,
-    /// and none has arrived or been dropped before its record is counted.
+    /// Returns the packet of a transit record, given by its index. Called only while an observer watches queues: then
+    /// no packet passes through, and no packet arrives or is dropped before its record has been counted.
     fn packet(&self, course: u32) -> &Packet {
         let course = course as usize;
-        // Both rings end with the same packet, so positions are counted from the back.
+        // The last record belongs to the last packet, so positions are counted from the back.
         if !self.loses() {
             return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
         }
-        // With losses the packets of the records from here on are divided between two rings.
+        // With a loss model, the packets of this and later records are in two rings: `packets`, and `ends.coming` if
+        // the line loses them.
         let on = self.courses.range(course..);
         let lost = on.filter(|course| course.is_lost()).count();
         let ends = self.ends.iter().flat_map(|ends| ends.coming.iter().rev());
@@ -499,7 +509,8 @@ impl DropTailPath {
         }
     }
 
-    /// Takes a packet that entered at `at` and will not arrive. It is dropped when its time comes.
+    /// Stores a packet that entered at `at` and will not arrive. The packet is dropped when virtual time reaches the
+    /// drop.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, packet: Packet, at: Time, ending: Ending, measured: &mut Measured, cx: &mut Cx<'_>) {
@@ -508,14 +519,14 @@ impl DropTailPath {
             Ending::Full => End { at, packet, why: DropReason::QueueFull },
             Ending::Lost(departs, why) => End { at: departs, packet, why },
         });
-        // A loss is known at the entry, but happens at the departure. Packets that are refused in between come first,
-        // so with losses nothing after `at` may be dropped yet.
+        // A loss is computed at the packet's entry but happens at its departure. The buffer may refuse other packets
+        // before that time. With a loss model, drops after `at` must therefore wait.
         let known = if self.loses() { at } else { Time::MAX };
         self.catch_up(measured, cx);
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
     }
 
-    /// Drops the packets that a full queue or a loss ends at or before `until`.
+    /// Drops the packets whose drop or loss is at or before `until`.
     #[inline]
     fn let_end(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         let Some(Ends { coming, lost, .. }) = self.ends.as_deref_mut() else { return };
@@ -530,13 +541,14 @@ impl DropTailPath {
         }
     }
 
-    /// Returns the time of the next arrival by an event of this link, even if that packet still waits in the queue.
+    /// Time of the next arrival that is an event of this link, even if that packet is still in the queue; `None` if
+    /// there is none.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Time> {
         (self.next_arrival != Time::MAX).then_some(self.next_arrival)
     }
 
-    /// Removes and returns the first packet if it has arrived.
+    /// Removes and returns the first packet of `packets` if it has arrived by `now`.
     #[inline]
     pub(crate) fn take_arrived(&mut self, now: Time) -> Option<Packet> {
         if self.next_arrival > now {
@@ -547,31 +559,31 @@ impl DropTailPath {
         Some(first.packet)
     }
 
-    /// Returns the packets that this link holds.
+    /// Number and total size of the packets that this link holds.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
         let ending = self.ends.iter().flat_map(|ends| &ends.coming).map(|end| end.packet.size());
         Count::of(arriving.chain(ending))
     }
 
-    /// Returns the packets in the queue, as of the last count.
+    /// Number and total size of the packets in the queue, according to the statistics.
     pub(crate) fn waiting(&self) -> Count {
         Count::of(self.courses.range(self.departed as usize..self.entered as usize).map(Course::size))
     }
 
-    /// Returns the packets on the line, as of the last count.
+    /// Number and total size of the packets on the line, according to the statistics.
     pub(crate) fn in_flight(&self) -> Count {
         let on_the_line = self.courses.range(..self.departed as usize).filter(|course| !course.is_lost());
         Count::of(on_the_line.map(Course::size))
     }
 
-    /// Returns the packets that the line has lost, as of the last count.
+    /// Number and total size of the packets that the line has lost, according to the statistics.
     pub(crate) fn lost(&self) -> Count {
         self.ends.as_ref().map_or(Count::ZERO, |ends| ends.lost)
     }
 }
 
-/// Halves the capacity of a ring if less than 1 in [`SPARSE`] of its places is used.
+/// Halves the capacity of a ring if its length is below `capacity / `[`SPARSE`].
 fn give_back_room<T>(ring: &mut VecDeque<T>) {
     let places = ring.capacity();
     if places > ROOMY && SPARSE * ring.len() < places {
@@ -583,8 +595,8 @@ fn give_back_room<T>(ring: &mut VecDeque<T>) {
 mod tests {
     use super::*;
 
-    /// A path between two hosts has four links, and each packet in flight has an entry in at least one of them. These
-    /// sizes decide how much memory large runs take.
+    /// Size limits of the ring entries. A path between two hosts has four links, and each packet in flight has at least
+    /// one entry, so these sizes determine the memory of large runs.
     #[test]
     fn what_a_link_takes_and_what_it_notes_of_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());

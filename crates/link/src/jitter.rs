@@ -1,16 +1,16 @@
 //! Delay that varies from packet to packet, and the reordering that results.
 //!
-//! Each packet's propagation delay grows by its own random time, uniform from 0 to `spread`. By default the order is
-//! kept, as on one line: a packet that would overtake another arrives together with it. With `reorder` it overtakes, as
-//! over several paths.
+//! Each packet's propagation delay grows by a random time of its own, uniform from 0 to `spread`. By default packets
+//! stay in order, as on a single line: a packet that would overtake its predecessor arrives together with it. With
+//! `reorder` it overtakes, as packets do that take several paths.
 
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
-/// Settings of jitter. The default is a constant delay.
+/// Settings of jitter. By default the delay is constant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JitterConfig {
-    /// Largest addition to the propagation delay; uniformly distributed from 0.
+    /// Maximum addition to the propagation delay. The addition is uniformly distributed from 0.
     pub spread: Duration,
     /// True if packets may overtake each other.
     pub reorder: bool,
@@ -43,7 +43,7 @@ impl Part for JitterConfig {
 
 part_value!(JitterConfig);
 
-/// The state of jitter in one run.
+/// The jitter of one link in one run.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     config: JitterConfig,
@@ -53,7 +53,7 @@ pub(crate) struct Jitter {
 }
 
 impl JitterConfig {
-    /// Builds the state of one run. `None` if the delay is constant.
+    /// Builds the state of one run, or returns `None` if the delay is constant.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Option<Jitter> {
         let rng = || Rng::for_role(seed, &format!("{role}/jitter"));
         (!self.spread.is_zero()).then(|| Jitter { config: *self, rng: rng(), latest: Time::ZERO })
@@ -61,13 +61,13 @@ impl JitterConfig {
 }
 
 impl Jitter {
-    /// Returns the arrival of a packet that would arrive at `arrives` without jitter.
+    /// The arrival time of a packet that would arrive at `arrives` without jitter.
     pub fn delay(&mut self, arrives: Time) -> Time {
         let later = arrives + Duration::from_nanos(self.rng.below(self.config.spread.as_nanos() + 1));
         if self.config.reorder {
             return later;
         }
-        // A packet that would overtake arrives together with the previous one.
+        // Without reordering, a packet arrives at the earliest together with its predecessor.
         self.latest = self.latest.max(later);
         self.latest
     }

@@ -1,4 +1,4 @@
-//! The line behind the queue, and the counters that both transmit paths of a link share.
+//! The line behind the queue, and the counters that all transmit paths of a link have.
 
 use crate::Framing;
 use crate::shaper::{AnyShaper, Passed, Shaper};
@@ -17,13 +17,13 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(shaper: AnyShaper, framing: Framing, delay: Duration) -> Line {
-        // Other shapers may send a packet in no time.
+        // Only for a serializer is the minimum time known: other shapers may send a packet in no time.
         let sends = matches!(&shaper, AnyShaper::Serializer(line) if line.takes_time());
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
 
-    /// Sends a packet of this size that enters at `now`, after all earlier ones. Returns its bytes on the wire, its
-    /// departure from the queue, and the time of its last bit.
+    /// Sends a packet that enters at `now`, after all earlier packets. Returns its bytes on the wire, its departure
+    /// from the queue, and the time at which its last bit is sent.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         match &mut self.shaper {
@@ -32,8 +32,8 @@ impl Line {
         }
     }
 
-    /// Sends a packet of this size at `at` if the line is idle and the packet arrives before `until`: see
-    /// [`Serializer::pass`]. Returns its arrival, and the number of packets of this size that have passed.
+    /// Sends a packet at `at` if the line is idle and the packet arrives before `until`: see [`Serializer::pass`].
+    /// Returns the packet's arrival, and the number of packets of this size that have passed.
     ///
     /// [`Serializer::pass`]: crate::Serializer::pass
     #[inline(always)]
@@ -42,23 +42,24 @@ impl Line {
         line.pass(at, size, self.delay, until)
     }
 
-    /// A time at which the line still sends packets that entered already; [`Time::ZERO`] if none is known. Packets that
-    /// enter later are sent after it.
+    /// A time up to which the line is busy with packets that have already entered; [`Time::ZERO`] if unknown. Packets
+    /// that enter later are sent after this time.
     pub(crate) fn busy_until(&self) -> Time {
         match &self.shaper {
-            // Less 1 ns, because a packet may take no time at a very high rate.
+            // Subtract 1 ns, because at a very high rate a packet may take no time, and then the next packet starts at
+            // `free_at`.
             AnyShaper::Serializer(line) => Time::from_nanos(line.free_at().as_nanos().saturating_sub(1)),
             _ => Time::ZERO,
         }
     }
 
-    /// Returns the arrival of a packet whose last bit is sent at `sent`.
+    /// The arrival of a packet whose last bit is sent at `sent`.
     #[inline(always)]
     pub(crate) fn arrival(&self, sent: Time) -> Time {
         Time::from_nanos(sent.as_nanos() + self.delay.as_nanos())
     }
 
-    /// Returns the counts of passed packets since the last call.
+    /// Returns the packets that passed since the last call, and resets their counters.
     pub(crate) fn take_passed(&mut self) -> Passed {
         match &mut self.shaper {
             AnyShaper::Serializer(line) => line.take_passed(),
@@ -66,7 +67,7 @@ impl Line {
         }
     }
 
-    /// Sends a packet through a token bucket or another shaper.
+    /// Sends a packet through a token bucket, an access method or another shaper.
     #[inline(never)]
     fn send_shaped(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         let wire = self.framing.wire_size(size);
@@ -79,19 +80,19 @@ impl Line {
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) queue: QueueStats,
-    /// Bytes that left the queue for the line, with framing.
+    /// Bytes on the wire of all packets that left the queue, including framing.
     pub(crate) wire_bytes: Bytes,
 }
 
 impl Measured {
-    /// Counts packets that found the line idle and never waited.
+    /// Adds packets that found the line idle and never waited in the queue.
     pub(crate) fn count_passed(&mut self, passed: Passed) {
         self.queue.passed(passed.packets, passed.largest);
         self.wire_bytes += passed.wire;
     }
 }
 
-/// Returns the event of a packet that leaves the queue.
+/// The event of a packet that departs from the queue, for observers.
 pub(crate) fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {
     let sojourn = now.saturating_since(enqueued_at);
     Event::Dequeued { packet, backlog_packets: backlog.packets, backlog_bytes: backlog.bytes, sojourn }

@@ -11,8 +11,8 @@ use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
 use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its queue discipline senses, packets of the
-/// other direction pass the queue at [`Link::SENSED`].
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its queue discipline sends sensing packets,
+/// packets of the other direction pass the queue at [`Link::SENSED`].
 ///
 /// # Examples
 ///
@@ -41,7 +41,7 @@ pub struct Link {
     measured: Measured,
 }
 
-/// The implementation that holds the packets. The choice does not affect any result.
+/// The implementation that stores the packets. Both implementations give the same results.
 #[derive(Debug)]
 enum TransmitPath {
     /// A drop-tail FIFO in front of a line without jitter and header compression.
@@ -50,16 +50,16 @@ enum TransmitPath {
     Queued(Box<QueuedPath>),
 }
 
-/// The fate of all packets that a link has received.
+/// Counts of the packets that a link has received, by fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Packets that entered the link, or that its discipline created.
+    /// Packets that entered the link, and packets that its queue discipline created.
     pub received: Count,
     /// Packets that arrived at the other end.
     pub delivered: Count,
-    /// Packets that the queue refused or dropped.
+    /// Packets that the queue rejected on arrival or dropped later.
     pub dropped: Count,
-    /// Packets lost on the line, or dropped at the far end because their header could not be rebuilt.
+    /// Packets lost on the line, or dropped at the far end because their header could not be decompressed.
     pub lost: Count,
     /// Packets in the queue.
     pub waiting: Count,
@@ -68,7 +68,7 @@ pub struct LinkCounters {
 }
 
 impl Link {
-    /// Port at which packets of the other direction pass this end of the line: see [`Link::pass_reverse`].
+    /// The port at which packets of the other direction pass this end of the line: see [`Link::pass_reverse`].
     pub const SENSED: Port = Port(1);
 
     pub(crate) fn assemble(
@@ -80,7 +80,8 @@ impl Link {
         jitter: Option<Jitter>,
         compression: Option<HeaderCompression>,
     ) -> Link {
-        // With these, the fate of a packet depends on later packets, or arrivals are not in order.
+        // With jitter, packets may arrive out of order. With header compression, the fate of a packet depends on other
+        // packets. Both need the general transmit path.
         let plain = jitter.is_none() && compression.is_none();
         let path = match queue {
             Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && plain => {
@@ -91,13 +92,13 @@ impl Link {
         Link { path, line: Line::new(shaper, framing, delay), measured: Measured::default() }
     }
 
-    /// Brings the link up to date and returns a view of its measurements. Changes no result.
+    /// Brings the link up to date, and returns a view for measurements. Does not change results.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
-        // Packets that are counted in advance would show up too early.
+        // Until then, the statistics contain departures that were counted in advance.
         debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
         match &mut self.path {
             TransmitPath::DropTail(path) => {
-                // Packets of the fast path are counted in the serializer until someone measures.
+                // The serializer counts the packets of the fast path itself, so add its counters.
                 self.measured.count_passed(self.line.take_passed());
                 path.count_until(cx.now(), &mut self.measured, cx);
             }
@@ -106,15 +107,16 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// True if the fate of a packet is known when it enters, and if crossing takes time. [`Link::pass_through`] and
-    /// [`Link::handle_packet_at`] then accept packets that enter at a future time.
+    /// True if the fate of a packet can be computed when it enters, and if every packet takes time to cross the link.
+    /// [`Link::pass_through`] and [`Link::handle_packet_at`] then accept packets that enter at a future time.
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// Accepts a packet of this size that enters at `at`, not before any earlier one. Returns it at once with its
-    /// arrival, for the caller to forward. `None` if the queue has no room at `at`, or if the line loses the packet.
-    /// Not allowed while an observer watches queues or drops. The link must [foretell](Link::foretells).
+    /// Accepts a packet that enters at `at`, and returns it immediately with its future arrival time, so that the
+    /// caller can forward it. Packets must be passed in order of entry. Returns `None` if the queue has no room at
+    /// `at`, or if the line loses the packet. The link must [foretell](Link::foretells), and no observer may watch
+    /// queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
         let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
@@ -127,8 +129,8 @@ impl Link {
         }
     }
 
-    /// Like [`Node::handle_packet`], for a packet of this size that enters at `at`. `at` must be now unless the link
-    /// [foretells](Link::foretells). Returns false if [`Node::poll_timeout`] is unchanged.
+    /// Like [`Node::handle_packet`], for a packet that enters at `at`. `at` must be the current time unless the link
+    /// [foretells](Link::foretells). Returns true if [`Node::poll_timeout`] may have changed.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
@@ -142,8 +144,8 @@ impl Link {
         }
     }
 
-    /// Makes all due departures. Returns an arrived packet, if there is one, and the time of the next arrival. Replaces
-    /// calls of [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`].
+    /// Processes all departures that are due. Returns a packet that has arrived, if there is one, and the time of the
+    /// next arrival. One call replaces [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`].
     #[inline(always)]
     pub fn next_arrived(&mut self, cx: &mut Cx<'_>) -> (Option<Packet>, Option<Time>) {
         match &mut self.path {
@@ -158,17 +160,17 @@ impl Link {
         }
     }
 
-    /// Returns the propagation delay.
+    /// The propagation delay of the link.
     pub fn delay(&self) -> Duration {
         self.line.delay
     }
 
-    /// A packet that enters a drop-tail link after `at` arrives after the returned time.
+    /// A time before which no packet arrives that enters this drop-tail link after `at`.
     pub fn no_arrival_until(&self, at: Time) -> Time {
         self.line.arrival(at.max(self.line.busy_until()))
     }
 
-    /// Returns where the discipline's sensing packets turn around; `None` if it sends none.
+    /// The place at which the discipline's sensing packets turn around; `None` if the discipline sends none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
@@ -176,22 +178,22 @@ impl Link {
         }
     }
 
-    /// Lets a packet of the other direction pass this direction's queue ([`Link::SENSED`]). Returns `None` if the
-    /// packet is one of the discipline's own that has returned.
+    /// Passes a packet of the other direction to this direction's queue discipline for observation ([`Link::SENSED`]).
+    /// Returns the packet, or `None` if it is a sensing packet of this discipline that has returned.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
-        // A drop-tail FIFO never senses.
+        // The drop-tail path has a FIFO, which does not send sensing packets.
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
         if !path.observe_reverse(&packet, cx.now()) {
             return Some(packet);
         }
-        // The sensing packet has arrived at its source, so its life ends here.
+        // The sensing packet has returned to its source, so it counts as delivered.
         let delivered = cx.deliver(packet);
         cx.recycle(delivered);
         None
     }
 
-    /// Makes all departures that are due.
+    /// Processes all departures that are due.
     #[inline(always)]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         match &mut self.path {
@@ -201,14 +203,14 @@ impl Link {
     }
 }
 
-/// A link that is up to date, for measurements.
+/// A view of a link that is up to date, for measurements.
 #[derive(Debug)]
 pub struct LinkView<'a> {
     link: &'a mut Link,
 }
 
 impl LinkView<'_> {
-    /// Returns the state of the queue, and the sojourn times of the packets that left since the last sample.
+    /// The state of the queue, and the sojourn times of the packets that departed since the last sample.
     pub fn sample(&mut self) -> QueueSample {
         self.link.measured.queue.sample()
     }
@@ -218,18 +220,19 @@ impl LinkView<'_> {
         &self.link.measured.queue
     }
 
-    /// Returns the bytes that left the queue for the line, with framing.
+    /// Bytes on the wire of all packets that left the queue, including framing.
     pub fn wire_bytes(&self) -> Bytes {
         self.link.measured.wire_bytes
     }
 
-    /// Calls `out` with class, name and value of each field of [`ClassStats`], for all classes of the queue discipline.
+    /// Calls `out` with class, field name and value for each field of [`ClassStats`] and each class of the queue
+    /// discipline.
     pub fn classes(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` with class, name and value of each gauge of the queue discipline, and of each counter of header
+    /// Calls `out` with class, name and value for each gauge of the queue discipline and each counter of header
     /// compression.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
@@ -243,14 +246,15 @@ impl LinkView<'_> {
         }
     }
 
-    /// Returns the fate of all packets so far.
+    /// Counts of all packets so far, by fate.
     pub fn counters(&self) -> LinkCounters {
         let queue = &self.link.measured.queue;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };
         match &self.link.path {
             TransmitPath::DropTail(path) => {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());
-                // This path counts departures and losses, but no entries and arrivals; both follow from conservation.
+                // The drop-tail path counts departures and losses only. Entries and arrivals follow from conservation
+                // of packets.
                 let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
                 let received = sent + dropped + queue.backlog().into();
                 let lost = path.lost();
@@ -294,7 +298,7 @@ impl Node for Link {
         }
     }
 
-    /// Returns the packets that the link holds.
+    /// Number and total size of the packets in the link.
     fn held(&self) -> Count {
         match &self.path {
             TransmitPath::DropTail(path) => path.held(),
@@ -311,13 +315,13 @@ fn class_parts(class: &str, stats: &ClassStats, out: &mut dyn FnMut(&str, &str, 
     out(class, "sent_bytes", stats.sent_bytes.get() as f64);
     out(class, "dropped_packets", stats.dropped_packets as f64);
     out(class, "dropped_bytes", stats.dropped_bytes.get() as f64);
-    // Most classes have no filter around them.
+    // Only a class with an ACK filter has filtered packets.
     if stats.filtered_packets > 0 {
         out(class, "filtered_packets", stats.filtered_packets as f64);
         out(class, "filtered_bytes", stats.filtered_bytes.get() as f64);
     }
     out(class, "marked_packets", stats.marked_packets as f64);
-    // Without departures there is no mean.
+    // Without departures the mean sojourn time is undefined.
     if stats.sent_packets > 0 {
         out(class, "sojourn_mean_ms", stats.sojourn_sum.as_millis_f64() / stats.sent_packets as f64);
         out(class, "sojourn_max_ms", stats.sojourn_max.as_millis_f64());

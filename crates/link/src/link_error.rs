@@ -4,7 +4,7 @@ use lopsided_core::BitRate;
 use lopsided_spec::Fault;
 use std::fmt;
 
-/// The reason why a link cannot be built. The [`Fault`] names the key within the part.
+/// The reason why a link cannot be built. The [`Fault`] names the key in the settings of the rejected component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -14,11 +14,11 @@ pub enum LinkError {
     ShaperWithoutRate,
     /// The shaper rejects its settings.
     Shaper(Fault),
-    /// The access method rejects its settings, or is combined with a shaper.
+    /// The access method rejects its settings, or an access method and a shaper are both configured.
     Access(Fault),
     /// The loss model rejects its settings.
     Loss(Fault),
-    /// Header compression rejects its settings, or does not fit the rest of the direction.
+    /// Header compression rejects its settings, or cannot be combined with other settings of the direction.
     HeaderCompression(Fault),
     /// The queue rejects its settings.
     Queue(Fault),
@@ -31,7 +31,7 @@ impl From<Fault> for LinkError {
 }
 
 impl LinkError {
-    /// Returns the key of the link's configuration that is at fault, as scenarios name it.
+    /// The key of the link's configuration that is wrong, as scenarios write it.
     pub fn key(&self) -> String {
         match self {
             LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate".to_owned(),

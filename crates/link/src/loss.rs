@@ -1,4 +1,5 @@
-//! Loss on the line: at random, in bursts, or by a given pattern. All configured kinds apply together.
+//! Loss on the line: at random, in bursts, or by a given pattern. A packet is lost if any of the configured models
+//! loses it.
 
 use crate::link_error::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
@@ -18,24 +19,24 @@ use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 /// ```
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LossConfig {
-    /// Loss probability of each packet, independent of all others (Bernoulli).
+    /// Probability that a packet is lost, independently of all other packets (Bernoulli).
     pub random: f64,
     /// Bursts of loss.
     pub gilbert: Option<GilbertConfig>,
     /// Numbers of the lost packets, ascending. Packets are counted from 1 as they leave the queue.
     pub packets: Vec<u64>,
-    /// Outages, ascending and disjoint. A packet is lost if it leaves the queue at or after the first time and before
-    /// the second.
+    /// Outages, ascending and disjoint, each as (start, end). A packet is lost if it leaves the queue at or after the
+    /// start and before the end.
     pub outages: Vec<(Time, Time)>,
 }
 
-/// Bursts of loss (Gilbert 1960, Elliott 1963). The model has a good and a bad state. It makes one step for each
-/// packet, before the packet's fate is drawn.
+/// Bursts of loss (Gilbert 1960, Elliott 1963). The model has a good and a bad state. For each packet it first draws
+/// whether the state changes, then whether the packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertConfig {
-    /// Probability of a step from the good to the bad state.
+    /// Probability, per packet, of a change from the good to the bad state.
     pub to_bad: f64,
-    /// Probability of a step from the bad to the good state.
+    /// Probability, per packet, of a change from the bad to the good state.
     pub to_good: f64,
     /// Loss probability in the bad state.
     pub loss_bad: f64,
@@ -44,7 +45,7 @@ pub struct GilbertConfig {
 }
 
 impl Default for GilbertConfig {
-    /// Stays in the good state and loses nothing.
+    /// A model that stays in the good state and loses no packet.
     fn default() -> GilbertConfig {
         GilbertConfig { to_bad: 0.0, to_good: 1.0, loss_bad: 1.0, loss_good: 0.0 }
     }
@@ -71,7 +72,7 @@ impl Part for LossConfig {
 
     /// Sorts packets and outages, which a scenario may list in any order.
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
-        // `in_pattern` compares only with the next listed packet.
+        // `in_pattern` looks only at the next listed packet, so the list must be sorted.
         self.packets.sort_unstable();
         self.packets.dedup();
         self.outages.sort_unstable();
@@ -139,13 +140,13 @@ impl LossConfig {
     /// streams.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
-        // A line without loss can use the faster transmit path.
+        // Without loss models the link can use its fast path.
         if *self == LossConfig::default() {
             return Ok(None);
         }
         Ok(Some(Loss {
             config: self.clone(),
-            // Each model has its own stream, so that adding one does not shift the draws of the other.
+            // Each model has its own random stream, so adding one model does not change the losses of the other.
             random: Rng::for_role(seed, &format!("{role}/loss/random")),
             bursts: Rng::for_role(seed, &format!("{role}/loss/gilbert")),
             bad: false,
@@ -156,7 +157,7 @@ impl LossConfig {
     }
 }
 
-/// The state of loss in one run.
+/// The loss models of one line in one run.
 #[derive(Debug)]
 pub(crate) struct Loss {
     config: LossConfig,
@@ -164,7 +165,7 @@ pub(crate) struct Loss {
     bursts: Rng,
     /// True in the bad state of the Gilbert-Elliott model.
     bad: bool,
-    /// Packets that have left the queue.
+    /// Number of packets that have left the queue.
     count: u64,
     /// Index of the next listed packet.
     next_packet: usize,
@@ -173,11 +174,12 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Returns the reason if the next packet, which leaves the queue at `now`, is lost.
+    /// Decides the fate of the next packet, which leaves the queue at `now`. Returns the reason if the packet is lost.
     pub(crate) fn drop_reason(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
         let pattern = self.in_pattern() || self.in_outage(now);
-        // No short circuit: both models draw for every packet, so that each keeps its place in its stream.
+        // `|` does not short-circuit: both models must draw for every packet, so that each stays in step with its
+        // stream.
         let random = self.at_random() | self.in_burst();
         match (pattern, random) {
             (true, _) => Some(DropReason::PatternLoss),
@@ -192,9 +194,10 @@ impl Loss {
 
     fn in_burst(&mut self) -> bool {
         let Some(gilbert) = self.config.gilbert else { return false };
-        // Two draws per packet, whatever the state, so that runs with other probabilities stay comparable.
+        // Two draws for every packet in either state, so that runs with other probabilities use the same random numbers
+        // for each packet.
         let (leave, lose) = (self.bursts.unit(), self.bursts.unit());
-        // The step comes before the packet's fate, so that the first packet of a burst can be lost.
+        // The state changes before the packet's fate is drawn, so the first packet of a burst can be lost.
         self.bad = if self.bad { leave >= gilbert.to_good } else { leave < gilbert.to_bad };
         lose < if self.bad { gilbert.loss_bad } else { gilbert.loss_good }
     }

@@ -1,4 +1,4 @@
-//! The transmit path for any queue discipline. The next departure is known only when it happens.
+//! The transmit path for any queue discipline. The time of a departure is not known in advance.
 
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
@@ -14,18 +14,19 @@ pub(crate) struct QueuedPath {
     queue: Child<Queue>,
     /// True if the discipline creates sensing packets.
     senses: bool,
-    /// Wire size of the packet at the head, if the shaper needs it.
+    /// Size on the wire of the packet at the head of the queue; `None` if the queue is empty or the shaper does not
+    /// need the size.
     head: Option<Bytes>,
-    /// Time of the next check for a departure, if nothing happens before; `Time::MAX` if the queue is empty.
+    /// Time of the next check for a departure, unless a packet enters before; `Time::MAX` if the queue is empty.
     next_look: Time,
-    /// The packets on the line, in the order of their arrival.
+    /// The packets on the line, in order of arrival.
     in_flight: VecDeque<InFlight>,
     loss: Option<Loss>,
     jitter: Option<Jitter>,
     compression: Option<HeaderCompression>,
     received: Count,
     delivered: Count,
-    /// Packets lost on the line, or whose header could not be rebuilt.
+    /// Packets that the line lost, or that the far end could not decompress.
     lost: Count,
 }
 
@@ -55,17 +56,17 @@ impl QueuedPath {
         self.queue.qdisc()
     }
 
-    /// Returns both ends of header compression, if it is on.
+    /// Both ends of header compression, or `None` if headers are not compressed.
     pub(crate) fn compression(&self) -> Option<&HeaderCompression> {
         self.compression.as_ref()
     }
 
-    /// Accepts a packet at the queue.
+    /// Offers a packet to the queue.
     #[inline(never)]
     pub(crate) fn handle_packet(&mut self, packet: Packet, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let size = packet.size();
         self.received.record(size);
-        // Departures that are due come before this arrival, also at the same time.
+        // Departures that are due come first, because at equal times a departure comes before an arrival.
         self.catch_up(line, measured, cx);
         self.advance_shaper(line, cx.now());
         self.queue.enqueue(packet, cx);
@@ -88,15 +89,16 @@ impl QueuedPath {
         }
     }
 
-    /// Lets the discipline observe a packet of the other direction. True if the packet is the discipline's own.
+    /// Passes a packet of the other direction to the discipline for observation. Returns true if it is a sensing packet
+    /// of this discipline.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.queue.observe_reverse(packet, now)
     }
 
-    /// Makes all due departures, each at its own time.
+    /// Processes all departures that are due, each at its own time.
     #[inline]
     pub(crate) fn catch_up(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
-        // Each departure happens at its own time, so that the discipline's clock is right.
+        // The discipline must see the time of each departure, not the current time.
         while self.next_look <= cx.now() {
             let mut cx = cx.at(self.next_look);
             if self.may_depart(line, measured, &mut cx) {
@@ -106,8 +108,9 @@ impl QueuedPath {
         }
     }
 
-    /// True if a packet leaves now. If the shaper needs a packet's size, the head is looked up again, because another
-    /// packet may have reached the head since, or the discipline may have released its first packet only now.
+    /// True if a packet can leave now. For a shaper that needs the packet's size, looks up the head again: another
+    /// packet may have reached the head since the last look-up, or the discipline may release its first packet only
+    /// now.
     #[inline]
     fn may_depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> bool {
         if !line.shaper.needs_size() {
@@ -118,19 +121,19 @@ impl QueuedPath {
         self.next_look == cx.now()
     }
 
-    /// Makes one departure. The discipline may instead drop everything that it has ready.
+    /// Processes one departure. The discipline may return no packet because it drops all packets that are ready.
     fn depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let now = cx.now();
         let given = self.queue.dequeue(cx);
         let backlog = self.queue.backlog();
         let Some(QueuedPacket { packet, enqueued_at }) = given else {
-            // Otherwise `catch_up` would loop at the same instant forever.
+            // If the discipline were still ready, `catch_up` would loop at this instant forever.
             assert_ne!(self.queue.ready_at(now), Some(now), "ready, but gives no packet: {:?}", self.queue);
             return measured.queue.settle(now, backlog);
         };
         let size = packet.size();
-        // Headers are compressed after the queue, so queue statistics count full packets and the line the compressed
-        // ones.
+        // Headers are compressed after the queue: queue statistics count uncompressed packets, line statistics
+        // compressed ones.
         let carried = self.compression.as_mut().map_or(size, |compression| compression.send(&packet, now));
         let wire = line.framing.wire_size(carried);
         let sent = line.shaper.transmit(now, wire);
@@ -141,7 +144,8 @@ impl QueuedPath {
             None => self.send(sent + line.delay, packet),
             Some(why) => {
                 self.lost.record(size);
-                // The far end's link layer reports the damaged frame, so its place in the sequence must be kept.
+                // The far end's link layer reports the damaged frame, so the frame must keep its position in the
+                // sequence.
                 self.compression.iter_mut().for_each(HeaderCompression::lose);
                 cx.drop(packet, why);
             }
@@ -149,7 +153,7 @@ impl QueuedPath {
         measured.queue.settle(now, backlog);
     }
 
-    /// Puts the packet on the line, after all packets that arrive at the same time or earlier.
+    /// Puts a packet on the line, behind all packets that arrive at the same time or earlier.
     fn send(&mut self, arrives: Time, packet: Packet) {
         let Some(jitter) = &mut self.jitter else { return self.in_flight.push_back(InFlight { arrives, packet }) };
         let arrives = jitter.delay(arrives);
@@ -158,13 +162,13 @@ impl QueuedPath {
         self.in_flight.insert(behind, InFlight { arrives, packet });
     }
 
-    /// Computes when to check for the next departure, as far as that is known now.
+    /// Sets the time of the next check for a departure, and the size of the head if the shaper needs it.
     fn look(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.head = None;
         if !line.shaper.needs_size() {
-            // Without a size the packet stays in the discipline until the line is free, so that it can still be dropped
-            // or overtaken.
+            // The packet stays in the discipline until the line is free, so that the discipline can still drop it or
+            // send another packet first.
             let free = line.shaper.ready_at(Bytes::ZERO).max(now);
             self.next_look = self.queue.ready_at(free).map_or(Time::MAX, |ready| ready.max(free));
             return;
@@ -176,11 +180,12 @@ impl QueuedPath {
         };
     }
 
-    /// Returns when the packet at the head may leave. The discipline has released it, so only the shaper holds it back.
+    /// The time at which the packet at the head may leave. The discipline has released the packet, so only the shaper
+    /// delays it.
     fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
         let now = cx.now();
         let head = self.queue.peek(cx);
-        // A peek may drop packets (CoDel), which must be counted.
+        // A peek may drop packets (CoDel), so update the statistics.
         measured.queue.settle(now, self.queue.backlog());
         let Some(size) = head else {
             assert_ne!(self.queue.ready_at(now), Some(now), "ready, but shows no packet: {:?}", self.queue);
@@ -200,7 +205,7 @@ impl QueuedPath {
         }
     }
 
-    /// Removes and returns the first packet that has arrived, if its header can be rebuilt.
+    /// Removes and returns the first packet that has arrived and whose header the far end could decompress.
     #[inline(never)]
     pub(crate) fn take_arrived(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         while self.in_flight.front()?.arrives <= cx.now() {
@@ -216,43 +221,43 @@ impl QueuedPath {
         None
     }
 
-    /// Returns the time of the next arrival, or the earliest time at which a packet could arrive.
+    /// The time of the next arrival, or an earlier time at which the link must check again.
     #[inline]
     pub(crate) fn next_arrival(&self, delay: Duration) -> Option<Time> {
         match self.in_flight.front() {
-            // With reordering, a packet that has not left the queue yet may overtake.
+            // With reordering, a packet that is still in the queue may overtake the first packet on the line.
             Some(first) if self.jitter.as_ref().is_some_and(Jitter::reorders) && self.next_look != Time::MAX => {
                 Some(first.arrives.min(self.next_look + delay))
             }
             Some(first) => Some(first.arrives),
             None if self.next_look == Time::MAX => None,
-            // A departure is no event of its own. No packet can arrive before the next departure plus the delay, so
-            // that is early enough to look again.
+            // The line is empty and a departure has no event of its own. No packet arrives before the next departure
+            // plus the delay, so the link checks again at that time.
             None => Some(self.next_look + delay),
         }
     }
 
-    /// Returns the packets received, the discipline's own included.
+    /// Number and total size of the packets received, including those that the discipline created.
     pub(crate) fn received(&self) -> Count {
         self.received
     }
 
-    /// Returns the packets that arrived at the far end.
+    /// Number and total size of the packets that arrived at the far end.
     pub(crate) fn delivered(&self) -> Count {
         self.delivered
     }
 
-    /// Returns the packets lost on the line, or whose header could not be rebuilt.
+    /// Number and total size of the packets that the line lost or the far end could not decompress.
     pub(crate) fn lost(&self) -> Count {
         self.lost
     }
 
-    /// Returns the packets in the queue.
+    /// Number and total size of the packets in the queue.
     pub(crate) fn waiting(&self) -> Count {
         self.queue.backlog().into()
     }
 
-    /// Returns the packets on the line.
+    /// Number and total size of the packets on the line.
     pub(crate) fn in_flight(&self) -> Count {
         Count::of(self.in_flight.iter().map(|flying| flying.packet.size()))
     }

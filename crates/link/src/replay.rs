@@ -1,7 +1,7 @@
 //! Replays the arrivals of a capture through a link, to compare the fate of each packet with its fate in the capture.
 //!
-//! Packets enter at the recorded times. There are no end hosts: a loss here does not change what the recorded senders
-//! sent.
+//! Packets enter at the recorded times. There are no end hosts, so a loss in the replay does not change the later
+//! packets.
 
 use crate::{AnyShaper, LinkConfig, LinkError, Shaper};
 use lopsided_core::{
@@ -15,17 +15,18 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Replayed {
-    /// Departure from the queue: the time, and the packet's position among all departures, counted from 0.
+    /// Time of the departure from the queue, and the packet's position among all departures, counted from 0. `None` if
+    /// the packet did not depart.
     pub left: Option<(Time, u32)>,
-    /// The time and the reason, if the packet was dropped.
+    /// Time and reason of the drop; `None` if the packet was not dropped.
     pub dropped: Option<(Time, DropReason)>,
-    /// True if the packet was marked.
+    /// True if the queue marked the packet with ECN.
     pub marked: bool,
 }
 
 /// Replays packets through a link, in the order of their times, and runs the link until its queue is empty. Returns the
 /// fate of each packet, in the same order. With a `credit`, the first packet of a busy period is sent as if it had
-/// arrived that much earlier, which is the effect of a bucket of that depth in Linux's `htb`.
+/// arrived earlier by this time, which is the effect of a bucket of this depth in Linux's `htb`.
 ///
 /// # Errors
 ///
@@ -39,18 +40,18 @@ pub fn replay(
     credit: Duration,
 ) -> Result<Vec<Replayed>, LinkError> {
     let shaper = match config.rate {
-        // Linux's htb may send a burst after idle time; the plain serializer has no such credit.
+        // Linux's htb can send a burst after an idle time; a plain serializer cannot.
         Some(rate) if !credit.is_zero() => {
             AnyShaper::Custom(Box::new(Credited { rate, credit, free_at: Time::ZERO, carry: 0 }))
         }
         _ => config.build_shaper(seed, role)?,
     };
-    // Everything except the shaper is as configured.
+    // Use the configured link, except for its shaper.
     let mut link = config.build_with(config.queue.build(seed, role)?, shaper, seed, role)?;
     let (fates, mut accounting) = Fates::of(arrivals.len());
     for (id, (at, new)) in arrivals.into_iter().enumerate() {
         let mut cx = Cx::new(at, NodeId(0), &mut accounting);
-        // The packets' numbers are their positions in the result.
+        // A packet's number is its position in the result.
         let packet = Packet::unbooked(id as u64, at, new);
         link.handle_packet(Port(0), packet, &mut cx);
         while let Some((_, arrived)) = link.poll_transmit(&mut cx) {
@@ -68,8 +69,8 @@ pub fn replay(
 }
 
 /// Replays packets through the queue discipline of the link, without its line. One packet is dequeued at each of the
-/// `instants`: the recorded departures, in order of time. An arrival at the same instant comes first. Returns the fate of
-/// each packet.
+/// `instants`: the recorded departures, in order of time. At equal times an arrival comes before a departure. Returns
+/// the fate of each packet.
 ///
 /// # Errors
 ///
@@ -99,7 +100,8 @@ pub fn replay_at_instants(
         }
     }
     let done = fates.taken();
-    // Packets still queued have no recorded departure, but must be delivered for the accounting.
+    // Packets that are still in the queue have no recorded departure. Deliver them all the same, because the accounting
+    // requires an end for every packet.
     let mut now = instants.last().copied().unwrap_or_default();
     while let Some(ready) = queue.ready_at(now) {
         now = ready;
@@ -111,7 +113,7 @@ pub fn replay_at_instants(
     Ok(done)
 }
 
-/// A line that may send `credit` earlier after idle time.
+/// A line that may start `credit` earlier after an idle time.
 #[derive(Debug)]
 struct Credited {
     rate: BitRate,
@@ -134,7 +136,8 @@ impl Shaper for Credited {
     }
 
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
-        // After idle time the line counts as free `credit` earlier, as a full bucket would allow.
+        // After an idle time, the line starts as if the packet had arrived `credit` earlier, which is the effect of a
+        // full bucket.
         let credited = Time::from_nanos(start.as_nanos().saturating_sub(self.credit.as_nanos()));
         if credited > self.free_at {
             (self.free_at, self.carry) = (credited, 0);
@@ -149,7 +152,7 @@ impl Shaper for Credited {
     }
 }
 
-/// Records the fate of each packet, by its number, and counts departures.
+/// An observer that records the fate of each packet by its number, and counts departures.
 #[derive(Clone, Debug)]
 struct Fates(Arc<Mutex<(Vec<Replayed>, u32)>>);
 
@@ -161,7 +164,7 @@ impl Fates {
         (fates, accounting)
     }
 
-    /// Changes the fate of a packet. Packets that the discipline created have no entry.
+    /// Changes the recorded fate of a packet. Ignores packets that the discipline created.
     fn change(&self, id: u64, change: impl FnOnce(&mut Replayed)) {
         let mut fates = self.0.lock().expect("nobody panics while it writes");
         if let Some(fate) = fates.0.get_mut(id as usize) {
@@ -172,7 +175,7 @@ impl Fates {
     fn left(&self, id: u64, at: Time) {
         let place = {
             let mut fates = self.0.lock().expect("nobody panics while it writes");
-            // The second field counts the departures.
+            // The second field of the tuple counts departures.
             fates.1 += 1;
             fates.1 - 1
         };

@@ -1,5 +1,5 @@
-//! Access methods. Each gives the same results behind the drop-tail path, behind any queue, and observed all the time.
-//! A few packets check that each follows its standard.
+//! Access methods. Each of them must give the same results with the drop-tail path, with a queued path, and with an
+//! observer. A few packets per access method check that it follows its standard.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn line(access: AccessConfig) -> LinkConfig {
     LinkConfig { access: Some(access), ..LinkConfig::new(Some(rate(10_000_000)), Duration::ZERO, queue) }
 }
 
-/// Returns the arrival times in microseconds of packets that enter at these times in microseconds, with these sizes.
+/// The arrival times, in microseconds, of packets given by entry time in microseconds and size.
 fn arrivals(config: &LinkConfig, packets: &[(u64, u32)]) -> Vec<u64> {
     let touches: Vec<_> = packets.iter().map(|(us, size)| (nanos(us * 1000), Touch::Packet(*size))).collect();
     times(run(config.build(1, "link").unwrap(), &touches).delivered())
@@ -47,7 +47,7 @@ fn trace(times: &[u64]) -> AccessConfig {
 
 #[test]
 fn a_trace_is_followed_octet_by_octet_and_begins_again() {
-    // One opportunity at 0 and at 4 ms, two at 10 ms; then at 10, 14, 20 and so on.
+    // One opportunity at 0 ms, one at 4 ms, two at 10 ms. The trace then restarts: 10, 14, 20 ms and so on.
     let config = line(trace(&[0, 4, 10, 10]));
     let packets = [(0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500)];
     assert_eq!(arrivals(&config, &packets), [0, 4000, 10_000, 10_000, 10_000, 14_000]);
@@ -56,7 +56,7 @@ fn a_trace_is_followed_octet_by_octet_and_begins_again() {
     let found = arrivals(&config, &small);
     assert!(found[..15].iter().all(|at| *at == 4000) && found[15] == 10_000, "{found:?}");
     assert_eq!(arrivals(&config, &[(1, 700), (1, 1500)]), [4000, 10_000]);
-    // An unused opportunity is lost. A packet can use the opportunity of the instant at which it arrives.
+    // An unused opportunity is lost. A packet can use an opportunity at the instant of its own arrival.
     assert_eq!(arrivals(&config, &[(4001, 1500), (14_000, 1500), (14_001, 1500)]), [10_000, 14_000, 20_000]);
 }
 
@@ -82,22 +82,24 @@ fn a_packet_goes_on_at_the_new_rate_and_waits_through_an_outage() {
     let step = |ms: u64, bps| RateStep { at: Duration::from_millis(ms), rate: rate(bps) };
     let steps = vec![step(0, 1_000_000), step(10, 0), step(20, 12_000_000)];
     let config = line(AccessConfig::new(RatesConfig { steps, repeat: None }));
-    // 12 kbit: 6 ms at 1 Mbit/s before the outage leave 6 kbit, which take 0.5 ms after it.
+    // A packet has 12 kbit. In the 6 ms before the outage 6 kbit are sent at 1 Mbit/s; the rest takes 0.5 ms after the
+    // outage.
     assert_eq!(arrivals(&config, &[(4000, 1500), (4000, 1500)]), [20_500, 21_500]);
 }
 
 #[test]
 fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along() {
-    // Requests every 2 ms, a grant 4 ms later, slots of 2 ms with 2,500 bytes each.
+    // A request opportunity every 2 ms, a grant 4 ms after the request, slots of 2 ms with 2,500 bytes each.
     let grants = GrantsConfig::default();
     let config = line(AccessConfig::new(grants.clone()));
-    // The request is sent at 2 ms and the slot from 6 ms to 8 ms is granted. The second packet arrives before the slot.
+    // The request is sent at 2 ms, and the slot from 6 ms to 8 ms is granted. The second packet arrives before this
+    // slot begins.
     assert_eq!(arrivals(&config, &[(1, 1000), (5000, 1000)]), [8000, 8000]);
     // 5,000 bytes take two slots.
     assert_eq!(arrivals(&config, &[(1, 1500), (1, 1500), (1, 1500), (1, 500)]), [8000, 10_000, 10_000, 10_000]);
     // A packet that arrives after the start of the slot needs a new request.
     assert_eq!(arrivals(&config, &[(1, 1000), (6001, 1000)]), [8000, 14_000]);
-    // Proactive grants spare the request.
+    // With proactive grants no request is needed.
     let proactive = line(AccessConfig::new(GrantsConfig { proactive: true, ..grants.clone() }));
     assert_eq!(arrivals(&proactive, &[(1, 1000), (6001, 1000)]), [4000, 10_000]);
     // A block in error arrives 8 ms later for each retransmission, and later blocks wait for it.
@@ -109,8 +111,8 @@ fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along()
 fn what_waits_for_the_medium_leaves_together() {
     let wifi = AggregationConfig { access_delay: micros(500), overhead: micros(100), ..AggregationConfig::default() };
     let config = LinkConfig { rate: Some(rate(120_000_000)), ..line(AccessConfig::new(wifi)) };
-    // Each packet takes 100 us at 120 Mbit/s. The third arrives while the first two are on the air. Their 200 us end at
-    // 700 us; then the overhead and the wait follow.
+    // Each packet takes 100 µs at 120 Mbit/s. The third packet arrives while the first two are on the air, whose 200 µs
+    // end at 700 µs. The overhead and the wait follow.
     assert_eq!(arrivals(&config, &[(0, 1500), (100, 1500), (550, 1500)]), [600, 700, 1400]);
 }
 

@@ -1,5 +1,5 @@
 //! Compares the lazy link with a naive model that steps through every nanosecond. Every packet must have the same fate
-//! at the same time, whatever the shaper, the buffer, the drop policy and the order of service.
+//! at the same time, for any shaper, buffer, drop policy and order of service.
 
 mod common;
 
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 struct Outcome {
     delivered: Vec<Fate>,
     drops: Vec<Fate>,
-    /// Sum of the backlog over all nanoseconds.
+    /// Sum, over all nanoseconds, of the backlog in packets.
     area_packets: u64,
     area_bytes: u64,
     max_packets: u32,
@@ -147,12 +147,12 @@ trait Stepped {
     fn tick(&mut self, now: u64, head: Option<Bytes>);
 }
 
-/// A plain model of the configurable shapers. Bits are in units of 10^-9.
+/// A simple model of the configurable shapers. Amounts are in units of 10^-9 bit.
 struct NaiveShaper {
     rate: Option<BitRate>,
     bucket: Option<ShaperConfig>,
     tokens: i128,
-    /// Bits that the physical line has not sent yet.
+    /// The part of the current packet that the physical line has not sent yet.
     unsent: i128,
 }
 
@@ -170,7 +170,7 @@ impl NaiveShaper {
 impl Stepped for NaiveShaper {
     fn may_send(&mut self, _now: u64, wire: Bytes) -> bool {
         let has_tokens = self.bucket.is_none() || self.tokens >= units(wire);
-        // The line is free if less than this nanosecond is left to send.
+        // The line counts as free if the rest of the current packet takes less than this nanosecond.
         has_tokens && self.line_rate().is_none_or(|rate| self.unsent < i128::from(rate.as_bps()))
     }
 
@@ -182,7 +182,7 @@ impl Stepped for NaiveShaper {
     }
 
     fn tick(&mut self, now: u64, head: Option<Bytes>) {
-        // The rest of a nanosecond is carried over to a packet that follows at once, and lost otherwise.
+        // A packet that follows at once uses the rest of the nanosecond; otherwise that rest is lost.
         if let Some(rate) = self.line_rate() {
             self.unsent = (self.unsent - i128::from(rate.as_bps())).max(0);
         }
@@ -201,7 +201,8 @@ impl Stepped for NaiveShaper {
     }
 }
 
-/// Any shaper, advanced nanosecond by nanosecond. A link that advances it later in one step must get the same result.
+/// Wraps a shaper and advances it every nanosecond. A link that advances the shaper later, in one step, must give the
+/// same result.
 struct EveryNanosecond(AnyShaper);
 
 impl Stepped for EveryNanosecond {
@@ -221,7 +222,7 @@ impl Stepped for EveryNanosecond {
     }
 }
 
-/// A shaper from outside the crate: one packet of at most 1,600 bytes may leave at each multiple of a period.
+/// A shaper from another crate: at each multiple of a period, one packet of at most 1,600 bytes may leave.
 #[derive(Debug)]
 struct Slots {
     period: u64,
@@ -255,7 +256,7 @@ impl Shaper for Slots {
     }
 }
 
-/// Returns the settings of the buffer.
+/// The buffer settings of a queue.
 fn buffer(queue: &QueueConfig) -> FifoConfig {
     let step = || FifoConfig::new(queue.get::<ThresholdConfig>().expect("there is no model of another one").limit);
     queue.get::<FifoConfig>().cloned().unwrap_or_else(step)
@@ -273,12 +274,13 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// Serves the shortest packet first, and the older one among equals: the head may change at any enqueue.
+/// A discipline that serves the shortest packet first, and the oldest of several shortest ones. Any enqueue may change
+/// the head.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
     backlog: Backlog,
-    /// True if `peek` returns `None`, so that a shaper takes the packet out.
+    /// True if `peek` returns `None`, so that a shaper must dequeue the packet in advance.
     hides_head: bool,
 }
 
@@ -310,7 +312,8 @@ impl Qdisc for ShortestFirst {
     }
 }
 
-/// Holds each packet for at least `longest`, until a multiple of `grain`: packets wait although the line is free.
+/// A discipline that holds each packet for at least `longest`, and until a multiple of `grain`: packets wait although
+/// the line is free.
 #[derive(Debug)]
 struct Holds {
     fifo: Fifo,
@@ -347,8 +350,8 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of some Gbit/s, so that packets take few nanoseconds and the model little time. They are odd, so that rounding
-/// errors show.
+/// Rates of some Gbit/s, at which packets take few nanoseconds, so that the model runs fast. The rates are odd numbers,
+/// which makes rounding errors visible.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }
@@ -418,7 +421,7 @@ fn touches() -> impl Strategy<Value = Vec<(Time, Touch)>> {
     })
 }
 
-/// Returns a time at which the slowest line has sent everything.
+/// A time at which even the slowest line has sent all packets.
 fn long_enough(config: &LinkConfig, touches: &[(Time, Touch)]) -> u64 {
     let bits: u64 = touches.len() as u64 * config.framing.wire_size(octets(1500)).bits();
     let sending = config.rate.map_or(0, |rate| bits * 1_000_000_000 / rate.as_bps());
@@ -449,8 +452,8 @@ proptest! {
         }
     }
 
-    /// RED draws at random, so it is compared with itself: with a link that is observed all the time and thus replays
-    /// nothing late.
+    /// RED makes random decisions, so no naive model exists. The reference is a second link with an observer, which
+    /// replays nothing late.
     #[test]
     fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
@@ -501,8 +504,8 @@ proptest! {
         prop_assert_eq!(bench.drops(), expected.drops.clone());
     }
 
-    /// If a discipline hides the size of its next packet or holds it back, the only model is the link itself, observed
-    /// all the time so that it replays nothing late.
+    /// For a discipline that hides the size of its next packet or delays the packet, no naive model exists. The
+    /// reference is a second link with an observer, which replays nothing late.
     #[test]
     fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,

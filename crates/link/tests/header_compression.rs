@@ -1,4 +1,4 @@
-//! CSLIP compared with the arithmetic of RFC 1144, packet by packet; the cost of a loss, and its repair.
+//! Compares CSLIP with the arithmetic of RFC 1144, packet by packet, and checks the cost of a loss and its repair.
 
 mod common;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A segment. Most fields of the segments in these tests are equal.
+/// A TCP segment. Most fields have the same value in all tests.
 #[derive(Clone, Debug)]
 struct Segment {
     port: u16,
@@ -25,7 +25,7 @@ struct Segment {
     timestamp: Option<u32>,
     sack: &'static [(u32, u32)],
     ecn: Ecn,
-    /// Increase of the host's packet count since the previous segment.
+    /// Difference between this segment's IP identification and that of the previous segment.
     id_step: u64,
 }
 
@@ -63,8 +63,7 @@ impl Segment {
         Packet::unbooked(id, now, new)
     }
 
-    /// Encodes the segment as a packet of another host: its headers are stored byte by byte, with an identification of
-    /// its own.
+    /// The segment as a packet from outside: its headers are stored as bytes, with an identification of their own.
     fn foreign(&self, id: u64, now: Time) -> Packet {
         let octets = wire::encode(&self.packet(id + 7000, now));
         Packet::unbooked(id, now, wire::read_foreign(FlowId(0), &octets).expect("a whole packet"))
@@ -80,12 +79,12 @@ fn fixed(octets: u32) -> HeaderCompressionConfig {
     HeaderCompressionConfig { scheme: CompressionScheme::Fixed, octets, ..HeaderCompressionConfig::default() }
 }
 
-/// Returns the bytes that each segment takes on the line, and the fate of each.
+/// The size of each segment on the line in bytes, and the fate of each segment.
 fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> (Vec<u64>, Vec<Fate>) {
     cross_as(Segment::packet, compression, lost, segments)
 }
 
-/// Like `cross`, for packets that are created by `packet`.
+/// Like `cross`, for packets that `packet` creates.
 fn cross_as(
     packet: fn(&Segment, u64, Time) -> Packet,
     compression: HeaderCompressionConfig,
@@ -123,7 +122,7 @@ fn sizes(segments: &[Segment]) -> Vec<u64> {
     sizes
 }
 
-/// Returns one letter per segment: delivered (`.`), lost on the line (`x`) or not rebuilt (`?`).
+/// One character per segment: delivered (`.`), lost on the line (`x`) or not decompressed (`?`).
 fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> String {
     let letter = |fate: &Fate| match fate {
         Fate::Delivered(..) => '.',
@@ -133,12 +132,12 @@ fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment
     cross(compression, lost, segments).1.iter().map(letter).collect()
 }
 
-/// Returns the ACKs of a download, one for every second segment of 500 bytes.
+/// The ACKs of a download: one for every second segment of 500 bytes.
 fn acks(count: u32) -> Vec<Segment> {
     (0..count).map(|at| Segment { ack: 1 + 1000 * at, ..ACK }).collect()
 }
 
-/// Returns the segments of one direction, with this payload each.
+/// The data segments of one direction, each with this payload.
 fn data(count: u32, payload: u32) -> Vec<Segment> {
     (0..count).map(|at| Segment { seq: 1000 + payload * at, payload, ..ACK }).collect()
 }
@@ -219,13 +218,14 @@ fn behind_a_loss_nothing_is_rebuilt_until_a_packet_in_full() {
         segments
     };
     assert_eq!(fates(cslip(), &[3], &acks(6)), "..x???");
-    // The sender's timer expires, and the receiver repeats its ACK, which is sent in full.
+    // After the sender's timeout, the receiver repeats its ACK, and the repeated ACK is sent in full.
     let mut repaired = repeated(acks(6), 5);
     repaired.extend([Segment { ack: 6001, ..ACK }, Segment { ack: 7001, ..ACK }]);
     assert_eq!(fates(cslip(), &[3], &repaired), "..x???...");
     let named = HeaderCompressionConfig { compress_slot: false, ..cslip() };
     assert_eq!(fates(named, &[3], &repaired), "..x???...", "with its slot named it is rebuilt wrongly");
-    // Data: the retransmission steps back, so it is sent in full. The next segment jumps ahead by less than 64 KiB.
+    // For data: the sequence number of the retransmission goes back, so the packet is sent in full. The next segment
+    // advances by less than 64 KiB.
     let mut retransmitted = repeated(data(5, 512), 1);
     retransmitted.push(Segment { seq: 1000 + 5 * 512, payload: 512, ..ACK });
     assert_eq!(fates(cslip(), &[2], &retransmitted), ".x???..");
@@ -243,7 +243,7 @@ fn another_connection_survives_the_loss() {
 #[test]
 fn octets_on_the_line_are_time_on_the_line() {
     let (_, fates) = cross(cslip(), &[], &acks(2));
-    // At 8 kbit/s a byte takes 1 ms; the delay is 5 ms.
+    // At 8 kbit/s a byte takes 1 ms. The delay is 5 ms.
     assert_eq!(fates, [Fate::Delivered(101, nanos(45_000_000)), Fate::Delivered(102, nanos(10_011_000_000))]);
 }
 
@@ -277,15 +277,15 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// Whatever is lost: a packet that arrives was rebuilt as it was sent (the link compares them), and a packet sent
-    /// in full ends every error.
+    /// Whatever packets are lost: a packet that arrives was rebuilt correctly (the link compares the headers), and a
+    /// packet that is sent in full ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
     ) {
         let mut segments = segments;
-        // A packet that repeats the previous one is sent in full. Two are needed, because the first may repeat a lost
-        // packet. ROHC sends a new connection's full header twice.
+        // A packet that repeats the previous one is sent in full. Send two, because the first one may repeat a lost
+        // packet. ROHC sends the full header of a new connection twice.
         let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
         segments.extend(std::iter::repeat_n(last, 2));
         let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
@@ -296,8 +296,8 @@ proptest! {
         prop_assert_eq!(told.matches('x').count(), lost.len());
     }
 
-    /// Without loss every header is rebuilt, whatever the sequence of segments. No packet is much larger than
-    /// uncompressed, and none is smaller than its data plus 3 bytes.
+    /// Without loss the far end rebuilds every header, for any sequence of segments. No packet is much larger than its
+    /// uncompressed form, and each is at least 3 bytes larger than its payload.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
@@ -354,10 +354,10 @@ fn iphc_repairs_by_the_same_difference_again_and_asks_where_that_does_not_help()
     assert_eq!(fates(alone, &[3], &acks(6)), "..x???");
     let uneven: Vec<Segment> = [1, 1001, 2001, 2601, 3601].map(|ack| Segment { ack, ..ACK }).into();
     assert_eq!(fates(iphc(), &[3], &uneven), "..x?.", "steps of another size");
-    // Context number, identification, and TCP's header without its ports.
+    // The answer has the context number, the identification, and TCP's header without ports.
     let (sizes, _) = cross(once, &[3], &acks(6));
     assert_eq!(sizes, [40, 7, 7, 7, 19, 7]);
-    // A connection whose first packet was lost has no context at the far end.
+    // The first packet of a connection was lost, so the far end has no context.
     assert_eq!(fates(iphc(), &[1], &acks(3)), "x??");
 }
 
@@ -396,18 +396,18 @@ fn rohc_sizes(segments: &[Segment]) -> Vec<u64> {
     sizes
 }
 
-/// Returns the sizes of these segments without the first `skip` of them.
+/// The sizes of these segments on the line, without the first `skip` segments.
 fn behind(skip: usize, segments: Vec<Segment>) -> Vec<u64> {
     rohc_sizes(&segments)[skip..].to_vec()
 }
 
 #[test]
 fn rohc_takes_the_octets_of_rfc_6846() {
-    // Two IRs: type, profile and CRC; the static parts of IPv4 and TCP, 14 bytes; the dynamic parts, 5 and 16 bytes; an
-    // empty list of options.
+    // Two `IR` packets: type, profile and CRC; static parts of IPv4 and TCP, 14 bytes; dynamic parts, 5 and 16 bytes;
+    // an empty list of options.
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
-    // A co_common carries the step of the acknowledgement to each of the last 4 headers: 5 bytes, the number 2, the
-    // step 2, the identification 1, TCP's checksum 2.
+    // A new stride is sent in a `co_common` until all 4 possible references have it. This header has 5 bytes, plus 2
+    // for the acknowledgement number, 2 for the stride, 1 for the identification and 2 for TCP's checksum.
     assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then seq_4 and the checksum");
     assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };
@@ -418,15 +418,16 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     );
     let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "300 ticks at once take two");
-    // A changing window: seq_7. A duplicate: seq_4 again, because the acknowledgement does not advance.
+    // A changed window needs `seq_7`. A duplicate ACK has `seq_4` again, because the acknowledgement number does not
+    // advance.
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
     assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);
-    // Another connection has a context number, which takes 1 byte.
+    // Headers of a second connection have a context number, which takes 1 byte.
     let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);
-    // From the first mark on, each header has a byte for marks. The mark itself is carried by a co_common for each of
-    // the last 4 headers.
+    // From the first ECN mark on, each header has an ECN byte. A `co_common` announces this until all 4 possible
+    // references have it.
     let marked = |at: u32| Segment {
         ecn: if at == 6 { Ecn::Ce } else { Ecn::NotEct },
         seq: 1000 + 500 * at,

@@ -1,4 +1,4 @@
-//! Loss: the right packets, the right number of them, and the same ones in each run.
+//! Loss: the configured packets are lost, in the expected number, and the same ones in each run.
 
 mod common;
 
@@ -9,7 +9,7 @@ use lopsided_queue::QueueConfig;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// Sends a packet every millisecond, which takes the line one millisecond.
+/// Sends a packet every millisecond over a line that takes one millisecond per packet.
 fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
     let config =
         LinkConfig { loss, ..LinkConfig::new(Some(kbit(800)), Duration::from_millis(5), QueueConfig::packets(10)) };
@@ -39,7 +39,7 @@ fn an_outage_loses_what_leaves_from_its_beginning_until_just_before_its_end() {
     let window = |from: u64, to: u64| (nanos(from * 1_000_000), nanos(to * 1_000_000));
     let outages = vec![window(1, 3), (nanos(5_000_001), nanos(7_000_000)), window(100, 200)];
     let bench = cross(LossConfig { outages, ..LossConfig::default() }, 1, 9);
-    // Packet n leaves at n - 1 ms.
+    // Packet n leaves the queue at n - 1 ms.
     assert_eq!(lost(&bench), [2, 3, 7]);
 }
 
@@ -66,7 +66,7 @@ fn bursts_have_the_length_and_the_share_of_their_chain() {
     assert!((length - 4.0).abs() < 0.3, "bursts of {length}, expected 4");
 }
 
-/// Common random numbers: another kind of loss on the same line must not change the packets that random loss selects.
+/// Common random numbers: a second loss model on the same line must not change which packets are lost at random.
 #[test]
 fn the_kinds_do_not_disturb_each_other() {
     let random = LossConfig { random: 0.1, ..LossConfig::default() };
@@ -79,8 +79,8 @@ fn the_kinds_do_not_disturb_each_other() {
     assert_eq!(lost(&cross(both, 5, 2000)), expected);
 }
 
-/// A line without loss uses the fast path through the link, and a line whose loss never occurs the slower one. Both
-/// give the same result.
+/// A line without a loss model uses the fast path; a line whose loss model never loses a packet uses the slower path.
+/// Both must give the same result.
 #[test]
 fn a_loss_that_never_strikes_changes_nothing() {
     let never = LossConfig { packets: vec![u64::MAX], ..LossConfig::default() };
@@ -99,8 +99,7 @@ fn a_loss_that_never_strikes_changes_nothing() {
     assert_eq!((plain.delivered(), plain.drops()), (other.delivered(), other.drops()));
 }
 
-/// An observer of a link's queue. It records the packets that entered and those that left, by number and size, in
-/// order.
+/// An observer of a link's queue that records the number and size of each packet that enters or leaves, in order.
 #[derive(Clone, Debug, Default)]
 struct Watcher(Arc<Mutex<Seen>>);
 
@@ -126,8 +125,8 @@ impl Observer for Watcher {
 }
 
 proptest! {
-    /// A drop-tail queue is a FIFO, whatever the line behind it loses: packets leave in the order in which they
-    /// entered. Packets that the queue refuses never enter.
+    /// A drop-tail queue is a FIFO even if the line behind it loses packets: packets leave in the order in which they
+    /// entered. Packets that the queue rejects never enter.
     #[test]
     fn an_observer_sees_each_packet_leave_that_entered(
         steps in proptest::collection::vec((0..400_000u64, 28..1500u32), 1..120),
@@ -149,7 +148,7 @@ proptest! {
             bench.touch(nanos(at), Touch::Packet(*size));
         }
         bench.run_until(Time::MAX);
-        // No event follows the loss of the last packet, so only a later measurement counts it.
+        // The loss of the last packet has no event, so it is counted only by a later measurement.
         bench.view(nanos(at + 10_000_000_000), |link| link.counters());
         let seen = watcher.0.lock().unwrap();
         prop_assert_eq!(&seen.entered, &seen.left);

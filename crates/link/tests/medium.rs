@@ -1,5 +1,5 @@
 //! Media: every frame arrives at most once and ends once. The polled medium carries one transmission at a time, and
-//! losses cost time; packet radios lose time by turnarounds, a shared Ethernet by collisions.
+//! losses cost time. Packet radios lose time by turnarounds, a shared Ethernet by collisions.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
@@ -12,7 +12,7 @@ fn at(micros: u64) -> Time {
     Time::ZERO + Duration::from_micros(micros)
 }
 
-/// Returns the first frame of a station.
+/// Frame 0 of a station.
 fn frame(station: usize) -> FrameId {
     FrameId { station, number: 0 }
 }
@@ -33,7 +33,7 @@ fn medium(loss: f64, retries: u32, seed: u64) -> Polled {
     Polled::new(config(loss, retries), 3, Rng::for_role(seed, "radio/medium"))
 }
 
-/// Processes all events, and returns those that stations can detect.
+/// Handles all events, and returns those that concern a station.
 fn run_out(medium: &mut dyn Medium) -> Vec<(Time, MediumEvent)> {
     let mut seen = Vec::new();
     while let Some(now) = medium.next_event() {
@@ -50,8 +50,8 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
     let mut medium = medium(0.0, 3, 1);
     medium.request(frame(2), 0, Bytes::new(1000), at(0));
     medium.request(frame(0), 0, Bytes::new(500), at(0));
-    // Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has no frame: a poll
-    // of 120.
+    // Times in µs. Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has no
+    // frame, so it takes 120 for its poll.
     let expected = [
         (at(620), MediumEvent::Delivered(frame(0))),
         (at(730), MediumEvent::Done(frame(0))),
@@ -65,12 +65,13 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
 fn a_frame_that_never_arrives_is_given_up_after_its_retries() {
     let mut medium = medium(1.0, 2, 1);
     medium.request(frame(1), 0, Bytes::new(500), at(0));
-    // Three attempts of 730 us. Station 0 is polled before the first one, stations 2 and 0 before each other one.
+    // Three attempts of 730 µs. Before the first attempt station 0 is polled, before each later attempt stations 2 and
+    // 0.
     let end = 3 * 730 + 5 * 120;
     assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(frame(1), DropReason::RetriesExhausted))]);
 }
 
-/// Turnarounds of 100 us, control frames of 10 bytes, 50 us from the end of a frame to the arrival of its packet.
+/// Turnarounds of 100 µs, control frames of 10 bytes, and 50 µs from the end of a frame to the arrival of its packet.
 fn radio_config() -> PacketRadioConfig {
     PacketRadioConfig {
         rate: BitRate::from_bps(8_000_000),
@@ -87,7 +88,7 @@ fn radios(config: PacketRadioConfig, stations: usize) -> PacketRadio {
     PacketRadio::new(config, stations, Rng::for_role(1, "radio/medium"))
 }
 
-/// Processes two events: the start of a call, and the end of its RTS.
+/// Handles two events: the start of a call, and the end of its RTS.
 fn two_steps(medium: &mut PacketRadio) -> Time {
     let step = |_| {
         let now = medium.next_event().expect("a call is under way");
@@ -101,7 +102,7 @@ fn two_steps(medium: &mut PacketRadio) -> Time {
 fn a_radio_calls_sends_one_frame_and_hears_that_it_came() {
     let mut medium = radios(radio_config(), 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
-    // RTS and CTS take 110 each, the frame 1,100, its arrival 50 more; the acknowledgement takes 110.
+    // Times in µs: RTS and CTS take 110 each, the frame 1,100, its arrival another 50. The acknowledgement takes 110.
     let expected = [(at(1370), MediumEvent::Delivered(frame(0))), (at(1430), MediumEvent::Done(frame(0)))];
     assert_eq!(run_out(&mut medium), expected);
 }
@@ -113,7 +114,7 @@ fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
     assert_eq!(two_steps(&mut medium), at(110));
     // The peer is about to answer, so it does not call.
     medium.request(frame(1), 0, Bytes::new(40), at(150));
-    // The frame ends at 1,320, the answer of 40 bytes at 1,460, its acknowledgement at 1,570.
+    // Times in µs: the frame ends at 1,320, the answer of 40 bytes at 1,460, its acknowledgement at 1,570.
     let expected = [
         (at(1370), MediumEvent::Delivered(frame(0))),
         (at(1460), MediumEvent::Done(frame(0))),
@@ -121,8 +122,8 @@ fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
         (at(1570), MediumEvent::Done(frame(1))),
     ];
     assert_eq!(run_out(&mut medium), expected);
-    // Without piggybacking each frame needs its own exchange, with three turnarounds and control frames in addition to
-    // the frame.
+    // Without piggybacking, each frame needs an exchange of its own: four turnarounds, three control frames and the
+    // frame.
     let mut medium = radios(PacketRadioConfig { piggyback: false, ..radio_config() }, 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     two_steps(&mut medium);
@@ -146,7 +147,7 @@ fn a_radio_that_talks_to_another_does_not_answer() {
         }
     });
     assert!(unanswered >= 1.0);
-    // Radios that overhear an exchange do not call.
+    // A radio that overhears an exchange does not call.
     let mut medium = radios(PacketRadioConfig { overhear: true, ..radio_config() }, 3);
     medium.request(frame(1), 2, Bytes::new(1000), at(0));
     medium.request(frame(0), 1, Bytes::new(500), at(10));
@@ -165,7 +166,7 @@ fn packets_hop_along_the_chain() {
     assert_eq!(radios(PacketRadioConfig { chain: false, ..radio_config() }, 4).next_hop(0, 3), 3);
 }
 
-/// At 8 Mbit/s a byte takes 1 us, the interframe gap 12 us, a slot 64 us.
+/// At 8 Mbit/s a byte takes 1 µs, the interframe gap 12 µs, and a slot 64 µs.
 fn cable() -> CsmaCdConfig {
     CsmaCdConfig { rate: BitRate::from_bps(8_000_000), framing: Framing::NONE, ..CsmaCdConfig::default() }
 }
@@ -174,7 +175,7 @@ fn cable() -> CsmaCdConfig {
 fn a_free_cable_is_used_at_once_and_frames_keep_the_gap() {
     let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
     medium.request(frame(0), 1, Bytes::new(1000), at(100));
-    // The first event: the station has started, and all stations sense it by then.
+    // The first event is the start of a frame; the second is the time at which all stations sense the frame.
     for now in [at(100), at(105)] {
         assert_eq!((medium.next_event(), medium.on_event(now)), (Some(now), MediumEvent::Nothing));
     }
@@ -194,7 +195,8 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     medium.request(frame(1), 0, Bytes::new(1000), at(4));
     let seen = run_out(&mut medium);
-    // Reach, preamble and jam: no frame ends before 17 us. Then two frames and at least one gap follow.
+    // The collision (reach, preamble and jam) lasts until 17 µs, so no frame ends before. Then two frames and at least
+    // one gap follow.
     assert!(seen.len() == 4 && seen[0].0 >= at(17 + 12 + 1000), "{seen:?}");
     assert!(seen[3].0 - seen[1].0 >= Duration::from_micros(1012));
     let mut collisions = 0.0;
@@ -202,8 +204,8 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     assert!(collisions >= 2.0);
 }
 
-/// 8 Mbit/s in each direction; intervals of 2 ms, of which the request slots take 128 us. A single modem uses the first
-/// slot.
+/// A channel with 8 Mbit/s in each direction and intervals of 2 ms, of which the request slots take 128 µs. A single
+/// modem uses the first slot.
 fn channel() -> DocsisConfig {
     DocsisConfig {
         down: BitRate::from_bps(8_000_000),
@@ -255,11 +257,11 @@ fn modems_that_take_the_same_slot_collide_and_are_heard_once_they_draw_others() 
         medium.request(frame(station), 0, Bytes::new(500), at(0));
     }
     let seen = run_out(&mut medium);
-    // The requests of the first map collide, so no frame is sent before the third map.
+    // The requests in the first map collide, so no frame is sent before the third map.
     assert!(seen.len() == 4 && seen[0].0 >= at(4000 + 128 + 500), "{seen:?}");
     assert!(counted(&medium, "collisions") >= 2.0);
-    // With one slot and a backoff range of 1 slot, the requests always collide. The first frame is dropped after its
-    // last retry.
+    // With one request slot and a backoff range of 1 slot, requests always collide. The first frame is dropped after
+    // its last retry.
     let hopeless = DocsisConfig { request_slots: 1, backoff_end: 0, ..channel() };
     let mut medium = docsis(hopeless);
     for station in [1, 2] {
@@ -291,7 +293,7 @@ fn busy_modems_share_what_the_slots_leave_and_ask_with_their_last_frames() {
             arrived[id.station] += 1;
         }
     }
-    // The request slots leave 1,872 of each 2,000 us, and no frame waits for the next interval.
+    // The request slots leave 1,872 of every 2,000 µs for data, and no frame waits for the next interval.
     assert!((3100..=3120).contains(&(arrived[1] + arrived[2])), "{arrived:?}");
     assert!(arrived[1].abs_diff(arrived[2]) <= 3, "{arrived:?}");
     assert!(counted(&medium, "requests") < 20.0, "they contend only to begin");
@@ -312,7 +314,7 @@ proptest! {
             0 => Box::new(medium(loss, retries, seed)),
             1 | 2 => Box::new(PacketRadio::new(radio, 3, rng)),
             3 => Box::new(CsmaCd::new(cable(), 3, rng)),
-            // Frames of up to 1,500 us are longer than the intervals of this channel.
+            // Frames take up to 1,500 µs, which is longer than the intervals of this channel.
             6 => Box::new(Docsis::new(DocsisConfig { map_interval: Duration::from_millis(1), ..channel() }, 0, 3, rng)),
             _ => {
                 let wifi = WifiConfig { frame_error: loss, ack_error: loss, retries, acknowledge: kind == 4, ..WifiConfig::default() };
@@ -322,7 +324,7 @@ proptest! {
         let mut waiting = frames;
         let (mut with_medium, mut delivered, mut latest) = ([false; 3], [false; 3], Time::ZERO);
         loop {
-            // Each station hands over its next frame as soon as none of its frames belongs to the medium.
+            // Each station hands over its next frame as soon as the medium holds none of its frames.
             while let Some(place) = waiting.iter().position(|(station, _)| !with_medium[*station]) {
                 let (station, size) = waiting.remove(place);
                 (with_medium[station], delivered[station]) = (true, false);

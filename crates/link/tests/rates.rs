@@ -1,4 +1,4 @@
-//! Exact rates and times of the serializer and the token bucket, checked against arithmetic, Linux and merritt2010.
+//! Checks the exact rates and times of the serializer and the token bucket against arithmetic, Linux and merritt2010.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn tbf(burst: u64) -> ShaperConfig {
     ShaperConfig { burst: octets(burst), interval: None, line_rate: None }
 }
 
-/// The routers of merritt2010, table 4.3: Bc bits every 4 ms, bursts at 100 Mbit/s.
+/// A router of merritt2010, table 4.3: a Bc of `bc_bits` every 4 ms, and bursts at 100 Mbit/s.
 fn router(bc_bits: u64) -> (BitRate, ShaperConfig) {
     let (interval, line_rate) = (Some(Duration::from_millis(4)), Some(kbit(100_000)));
     (BitRate::from_bps(bc_bits * 250), ShaperConfig { burst: octets(bc_bits / 8), interval, line_rate })
@@ -33,7 +33,7 @@ fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
     bench.delivered().iter().map(arrival).collect()
 }
 
-/// Keeps the link's queue from becoming empty until `count` packets have crossed. Returns the arrival of the last one.
+/// Keeps the link's queue non-empty until `count` packets have crossed. Returns the arrival of the last packet.
 fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
     let mut bench = Bench::new(config.build(1, "link").unwrap());
     let mut now = Time::ZERO;
@@ -51,7 +51,7 @@ fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
 
 #[test]
 fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
-    // Rates that do not divide the packet's bits: 1,500 bytes take 3,999,966.6669 ns at the first one, and so on.
+    // Rates that do not divide the packet's number of bits: 1,500 bytes take 3,999,966.6669 ns at the first rate.
     for (bps, size) in [(3_000_025, 1500), (999_999_937, 1500), (196_000, 41)] {
         let config = plain(BitRate::from_bps(bps), Duration::ZERO, 10);
         let count = 1_000_000;
@@ -70,7 +70,7 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
         let bits = u128::from(size) * 8 * u128::from(count) - 1600 * 8;
         assert_eq!(u128::from(end.as_nanos()), (bits * 1_000_000_000).div_ceil(u128::from(bps)));
     }
-    // With refills: the bits beyond the first burst, rounded up to whole intervals.
+    // With refills, the bits beyond the first burst take whole intervals, rounded up.
     let (rate, shaper) = router(784);
     let (_, end) = saturate(
         &LinkConfig { shaper: Some(ShaperConfig { line_rate: None, ..shaper }), ..plain(rate, Duration::ZERO, 10) },
@@ -81,8 +81,8 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     assert_eq!(end, nanos(lumps * 4_000_000));
 }
 
-/// The serializer takes a packet out of the queue when it sends the first bit; the token bucket when the tokens are
-/// there.
+/// With a serializer a packet leaves the queue when its first bit is sent; with a token bucket when there are tokens
+/// for all of it.
 #[test]
 fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_is_within_it() {
     let burst_of = |config: &LinkConfig| {
@@ -92,19 +92,19 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
         (counters.waiting.packets, counters.in_flight.packets + counters.delivered.packets)
     };
     assert_eq!(burst_of(&plain(kbit(3000), Duration::ZERO, 5)), (5, 1));
-    // The bucket starts full: one packet passes, and five wait.
+    // The bucket is full at the start: one packet passes, and five wait.
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1600))), (5, 1));
-    // With a bucket smaller than a packet, none passes.
+    // The bucket is smaller than a packet, so no packet passes at once.
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 
-/// Linux 6.1 (tbf of 3 Mbit/s with burst 1,600, child pfifo of 50, frames of 1,514, base RTT 20 ms) had a largest RTT
-/// of 222.05 ms. The time of 50 packets on the line plus the base RTT is 221.87 ms.
+/// Reference: on Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50, frames of 1,514 bytes, base
+/// RTT 20 ms) the largest RTT was 222.05 ms. The transmission time of 50 packets plus the base RTT is 221.87 ms.
 #[test]
 fn the_largest_delay_of_a_full_linux_tbf() {
     let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
     let config = LinkConfig { framing: Framing::ETHERNET, ..config };
-    // Arrivals are faster than the bucket, so that the queue is full after each departure.
+    // Packets arrive faster than the bucket's rate, so the queue is full again after each departure.
     let touches: Vec<(Time, Touch)> = (0..40_000).map(|id| (nanos(id * 100_000), Touch::Packet(1500))).collect();
     let bench = run(config.build(1, "link").unwrap(), &touches);
     let longest = bench.transits(|id| nanos((id - 1) * 100_000)).into_iter().max().unwrap();
@@ -135,8 +135,8 @@ fn token_bucket_by_hand() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// The 3000/1000 downlink of merritt2010 refills its bucket every 4 ms with 1,500 bytes. So one full packet leaves per
-/// refill and takes 120 us at the line rate of 100 Mbit/s. Small packets leave back to back until the tokens are used.
+/// The 3000/1000 downlink of merritt2010 adds 1,500 bytes to its bucket every 4 ms. One full packet leaves per refill
+/// and takes 120 µs at the line rate of 100 Mbit/s. Small packets leave back to back until the tokens are used up.
 #[test]
 fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);
@@ -149,15 +149,16 @@ fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// MER-A03: on the 3000/100 uplink Bc is 400 bits. A packet of 1,500 bytes needs 30 refills, an ACK of 40 bytes one.
+/// MER-A03: on the 3000/100 uplink Bc is 400 bits. A packet of 1,500 bytes needs 30 refills, and an ACK of 40 bytes
+/// needs one.
 #[test]
 fn credit_below_a_packet_adds_up_while_it_waits() {
     let (rate, shaper) = router(400);
     let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
     let touches = [1500, 1500, 40, 40].map(|size| (nanos(0), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
-    // The bucket starts with 400 bits, so the first packet needs 29 refills and the second 30. Then each ACK needs 320
-    // bits, which one refill covers with 80 left.
+    // The bucket starts with 400 bits, so the first packet needs 29 refills and the second one 30. Each ACK needs 320
+    // bits, for which one refill is enough; 80 bits are left.
     assert_eq!(arrivals(&bench), [(1, 116_000_000), (2, 236_000_000), (3, 240_000_000), (4, 244_000_000)]);
 }
 
@@ -171,8 +172,7 @@ fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
     assert_eq!(arrivals(&bench), [(1, hour), (2, hour + 4_000_000)]);
 }
 
-/// The behaviour of a link does not depend on the time at which it starts. At twice the rate everything takes half the
-/// time.
+/// The behaviour of a link does not depend on its starting time, and at twice the rate everything takes half the time.
 #[test]
 fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     let sizes = [1500, 40, 576, 1500, 1500, 52, 1500, 1000];
@@ -205,7 +205,7 @@ fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     }
 }
 
-/// The purpose of lazy departures: one event per packet, whatever the shaper.
+/// Purpose of lazy departures: a link needs one event per packet with any shaper.
 #[test]
 fn a_crossing_is_one_event() {
     let delay = Duration::from_micros(1500);

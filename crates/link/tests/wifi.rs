@@ -1,5 +1,5 @@
-//! Wi-Fi compared with known results: Bianchi's saturation throughput, the times of the standard, and the effects of a
-//! block-ACK window.
+//! Compares Wi-Fi with known results: Bianchi's saturation throughput, the durations in the standard, and the effects
+//! of a block-ACK window.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{FrameId, Medium, MediumEvent, Standard, Wifi, WifiConfig, WifiStation};
@@ -9,10 +9,10 @@ fn names(stations: usize) -> Vec<String> {
     (0..stations).map(|number| if number == 0 { "ap".into() } else { format!("station{number}") }).collect()
 }
 
-/// Stations that always have another packet, and the fate of their packets.
+/// Stations that always have another packet to send, and the fate of their packets.
 struct Saturated {
     medium: Wifi,
-    /// Sender, receiver, and size of the packets.
+    /// Sender, receiver and packet size of each flow.
     pairs: Vec<(usize, usize, Bytes)>,
     with_medium: BTreeMap<(usize, usize), usize>,
     requested: Vec<u64>,
@@ -118,11 +118,11 @@ fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
     }
 }
 
-/// Bianchi's equations 7, 9, 13, 14 and 17: the part of the time in which payload is sent.
+/// Bianchi's equations 7, 9, 13, 14 and 17: the fraction of the time in which payload is sent.
 fn bianchi_throughput(window: u32, stages: u32, rts: bool, stations: i32) -> f64 {
     let (w, m) = (f64::from(window), stages as i32);
     let tau = |p: f64| 2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - (2.0 * p).powi(m)));
-    // At p = 0.5 the solution of the chain is 0 / 0. Bisection of this range never evaluates that point.
+    // The solution of the chain is 0 / 0 at p = 0.5. The bisection of this range never evaluates p = 0.5.
     let (mut low, mut high) = (0.0, 0.99);
     for _ in 0..200 {
         let p = f64::midpoint(low, high);
@@ -163,7 +163,7 @@ fn stations_that_always_send_reach_bianchis_throughput() {
     assert!((edca / bianchi_throughput(32, 3, false, 10) - 1.0).abs() < 0.01, "{edca}");
 }
 
-/// Returns the rate of IP in bit/s of a single sender that always has packets of 1,500 bytes.
+/// The bit rate of IP packets, headers included, of a single sender that always has packets of 1,500 bytes.
 fn alone(config: WifiConfig) -> (f64, Saturated) {
     let run = Saturated::new(config, 2, &[(0, 1, 1500)], 1).run(Duration::from_secs(5));
     (run.packets(0, 1) as f64 * 12_000.0 / 5.0, run)
@@ -255,7 +255,7 @@ fn a_slow_station_takes_the_fast_ones_time() {
     assert!(mixed.count(2, "airtime_s") > 3.0 * mixed.count(1, "airtime_s"));
 }
 
-/// The access point serves its stations in turn, whatever the lengths of their queues.
+/// The access point serves its stations in turn, regardless of the lengths of their queues.
 #[test]
 fn the_access_point_sends_to_each_station_in_turn() {
     let run = Saturated::new(WifiConfig::of(Standard::Ac), 4, &[(0, 1, 1500), (0, 2, 1500), (0, 3, 1500)], 1)

@@ -1,12 +1,12 @@
-//! A sender that waits for the medium and then sends many packets at once, as Wi-Fi does (IEEE 802.11n's A-MPDU).
+//! A sender that waits for the medium and then sends many packets at once, as Wi-Fi does (A-MPDU of IEEE 802.11n).
 //!
-//! With a packet at its head the sender waits for the medium: `access_delay` plus a random part of `contention`. Then
-//! all queued packets leave together, up to `max_size` and `max_time` on the air, at the direction's rate. Later
-//! packets wait for the next aggregate. Each aggregate costs `overhead` in addition: preamble, spacing, block
-//! acknowledgement.
+//! When the first packet is queued, the sender waits for the medium: `access_delay` plus a random part of `contention`.
+//! Then all queued packets are sent together at the direction's rate, up to `max_size` bytes and `max_time` of air
+//! time. Later packets wait for the next aggregate. Each aggregate also takes `overhead` of air time for preamble,
+//! interframe spaces and block acknowledgement.
 //!
 //! Not modelled: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last
-//! bit is on the air.
+//! bit has been sent, not when the aggregate ends.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -18,18 +18,20 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct AggregationConfig {
     /// Shortest wait for the medium before an aggregate.
     pub access_delay: Duration,
-    /// Largest random addition to that wait, drawn uniformly for each aggregate: how busy other senders are.
+    /// Maximum random addition to `access_delay`, drawn uniformly for each aggregate. It represents the load of other
+    /// senders.
     pub contention: Duration,
-    /// Most bytes on the wire in one aggregate.
+    /// Maximum size of an aggregate, in bytes on the wire.
     pub max_size: Bytes,
-    /// Longest air time of the packets of one aggregate, `overhead` excluded.
+    /// Maximum air time of the packets of one aggregate, without `overhead`.
     pub max_time: Duration,
-    /// Air time that each aggregate costs in addition to its packets.
+    /// Air time of each aggregate in addition to that of its packets.
     pub overhead: Duration,
 }
 
 impl Default for AggregationConfig {
-    /// 802.11n's values: DIFS and half of the smallest contention window; an A-MPDU of 65,535 bytes, 4 ms of air time.
+    /// Values of 802.11n: `access_delay` is a DIFS plus half of the smallest contention window, and an A-MPDU has at
+    /// most 65,535 bytes and 4 ms of air time.
     fn default() -> AggregationConfig {
         AggregationConfig {
             access_delay: Duration::from_micros(100),
@@ -100,9 +102,9 @@ pub struct Aggregation {
     config: AggregationConfig,
     rate: BitRate,
     rng: Rng,
-    /// The aggregate in progress. Packets can join it only at the instant at which it starts.
+    /// The aggregate in progress. A packet can join it only at the instant at which it starts.
     open: Option<Open>,
-    /// End of the last aggregate's air time, its overhead included.
+    /// End of the last aggregate's air time, including its overhead.
     air_until: Time,
     /// Time up to which the queue was empty.
     idle_until: Time,
@@ -121,7 +123,7 @@ impl Aggregation {
     fn joined(&self, wire: Bytes) -> Option<Open> {
         self.open.filter(|open| {
             let size = open.size + wire;
-            // Both limits of an A-MPDU: its length field and the longest PPDU.
+            // An A-MPDU is limited by its length field and by the longest PPDU.
             size <= self.config.max_size && self.rate.time_to_send(size, 0).0 <= self.config.max_time
         })
     }
@@ -145,7 +147,8 @@ impl Shaper for Aggregation {
     fn ready_at(&mut self, wire: Bytes) -> Time {
         match self.joined(wire) {
             Some(open) => open.at,
-            // The wait for the medium starts once a packet is queued and the last aggregate has ended.
+            // The wait for the medium starts when a packet is queued and the last aggregate has ended, whichever is
+            // later.
             None => self.air_until.max(self.idle_until) + self.wait,
         }
     }
@@ -154,13 +157,15 @@ impl Shaper for Aggregation {
         let open = match self.joined(wire) {
             Some(open) => Open { size: open.size + wire, ..open },
             None => {
-                // `ready_at` must return the same time until the packet leaves, so the wait is drawn once per aggregate.
+                // Draw the next wait here, once per aggregate: `ready_at` must return the same time until the packet
+                // leaves the queue.
                 self.wait = draw_wait(&self.config, &mut self.rng);
                 Open { at: start, size: wire }
             }
         };
         self.open = Some(open);
-        // Packets of an aggregate follow each other on the air, so this packet ends after all that joined before it.
+        // The packets of an aggregate are sent one after the other, so this packet ends after all packets that joined
+        // before it.
         let sent = open.at + self.rate.time_to_send(open.size, 0).0;
         self.air_until = sent + self.config.overhead;
         sent

@@ -15,7 +15,7 @@ use lopsided_spec::{Fault, Key, Part, key, part_value};
 /// A rate, and the time from which it is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStep {
-    /// Start of the rate, counted from the start of the schedule.
+    /// Start of the rate, relative to the start of the schedule.
     pub at: Duration,
     /// The rate; 0 bit/s is an outage.
     pub rate: BitRate,
@@ -48,7 +48,7 @@ part_value!(RateStep);
 pub struct RatesConfig {
     /// The rates in order of time. The first starts at 0.
     pub steps: Vec<RateStep>,
-    /// Length of the schedule, after which it restarts. `None`: the last rate stays in force.
+    /// Length of the schedule. The schedule restarts after this time. `None`: the last rate stays in force.
     pub repeat: Option<Duration>,
 }
 
@@ -81,7 +81,8 @@ impl Part for RatesConfig {
         if self.repeat.is_some_and(|repeat| repeat <= end) {
             return Err(Fault::new("repeat", "they begin again after the last of them"));
         }
-        // Without a restart only the last rate stays; with one, all of them return. A rate above 0 must be among them.
+        // Without `repeat` only the last rate stays in force, so it must be above 0. With `repeat` one rate above 0 is
+        // enough.
         let stays = self.repeat.map_or(self.steps.len() - 1, |_| 0);
         if self.steps[stays..].iter().all(|step| step.rate.as_bps() == 0) {
             return Err(Fault::new("steps", "a rate of zero that stays lets nothing pass for ever"));
@@ -104,18 +105,18 @@ impl AccessKind for RatesConfig {
     }
 }
 
-/// Settings of a line that is reallocated periodically.
+/// Settings of a line that gets a new random rate and delay periodically.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReallocationConfig {
     /// Time between two reallocations.
     pub period: Duration,
-    /// Lowest rate that can be drawn.
+    /// Lower end of the uniform distribution of rates.
     pub low: BitRate,
-    /// Highest rate that can be drawn; the distribution is uniform.
+    /// Upper end of the uniform distribution of rates.
     pub high: BitRate,
     /// Outage at the start of each period.
     pub gap: Duration,
-    /// Largest addition to the propagation delay, drawn uniformly for each period.
+    /// Maximum addition to the propagation delay. The addition is drawn uniformly for each period.
     pub delay_spread: Duration,
 }
 
@@ -170,7 +171,7 @@ impl AccessKind for ReallocationConfig {
     }
 }
 
-/// The schedule of a line: listed in the scenario, or drawn at random.
+/// A schedule of rates, either listed in the scenario or drawn at random.
 #[derive(Debug)]
 enum Course {
     Listed { config: RatesConfig, next: usize, lap: Time },
@@ -202,7 +203,7 @@ impl Course {
             }
             Course::Drawn { config, rng, number, in_gap } => {
                 let begins = Time::ZERO + config.period * *number;
-                // A period starts with the outage. The delay stays as it was until the new rate is in force.
+                // A period starts with the outage. The delay changes together with the rate, at the end of the outage.
                 if !*in_gap && !config.gap.is_zero() {
                     *in_gap = true;
                     return Stretch { end: begins + config.gap, rate: 0, ..last };
@@ -223,9 +224,10 @@ pub struct ChangingRate {
     course: Course,
     now: Stretch,
     free_at: Time,
-    /// Capacity, in units of 10^-9 bit, left over in the nanosecond in which the previous packet ended.
+    /// Unused capacity of the nanosecond in which the previous packet ended, in units of 10^-9 bit.
     unused: u64,
-    /// Arrival of the previous packet. A later packet with a shorter delay arrives no earlier.
+    /// Arrival of the previous packet. Packets stay in order: a later packet with a shorter delay arrives at this time
+    /// at the earliest.
     arrived: Time,
 }
 
@@ -251,19 +253,19 @@ impl Shaper for ChangingRate {
     }
 
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
-        // A back-to-back packet first uses the rest of the nanosecond in which the previous one ended, so that rounding
-        // up to nanoseconds does not slow the line down.
+        // A back-to-back packet first uses the rest of the nanosecond in which the previous packet ended. Otherwise
+        // rounding up to nanoseconds would slow the line down.
         let credit = if start == self.free_at { self.unused } else { 0 };
         let mut unsent = u128::from(scaled_bits(wire).saturating_sub(credit));
         let mut at = start;
         loop {
-            // The packet starts, or continues, in the interval that contains `at`.
+            // Find the interval of constant rate that contains `at`.
             while self.now.end <= at {
                 self.now = self.course.next(self.now);
             }
             let rate = u128::from(self.now.rate);
             let possible = rate * u128::from((self.now.end - at).as_nanos());
-            // The packet ends within this interval; otherwise its rest continues at the next rate.
+            // The rest of the packet fits into this interval.
             if unsent <= possible {
                 let nanos = if rate == 0 { 0 } else { unsent.div_ceil(rate) };
                 self.unused = (nanos * rate - unsent) as u64;
@@ -271,7 +273,7 @@ impl Shaper for ChangingRate {
                 self.arrived = self.arrived.max(self.free_at + self.now.more_delay);
                 return self.arrived;
             }
-            // Send what fits into this interval; the rest continues at the next rate.
+            // Send the bits that fit into this interval, and continue at the rate of the next interval.
             unsent -= possible;
             at = self.now.end;
         }

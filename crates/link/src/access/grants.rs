@@ -1,14 +1,16 @@
-//! An uplink whose sender requests capacity before it sends. DOCSIS, GPON, LTE and 5G differ only in the times.
+//! An uplink whose sender requests capacity before it sends. In this model DOCSIS, GPON, LTE and 5G differ only in
+//! their intervals and delays.
 //!
-//! - **Request.** A sender whose queue was empty requests at the next request opportunity (`request_interval`): a
-//!   contention slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control channel.
-//! - **Grant.** The grant starts `grant_delay` later, at the next slot boundary. A slot lasts `slot` and carries `rate`
-//!   times `slot`. Packets share slots and are split across them.
+//! - **Request.** A sender whose queue was empty sends a request at the next request opportunity (`request_interval`):
+//!   a contention slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control
+//!   channel.
+//! - **Grant.** The grant starts `grant_delay` later, at the next slot boundary. A slot has the duration `slot` and
+//!   carries `rate` times `slot` bits. Packets share slots and are split across them.
 //! - **Further requests.** While packets wait, the sender reports its backlog with the data (piggyback, DBRu, buffer
 //!   status report), and every slot is granted.
 //! - **Proactive grants.** Every slot is granted without a request: the proactive grant service of low-latency DOCSIS,
 //!   configured grants of 5G.
-//! - **Errors.** A slot's block that is received in error is sent again `retransmit_delay` later (HARQ), at most
+//! - **Errors.** If the block of a slot is received in error, it is sent again `retransmit_delay` later (HARQ), at most
 //!   `retransmissions` times. Later blocks wait for it, because delivery is in order. After the last retransmission the
 //!   block counts as delivered; its repair by a higher layer is not modelled.
 //!
@@ -25,22 +27,22 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct GrantsConfig {
     /// Time between two request opportunities.
     pub request_interval: Duration,
-    /// Time from the request to the earliest granted slot.
+    /// Time from a request to the earliest slot that can be granted for it.
     pub grant_delay: Duration,
     /// Length of a slot. Slots follow each other without a gap.
     pub slot: Duration,
     /// True if every slot is granted without a request.
     pub proactive: bool,
-    /// Probability that a slot's block is received in error, from 0 to below 1.
+    /// Probability that a slot's block is received in error: at least 0, and less than 1.
     pub error: f64,
-    /// Additional delay of a block for each retransmission.
+    /// Delay that each retransmission adds to a block.
     pub retransmit_delay: Duration,
-    /// Largest number of retransmissions of a block.
+    /// Maximum number of retransmissions of a block.
     pub retransmissions: u32,
 }
 
 impl Default for GrantsConfig {
-    /// DOCSIS with a MAP every 2 ms.
+    /// Values of DOCSIS with a MAP every 2 ms.
     fn default() -> GrantsConfig {
         GrantsConfig {
             request_interval: Duration::from_millis(2),
@@ -113,7 +115,7 @@ impl AccessKind for GrantsConfig {
     fn build(&self, rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
         self.check()?;
         let Some(rate) = rate else { return Err(Fault::new("", "grants need the direction's rate")) };
-        // In units of 10^-9 bit, so that a slot's capacity is exact at any rate.
+        // Count in units of 10^-9 bit (1 bit/s x 1 ns), in which a slot's capacity is an integer at any rate.
         let capacity = u128::from(rate.as_bps()) * u128::from(self.slot.as_nanos());
         if !(1..=u128::from(u64::MAX / 2)).contains(&capacity) {
             return Err(Fault::new("slot", "a slot at this rate carries nothing, or more than 1 GB"));
@@ -132,7 +134,7 @@ impl AccessKind for GrantsConfig {
     }
 }
 
-/// The state of one sender and its slots.
+/// The sender of the line, and the state of its slots.
 #[derive(Debug)]
 pub struct Grants {
     config: GrantsConfig,
@@ -140,13 +142,14 @@ pub struct Grants {
     rng: Rng,
     /// Capacity of a slot, in units of 10^-9 bit.
     capacity: u64,
-    /// Number of the slot in use, or of the next one to use.
+    /// Number of the slot in use; if none is in use, the number of the next slot that the sender may use.
     next: u64,
-    /// Capacity left in that slot, in units of 10^-9 bit.
+    /// Unused capacity of the slot `next`, in units of 10^-9 bit.
     left: u64,
     /// Arrival of the current slot's block, drawn when the slot's first byte is sent.
     block_at: Option<Time>,
-    /// Time up to which the queue was empty and no request was pending. `None` while a request or a grant is pending.
+    /// Latest time at which the queue was seen empty with no request pending. `None` while a request or a grant is
+    /// pending.
     idle_since_slot: Option<Time>,
     /// Arrival of the previous block. A later block arrives no earlier.
     delivered: Time,
@@ -157,7 +160,7 @@ impl Grants {
         Time::ZERO + self.config.slot * number
     }
 
-    /// Returns the first granted slot for a packet that arrives at this time at an idle sender.
+    /// The first slot granted to a packet that arrives at `comes` when no request is pending.
     fn first_granted(&self, comes: Time) -> u64 {
         let granted = match self.config.proactive {
             true => comes,
@@ -166,7 +169,7 @@ impl Grants {
         (granted - Time::ZERO).as_nanos().div_ceil(self.config.slot.as_nanos())
     }
 
-    /// Makes this unused slot the next one.
+    /// Makes `slot`, with its full capacity, the next slot to use.
     fn move_to(&mut self, slot: u64) {
         (self.next, self.left, self.block_at) = (slot, self.capacity, None);
     }
@@ -198,7 +201,7 @@ impl Shaper for Grants {
     }
 
     fn advance_idle(&mut self, now: Time) {
-        // A granted slot that began with an empty queue is wasted, and the grant with it.
+        // The queue was empty when the granted slot began, so the grant expires and the sender must request again.
         if self.idle_since_slot.is_some() || self.slot_at(self.next) < now {
             self.idle_since_slot = Some(now);
         }
@@ -216,15 +219,15 @@ impl Shaper for Grants {
         self.ask();
         let mut unsent = scaled_bits(wire);
         loop {
-            // The first byte in a slot decides when the slot's whole block arrives.
+            // HARQ applies to the whole block of a slot: the arrival time is drawn once, with the first byte.
             let block_at = match self.block_at {
                 Some(at) => at,
                 None => self.draw_block(),
             };
             self.block_at = Some(block_at);
             self.delivered = self.delivered.max(block_at);
-            // A packet that does not fit into the rest of a slot continues in the next one, which is granted because it
-            // waits.
+            // A packet that is larger than the rest of the slot continues in the next slot. That slot is granted
+            // because data is waiting.
             let sent = unsent.min(self.left);
             unsent -= sent;
             self.left -= sent;

@@ -1,5 +1,6 @@
-//! Access methods: when a line may send, if a constant rate is not enough. A trace of opportunities, a changing rate,
-//! requests and grants, aggregates. Each kind is a [`Shaper`]; a scenario names it in `access` of a direction.
+//! Access methods: they decide when a line may send if a constant rate is too simple a model. The built-in kinds are a
+//! trace of opportunities, a changing rate, requests and grants, and aggregates. Each kind is a [`Shaper`], which a
+//! scenario selects with the key `access` of a direction.
 //!
 //! Not modelled here: competing stations. A shared medium is a [`crate::Medium`].
 

@@ -1,20 +1,20 @@
-//! A line driven by a trace of its opportunities to send, in Mahimahi's format (Netravali et al., USENIX ATC 2015,
-//! section 3; the manual page of `mm-link`). A trace is a text file with one integer per line: a time in milliseconds
-//! at which the line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts after its
-//! last line, so its last number is its length.
+//! A line driven by a trace of opportunities to send, in Mahimahi's format (Netravali et al., USENIX ATC 2015, section
+//! 3; manual page of `mm-link`). A trace is a text file with one integer per line: a time in milliseconds at which the
+//! line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts after its last line,
+//! so its last number is its length.
 //!
-//! Bytes are counted, not packets: several small packets share an opportunity, and a packet larger than the rest of an
-//! opportunity continues in the next one. An opportunity that finds the queue empty is lost.
+//! Opportunities are counted in bytes, not in packets: several small packets share an opportunity, and a packet that is
+//! larger than the rest of an opportunity continues in the next one. An opportunity is lost if the queue is empty.
 //!
 //! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of it, and is on the line
-//! until its last one.
+//! until its last opportunity.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
 use lopsided_core::{BitRate, Bytes, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// Largest number of opportunities in a trace: about a day at 2 Mbit/s, or 4 minutes at 1 Gbit/s.
+/// Maximum number of opportunities in a trace: 33 hours at 2 Mbit/s, or 4 minutes at 1 Gbit/s.
 const MOST: usize = 20_000_000;
 /// Nanoseconds in a millisecond.
 const NANOS: u64 = 1_000_000;
@@ -24,7 +24,7 @@ const NANOS: u64 = 1_000_000;
 pub struct TraceConfig {
     /// Path of the trace, relative to the scenario's folder.
     pub file: Option<String>,
-    /// Times of the opportunities in milliseconds, ascending; read from `file` if the scenario has none.
+    /// Times of the opportunities in milliseconds, ascending. Read from `file` if the scenario does not list them.
     pub opportunities: Vec<u64>,
     /// Bytes on the wire that one opportunity carries.
     pub size: Bytes,
@@ -57,7 +57,7 @@ impl Part for TraceConfig {
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
-        // A resolved scenario contains the numbers, so it runs without the file.
+        // A resolved scenario lists the opportunities, so it runs without the trace file.
         if given.has("opportunities") {
             return Ok(());
         }
@@ -119,7 +119,7 @@ fn check(times: &[u64]) -> Result<(), String> {
     match times.last() {
         None => Err("the trace has no opportunity".to_owned()),
         Some(0) => Err("the trace has no length: its last time is 0".to_owned()),
-        // A thousand years in milliseconds.
+        // 1,000 years in milliseconds. Longer traces could overflow the nanoseconds of a [`Time`].
         Some(last) if *last > 31_536_000_000_000 => Err("the trace lasts longer than a thousand years".to_owned()),
         Some(_) if times.windows(2).any(|pair| pair[0] > pair[1]) => Err("times never go back".to_owned()),
         Some(_) => Ok(()),
@@ -133,16 +133,16 @@ impl AccessKind for TraceConfig {
     }
 }
 
-/// The opportunities of a trace, repeated endlessly.
+/// A line that repeats the opportunities of a trace endlessly.
 #[derive(Debug)]
 pub struct Opportunities {
     /// Times in milliseconds, ascending. The last one is the trace's length.
     times: Vec<u64>,
     /// Bytes on the wire that one opportunity carries.
     size: u64,
-    /// Number of past opportunities, over all repetitions.
+    /// Number of the next opportunity, counted from 0 over all repetitions of the trace.
     next: u64,
-    /// Bytes left in the next opportunity; never 0.
+    /// Unused bytes of the next opportunity; never 0.
     left: u64,
 }
 
@@ -158,7 +158,7 @@ impl Opportunities {
 
     /// Returns the time of the next opportunity.
     fn time(&self) -> Time {
-        // Opportunity n is in repetition n / count of the trace.
+        // Opportunity `next` is in repetition `next / count` of the trace.
         let count = self.times.len() as u64;
         let ms = self.next / count * self.length() + self.times[(self.next % count) as usize];
         Time::from_nanos(ms.saturating_mul(NANOS))
@@ -179,11 +179,13 @@ impl Shaper for Opportunities {
         if self.time() >= now {
             return;
         }
-        // The repetition of the trace that contains `now`. The end of a repetition still belongs to it.
+        // Find the repetition of the trace that contains `now`. The instant at which a repetition ends belongs to that
+        // repetition.
         let ms = now.as_nanos().div_ceil(NANOS);
         let lap = (ms - 1) / self.length();
         let within = self.times.partition_point(|time| lap * self.length() + time < ms);
-        // Opportunities before `now` found no packet, and a partly used one does not carry over.
+        // Skip the opportunities before `now`, which found the queue empty. The rest of a partly used opportunity is
+        // lost, too.
         self.next = lap * self.times.len() as u64 + within as u64;
         self.left = self.size;
     }
@@ -204,7 +206,7 @@ impl Shaper for Opportunities {
             unsent -= sent;
             self.left -= sent;
             let at = self.time();
-            // The rest of a partly used opportunity is left for the next packet.
+            // The next packet may use the rest of this opportunity.
             if self.left == 0 {
                 self.step();
             }

@@ -1,5 +1,5 @@
-//! Bit fields that are packed without gaps, and numbers that are sent as their low bits (W-LSB, RFC 5795's least
-//! significant bits).
+//! Bit fields that are packed without gaps, and numbers of which only the low bits are sent (W-LSB, window-based least
+//! significant bits; RFC 5795).
 
 /// Packs bit fields in the order in which they are sent.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// A number sent as its low `bits` bits. The receiver takes the only number with these low bits in the window that
-/// starts `below` under its reference value.
+/// The encoding of a number by its low `bits` bits. The receiver decodes them to the only number with these low bits in
+/// an interval of 2^`bits` numbers, which starts `below` under the receiver's reference value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,
@@ -76,8 +76,8 @@ impl Lsb {
         if self.bits >= 32 {
             return low;
         }
-        // The window starts at `base`. The distance from its start is the difference of the low bits, modulo the
-        // window.
+        // The interval starts at `base`. The offset of the value in the interval is the difference of the low bits,
+        // modulo the interval's size.
         let base = reference.wrapping_sub(self.below);
         base.wrapping_add(self.low(low.wrapping_sub(base)))
     }

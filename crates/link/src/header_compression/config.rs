@@ -11,15 +11,16 @@ pub struct HeaderCompressionConfig {
     pub slots: u32,
     /// True if a packet omits the slot number when it belongs to the same connection as the previous packet.
     pub compress_slot: bool,
-    /// True if the far end applies a difference twice when the rebuilt header fails its checksum.
+    /// True if the far end applies a difference a second time when the rebuilt header fails its checksum (RFC 2507,
+    /// section 10.1).
     pub twice: bool,
     /// True if the far end requests a full header when it has lost a context.
     pub feedback: bool,
-    /// Size of every compressed header in bytes, whatever changed. Used by [`CompressionScheme::Fixed`] only.
+    /// Size of every compressed header in bytes, for [`CompressionScheme::Fixed`] only.
     pub octets: u32,
 }
 
-/// A scheme that compresses headers.
+/// A header compression scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompressionScheme {
@@ -31,7 +32,7 @@ pub enum CompressionScheme {
     Iphc,
     /// Robust header compression of TCP, RFC 6846.
     Rohc,
-    /// A fixed size for every header, and no context that could be lost: the model of many simulations.
+    /// The same compressed size for every header, and no contexts that could be lost. Many simulations use this model.
     Fixed,
 }
 
@@ -118,7 +119,7 @@ impl Part for HeaderCompressionConfig {
         if self.is_on() && self.scheme != CompressionScheme::Cslip && !self.compress_slot {
             return Err(Fault::new("compress_slot", "only cslip may leave out the slot: the others always name it"));
         }
-        // Keys of another scheme would have no effect, so they are rejected.
+        // A key that belongs to another scheme would have no effect, so it is rejected.
         if self.scheme == CompressionScheme::Rohc && !self.twice {
             return Err(Fault::new("twice", "rohc tries no difference twice: this is a key of iphc"));
         }

@@ -1,8 +1,8 @@
 //! Van Jacobson's compression of TCP/IP headers (RFC 1144): differences to the previous header of the same connection.
 //!
 //! A compressed header has a byte of flags for the changed fields, TCP's checksum, and a difference of 1 or 3 bytes for
-//! each changed field. The connection's slot follows the flags if it is not that of the previous packet. The header thus
-//! takes at least 3 bytes instead of 40.
+//! each changed field. The connection's slot number follows the flags if the previous packet had another slot. The
+//! header thus takes at least 3 bytes instead of 40.
 //!
 //! A packet that the scheme cannot compress is sent in full and resets the context of both ends:
 //!
@@ -33,11 +33,11 @@ struct Context {
     constant: Constant,
     id: u16,
     varying: Varying,
-    /// Bytes of data after the header.
+    /// Size of the payload after the header, in bytes.
     payload: u32,
 }
 
-/// The fields that identify the connection, and the fields that no compressed header can change.
+/// The fields that identify the connection, and the other fields that a compressed header cannot change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Constant {
     addresses: Addresses,
@@ -48,7 +48,7 @@ struct Constant {
     options: TcpOptions,
 }
 
-/// The fields of a compressed header, except IP's identification, which TCP's checksum does not cover.
+/// The fields that a compressed header can change, except IP's identification, which TCP's checksum does not cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Varying {
     seq: Seq,
@@ -58,7 +58,7 @@ struct Varying {
 }
 
 impl Context {
-    /// Returns the context after this packet, or `None` if the packet is sent unchanged.
+    /// The context after this packet, or `None` if the packet is sent unchanged.
     fn of(packet: &Packet) -> Option<Context> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
@@ -129,7 +129,7 @@ impl Compressor {
     fn compress(&mut self, packet: &Packet) -> Frame {
         let Some(new) = Context::of(packet) else { return Frame::Ip };
         let (slot, context) = self.slots.bring(|old| old.is_connection_of(&new));
-        // Section 3.2.2: the slot may be omitted if the previous packet on the line had the same one.
+        // Section 3.2.2: the slot may be omitted if the previous packet on the line had the same slot.
         let named = !self.compress_slot || self.last_sent != Some(slot);
         let header = context.as_ref().and_then(|old| compressed(old, &new, named.then_some(slot)));
         *context = Some(new);
@@ -138,7 +138,7 @@ impl Compressor {
     }
 }
 
-/// Returns the compressed header, with the slot if one is given. `None` if the packet must be sent in full.
+/// The compressed header, with the slot number if `slot` is given. `None` if the packet must be sent in full.
 fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>> {
     // Section 3.2.3: any change outside the compressed fields needs a full header.
     if old.constant != new.constant {
@@ -153,13 +153,13 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
     if deltas.repeat(old.payload, new.payload) {
         return None;
     }
-    // The usual increase of the identification is 1, which needs no bytes.
+    // The identification usually increases by 1. The header encodes only other increases.
     let id = new.id.wrapping_sub(old.id);
     let others = [(NEW_SLOT, slot.is_some()), (NEW_ID, id != 1), (PUSH, new.varying.push)];
     let bits = others.iter().filter(|(_, set)| *set).fold(deltas.bits(old.payload), |bits, (bit, _)| bits | bit);
     let mut header = vec![bits];
     header.extend(slot);
-    // Place of TCP's checksum. The simulator does not compute checksums, so it stays zero.
+    // Space for TCP's checksum. The simulator does not compute checksums, so it stays zero.
     header.extend([0, 0]);
     deltas.push(bits, &mut header);
     if id != 1 {
@@ -173,8 +173,8 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// True after an error, until a packet names its slot: packets without a slot may belong to another connection, so
-    /// they are tossed (section 4.1).
+    /// True after an error, until a packet carries its slot number. Packets without a slot number are tossed in the
+    /// meantime, because they may belong to another connection (section 4.1).
     tossing: bool,
 }
 
@@ -183,7 +183,7 @@ impl Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
     }
 
-    /// Returns true if the rebuilt header equals the packet's.
+    /// Stands in for the check of TCP's checksum: true if the rebuilt header equals the sent one.
     #[must_use]
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {
@@ -204,12 +204,12 @@ impl Decompressor {
         }
     }
 
-    /// Applies the changes to the slot's stored header and returns the header. `None` if the packet is tossed, names an
-    /// unused slot or is cut short.
+    /// Applies the changes to the stored header of the slot and returns the result. `None` if the packet is tossed, its
+    /// slot is unused, or the header is truncated.
     fn rebuild(&mut self, header: &[u8], payload: u32) -> Option<&Context> {
         let mut octets = header.iter().copied();
         let bits = octets.next()?;
-        // A packet that names its slot ends the tossing (section 4.1).
+        // A packet that carries its slot number ends the tossing (section 4.1).
         if bits & NEW_SLOT != 0 {
             self.last_received = octets.next();
             self.tossing = false;

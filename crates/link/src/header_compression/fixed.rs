@@ -1,6 +1,6 @@
-//! Compressed headers of a fixed size, the model of many simulations: balakrishnan1999, for example, has 6 bytes for an
-//! ACK. It applies to every TCP segment over IP, including SYN and FIN. Neither end stores state, so no context is ever
-//! lost.
+//! Compressed headers of a fixed size, as in many simulations: in balakrishnan1999, for example, an ACK takes 6 bytes.
+//! This scheme applies to every TCP segment over IP, including SYN and FIN. Neither end stores state, so contexts
+//! cannot be lost.
 
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::Packet;

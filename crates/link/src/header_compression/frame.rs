@@ -7,11 +7,11 @@ use lopsided_core::Packet;
 pub(crate) enum Frame {
     /// The IP packet unchanged. Neither end updates a context.
     Ip,
-    /// The full header, with the connection's slot in IP's protocol field. Both ends store the header.
+    /// The full header, with the connection's slot in IP's protocol field. Both ends store the header as their context.
     Full { slot: u8 },
-    /// This compressed header instead of the headers of IP and TCP.
+    /// This compressed header instead of the IP and TCP headers.
     Compressed(Vec<u8>),
-    /// A frame that the line lost.
+    /// A frame that was lost on the line.
     Damaged,
 }
 
@@ -23,14 +23,15 @@ pub(crate) trait Scheme: std::fmt::Debug + Send {
     /// Decodes a frame at the far end. Returns true if the rebuilt header equals the packet's.
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool;
 
-    /// Handles a damaged frame at the far end.
+    /// Notifies the far end of a damaged frame.
     fn note_error(&mut self) {}
 
-    /// Returns the context whose full header the far end requests after the last frame, if it requests one.
+    /// Returns the context for which the far end requests a full header after the last frame; `None` if it requests
+    /// none.
     fn poll_request(&mut self) -> Option<u8> {
         None
     }
 
-    /// Handles a request of the far end at the sending end.
+    /// Notifies the sending end that the far end requests a full header for a context.
     fn on_request(&mut self, _context: u8) {}
 }

@@ -1,12 +1,12 @@
-//! The stored header of the schemes that can also compress options and ECN marks.
+//! The header that a context stores, for the schemes that also compress options and ECN marks.
 
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// The flags in the bits that TCP originally reserved: ECN feedback.
+/// TCP's flags for ECN feedback, which are in bits that TCP originally reserved.
 pub(super) const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// The fields of a TCP/IP header that follow neither from the packet's length nor from the line.
+/// The fields of a TCP/IP header that cannot be derived from the packet's length or the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub addresses: Addresses,
@@ -25,13 +25,13 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Returns the header, or `None` if the packet is sent unchanged: it opens or closes a connection, or has fields
-    /// other than those above.
+    /// The header of a packet. `None` if the packet is sent unchanged, because it opens or closes a connection or has
+    /// fields that [`Header`] does not store.
     pub fn of(packet: &Packet) -> Option<Header> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
-        // RFC 2507, section 6 and RFC 6846 compress established connections: ACK is set, and SYN, FIN, RST and URG are
-        // not.
+        // RFC 2507, section 6, and RFC 6846 compress established connections only: ACK is set, and SYN, FIN, RST and
+        // URG are not.
         if flags.0 & !FEEDBACK & !Flags::PSH.0 != Flags::ACK.0 {
             return None;
         }

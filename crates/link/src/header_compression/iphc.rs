@@ -29,17 +29,18 @@ use lopsided_core::Packet;
 const RESERVED: u8 = 0x80;
 /// Flag in the second byte: all options follow.
 const OPTIONS: u8 = 0x40;
-/// Value of the flags byte in a header without differences. On a real line the link layer identifies this packet type.
+/// Value of the flags byte in a header without differences. On a real line the link layer identifies this packet type
+/// instead.
 const NO_DELTA: u8 = 0xff;
 
-/// Number of packets that the far end cannot rebuild before it repeats its request.
+/// The far end repeats its request after this many packets that it cannot decompress.
 const ASK_AGAIN: u32 = 16;
 
 /// A connection as either end stores it.
 #[derive(Clone, Debug)]
 struct Context {
     header: Header,
-    /// Bytes of data after the header.
+    /// Size of the payload after the header, in bytes.
     payload: u32,
 }
 
@@ -47,12 +48,12 @@ struct Context {
 #[derive(Debug)]
 pub(super) struct Iphc {
     near: Contexts<Context>,
-    /// By context: true if the far end has requested a header.
+    /// For each context, true if the far end has requested a header.
     asked: Vec<bool>,
     far: Vec<Option<Context>>,
     twice: bool,
     feedback: bool,
-    /// By context: number of packets in a row that the far end could not rebuild.
+    /// For each context, number of consecutive packets that the far end could not decompress.
     lost: Vec<u32>,
     /// The context whose header the far end requests next.
     request: Option<u8>,
@@ -71,7 +72,7 @@ impl Iphc {
         }
     }
 
-    /// Rebuilds the packet's header and stores it. Returns false if the rebuilt header differs from the sent one.
+    /// Rebuilds and stores the packet's header. Returns false if the rebuilt header differs from the sent one.
     fn rebuild(&mut self, octets: &[u8], sent: &Header, payload: u32) -> bool {
         let [number, flags, rest @ ..] = octets else { return false };
         let Some(context) = &mut self.far[usize::from(*number)] else { return false };
@@ -80,11 +81,12 @@ impl Iphc {
             return true;
         }
         let Some(change) = Change::read(*flags, &rest[2..], context.payload) else { return false };
-        // Section 10.1: the original difference, and up to two repetitions for lost packets.
+        // Section 10.1: apply the difference once, and again for each of up to two lost packets.
         let tries = if self.twice { 3 } else { 1 };
         for _ in 0..tries {
             change.apply(&mut context.header);
-            // The simulator does not encode fields that are carried in full, so they are taken from the sent header.
+            // The simulator does not encode the fields that a header carries in full, so they are copied from the sent
+            // header.
             let rebuilt = Header {
                 options: carried(flags & OPTIONS, &sent.options, &context.header.options),
                 ..context.header.clone()
@@ -104,7 +106,7 @@ impl Iphc {
     }
 }
 
-/// Returns the sent value if the header carries the field in full, and the context's value otherwise.
+/// The sent value if `flag` shows that the header carries the field in full, and the context's value otherwise.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }
@@ -114,7 +116,7 @@ impl Scheme for Iphc {
         let Some(new) = Header::of(packet) else { return Frame::Ip };
         let payload = packet.payload().len();
         let (number, context) = self.near.bring(|old| old.header.is_connection_of(&new));
-        // One header answers a request.
+        // The packet answers a pending request, so clear the request.
         let (old, asked) = (context.take(), std::mem::take(&mut self.asked[usize::from(number)]));
         let frame = match &old {
             None => Frame::Full { slot: number },
@@ -122,7 +124,8 @@ impl Scheme for Iphc {
             Some(old) => Change::between(old, &new, payload)
                 .map_or(Frame::Full { slot: number }, |change| Frame::Compressed(change.into_header(number, &new))),
         };
-        // Section 6: the ECN byte is not stored, so the context keeps the fields of the last full header.
+        // Section 6: the ECN byte of a compressed header is not stored. The context keeps the values of the last full
+        // header.
         let reserved = match (&frame, old) {
             (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
             _ => new.reserved,
@@ -146,7 +149,8 @@ impl Scheme for Iphc {
             }
         };
         let lost = &mut self.lost[usize::from(number)];
-        // One request for a new loss of context, and another each time ASK_AGAIN more packets fail.
+        // Request a header when the context is lost, and again after every `ASK_AGAIN` packets that cannot be
+        // decompressed.
         *lost = if whole { 0 } else { *lost + 1 };
         self.request = (self.feedback && *lost % ASK_AGAIN == 1).then_some(number);
         whole
@@ -162,7 +166,7 @@ impl Scheme for Iphc {
     }
 }
 
-/// The contents of a compressed header: its flags, and the differences that they announce.
+/// The contents of a compressed header: its flags, and the differences that these flags announce.
 #[derive(Debug)]
 struct Change {
     flags: u8,
@@ -174,7 +178,7 @@ impl Change {
     /// Returns the changes from the old header to the new one. `None` if the packet must be sent in full.
     fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
         let before = &old.header;
-        // Section 6: these fields have no place in a compressed header.
+        // Section 6: a compressed header cannot carry DSCP or TTL.
         if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
             return None;
         }
@@ -188,7 +192,7 @@ impl Change {
         if same_options && deltas.repeat(old.payload, payload) {
             return None;
         }
-        // IPv6 has no identification; a difference of 1 is the one that needs no bytes.
+        // IPv6 has no identification. A difference of 1 takes no bytes in the header.
         let id = new.id.zip(before.id).map_or(1, |(new, old)| new.wrapping_sub(old));
         let others = [
             (NEW_ID, id != 1),
@@ -203,9 +207,10 @@ impl Change {
 
     /// Encodes the change for context `number`.
     fn into_header(self, number: u8, new: &Header) -> Vec<u8> {
-        // Place of TCP's checksum. The simulator does not compute checksums, so it stays zero.
+        // Space for TCP's checksum. The simulator does not compute checksums, so it stays zero.
         let mut octets = vec![number, self.flags, 0, 0];
-        // Contents of the ECN byte and the options are read from the packet; only their size matters here.
+        // Only the size of the ECN byte and the options matters: the far end copies their contents from the sent
+        // header.
         if self.flags & RESERVED != 0 {
             octets.push(0);
         }
@@ -236,13 +241,13 @@ impl Change {
     }
 }
 
-/// Builds the answer to a request: everything except addresses and ports (section 6 b), or a full header if a field
-/// that the answer omits has changed.
+/// Builds the answer to a request: a header with everything except addresses and ports (section 6 b). If a field that
+/// this header cannot carry has changed, builds a full header.
 fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
         return Frame::Full { slot: number };
     }
-    // Bytes that vary unpredictably: IPv4's identification, and TCP's header without its ports.
+    // Fields without an encoding of their own: IPv4's identification, and TCP's header without its ports.
     let random = if new.id.is_some() { 2 } else { 0 };
     let mut octets = vec![0; 1 + random + 16 + new.options.len() as usize];
     (octets[0], octets[1]) = (number, NO_DELTA);

@@ -1,18 +1,18 @@
 //! Header compression on a line: the state of its two ends, the size of headers on the wire, and the packets that the
-//! far end cannot rebuild after a loss.
+//! far end cannot decompress after a loss.
 //!
-//! Every packet is encoded when it leaves the queue and decoded when it arrives, from the bytes of its compressed
-//! header. The far end drops a packet that it cannot rebuild. A comparison with the sent header replaces TCP's
-//! checksum.
+//! Every packet is compressed when it leaves the queue. When it arrives, the far end decompresses it from the bytes of
+//! its compressed header, and drops it if this fails. Instead of TCP's checksum, the far end compares the rebuilt
+//! header with the sent one.
 //!
-//! The line reports damaged packets to the far end, as PPP's frame check and a modem's error control do.
+//! The link layer reports damaged packets to the far end, as PPP's frame check and a modem's error control do.
 //!
-//! The far end's requests reach the near end after the line's own delay. They are never lost and load no link. The
-//! gauge `requests` counts them.
+//! The far end's requests reach the near end after the line's own delay. They are never lost and do not load a link.
+//! The gauge `requests` counts them.
 //!
-//! Not modelled: in a real network a wrongly rebuilt packet travels on to its host, where TCP's checksum drops it; here
-//! it loads no further link. IP's identification counts all packets of a host, not those of a connection, as in BSD
-//! (RFC 1144, section 3.2.2).
+//! Not modelled: in a real network a wrongly rebuilt packet travels on to its host, where TCP's checksum drops it; in
+//! this model it loads no further link. IP's identification counts all packets of a host, not those of a connection, as
+//! in BSD (RFC 1144, section 3.2.2).
 
 mod bits;
 mod config;
@@ -39,16 +39,16 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct HeaderCompression {
     scheme: Box<dyn Scheme>,
-    /// Frames on the line, in the order of their sending.
+    /// Frames on the line, in the order in which they were sent.
     line: VecDeque<Frame>,
-    /// Requests of the far end: arrival time at the near end, and context.
+    /// Pending requests of the far end: arrival time at the near end, and context number.
     requests: VecDeque<(Time, u8)>,
-    /// Delay of a request on its way to the near end.
+    /// Delay of a request from the far end to the near end.
     way_back: Duration,
     counts: CompressionCounts,
 }
 
-/// Number of packets by their form on the line, and by their fate.
+/// Packet counters by form on the line (unchanged, full, compressed) and by fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CompressionCounts {
     plain: u64,
@@ -60,7 +60,8 @@ struct CompressionCounts {
 }
 
 impl HeaderCompression {
-    /// Creates both ends. `None` if headers are not compressed. A request of the far end takes `way_back`.
+    /// Creates both ends. A request of the far end takes `way_back` to reach the near end. `None` if `config` does not
+    /// compress headers.
     pub(crate) fn of(config: &HeaderCompressionConfig, way_back: Duration) -> Option<HeaderCompression> {
         let scheme: Box<dyn Scheme> = match config.scheme {
             CompressionScheme::None => return None,
@@ -75,7 +76,7 @@ impl HeaderCompression {
 
     /// Compresses a packet that leaves the queue. Returns its size on the line in bytes, before framing.
     pub(crate) fn send(&mut self, packet: &Packet, now: Time) -> Bytes {
-        // Requests that have arrived affect this packet already.
+        // A request that has arrived by now affects this packet.
         while self.requests.front().is_some_and(|(comes, _)| *comes <= now) {
             let (_, context) = self.requests.pop_front().expect("it is there");
             self.scheme.on_request(context);
@@ -102,7 +103,7 @@ impl HeaderCompression {
         *self.line.back_mut().expect("it was sent") = Frame::Damaged;
     }
 
-    /// Decodes the next packet that was not lost. Returns false if the far end cannot rebuild it.
+    /// Decompresses the next packet that was not lost. Returns false if the far end cannot decompress it.
     #[must_use]
     pub(crate) fn receive(&mut self, packet: &Packet, now: Time) -> bool {
         // Lost frames before this one: the link layer reports each to the far end as damaged.
@@ -113,7 +114,8 @@ impl HeaderCompression {
                 self.counts.tossed += u64::from(!whole);
                 if let Some(context) = self.scheme.poll_request() {
                     self.counts.requests += 1;
-                    // Requests travel in the other direction; its queue is not modelled here.
+                    // Requests travel against the direction of this line. The queue of the other direction is not
+                    // modelled.
                     self.requests.push_back((now + self.way_back, context));
                 }
                 return whole;
@@ -122,7 +124,7 @@ impl HeaderCompression {
         }
     }
 
-    /// Calls `out` with the name and value of each counter since the start.
+    /// Calls `out` with the name and value of each counter. Counters start at 0 with the run.
     pub(crate) fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         let CompressionCounts { plain, full, compressed, saved_bytes, tossed, requests } = self.counts;
         out("plain_packets", plain as f64);

@@ -27,30 +27,30 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of headers that the far end may use as its reference. Up to this many losses in a row do no harm.
+/// Number of headers that the far end may use as its reference. Fewer losses in a row than this do no harm.
 const WINDOW: usize = 4;
-/// Number of `IR` packets in a row that set up a context (the RFC's optimistic approach).
+/// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
-/// Number of packets that the far end cannot rebuild before it repeats its request.
+/// The far end repeats its request after this many packets that it cannot decompress.
 const ASK_AGAIN: u32 = 16;
-/// Without feedback: number of packets from one `IR` to the next.
+/// Number of packets from one `IR` to the next if there is no feedback (unidirectional mode).
 const REFRESH: u32 = 128;
 
 /// The first byte of IR and IR-DYN packets.
 const IR: u8 = 0xfd;
 const IR_DYN: u8 = 0xf8;
 
-/// A header as either end stores it.
+/// A header that one end stores as the reference for later headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reference {
     header: Header,
-    /// Bytes of data after the header.
+    /// Size of the payload after the header, in bytes.
     payload: u32,
-    /// Master sequence number: counts the connection's packets.
+    /// Master sequence number, which counts the connection's packets modulo 2^16.
     msn: u16,
-    /// The step of acknowledgement numbers in bytes; 0 if unknown.
+    /// The usual step between acknowledgement numbers, in bytes; 0 if unknown.
     stride: u32,
-    /// True once ECN marks or their feedback were seen. Each header then carries an ECN byte.
+    /// True once a packet of the connection had an ECN mark or ECN feedback. Each header then carries an ECN byte.
     marks: bool,
 }
 
@@ -63,7 +63,8 @@ impl Reference {
         self.header.ack.get()
     }
 
-    /// The identification minus the packet count. Constant if the host sends no other packets.
+    /// The identification minus the master sequence number. It is constant while the host sends no packets of other
+    /// connections.
     fn id_offset(&self) -> u32 {
         u32::from(self.header.id.unwrap_or(0).wrapping_sub(self.msn))
     }
@@ -74,21 +75,21 @@ impl Reference {
     }
 }
 
-/// A field that a format can carry.
+/// A field that a compressed format can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Seq,
-    /// The sequence number in units of the payload.
+    /// The sequence number divided by the payload size.
     SeqScaled,
     Ack,
-    /// The acknowledgement number in units of the stride.
+    /// The acknowledgement number divided by the stride.
     AckScaled,
     Window,
     Id,
 }
 
-/// A format: its discriminator (value and width in bits), and its fields besides the packet count, PSH and the 3-bit
-/// CRC.
+/// A compressed format: its discriminator (value and width in bits), and its fields. Every format also has the master
+/// sequence number, PSH and a 3-bit CRC.
 struct Format {
     discriminator: (u32, u32),
     fields: &'static [(Field, Lsb)],
@@ -124,10 +125,10 @@ const RANDOM: [Format; 7] = [
     format((0b101111, 6), &[(Field::Ack, lsb(18, 65_535)), (Field::Window, lsb(16, 0))]),
 ];
 
-/// Encoding of the packet count in all formats.
+/// Encoding of the master sequence number in all formats.
 const MSN: Lsb = lsb(4, 4);
-/// Encodings of a timestamp, the shortest first: tag, width of the tag in bits, low bits. The windows of the first two
-/// start one above the reference (offset -1), so an unchanged clock needs the third.
+/// Encodings of a timestamp, the shortest first: tag, width of the tag in bits, encoding of the value. The intervals of
+/// the first two begin one above the reference (offset -1), so an unchanged timestamp needs the third encoding.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
     (0b10, 2, lsb(14, u32::MAX)),
@@ -141,7 +142,7 @@ fn formats(header: &Header) -> &'static [Format; 7] {
 }
 
 impl Field {
-    /// Returns the field's value in `reference`. Scaled fields are in units of this payload or this stride.
+    /// The field's value in `reference`. Scaled fields are divided by this payload size or this stride.
     fn of(self, reference: &Reference, payload: u32, stride: u32) -> u32 {
         match self {
             Field::Seq => reference.seq(),
@@ -153,9 +154,9 @@ impl Field {
         }
     }
 
-    /// True if a far end with the reference `old` decodes the field's low bits to its value in `new`.
+    /// True if a far end with the reference `old` decodes the field's low bits to the field's value in `new`.
     fn fits(self, lsb: Lsb, new: &Reference, old: &Reference) -> bool {
-        // A scaled field omits the remainder, so both headers must have the same one.
+        // A scaled field does not carry the remainder of the division, so both headers must have the same remainder.
         let scaled = match self {
             Field::SeqScaled => new.payload > 0 && new.seq() % new.payload == old.seq() % new.payload,
             Field::AckScaled => new.stride > 0 && new.ack() % new.stride == old.ack() % new.stride,
@@ -163,7 +164,7 @@ impl Field {
         };
         let (value, known) = (self.of(new, new.payload, new.stride), self.of(old, new.payload, new.stride));
         match self {
-            // These fields have 16 bits and wrap there.
+            // These fields have 16 bits and wrap around at 2^16.
             Field::Id | Field::Window => {
                 lsb.bits >= 16 || (value.wrapping_sub(known.wrapping_sub(lsb.below)) & 0xffff) >> lsb.bits == 0
             }
@@ -176,7 +177,7 @@ impl Format {
     /// True if a far end with the reference `old` decodes this format to `new`.
     fn fits(&self, new: &Reference, old: &Reference) -> bool {
         let has = |field| self.fields.iter().any(|(own, _)| *own == field);
-        // A field that the format omits must be unchanged.
+        // The format does not carry these fields, so they must be unchanged.
         let same = [
             (has(Field::Seq) || has(Field::SeqScaled), new.seq() == old.seq()),
             (has(Field::Ack) || has(Field::AckScaled), new.ack() == old.ack()),
@@ -195,11 +196,12 @@ impl Format {
         }
         out.put(MSN.low(u32::from(new.msn)), MSN.bits);
         out.put(u32::from(new.header.push), 1);
-        // Place of the CRC, which is not computed: the far end compares whole headers instead.
+        // Space for the CRC. The simulator does not compute CRCs: the far end compares whole headers instead.
         out.put(0, 3);
     }
 
-    /// Decodes the fields against the reference `old`. `None` if a scaled field has no unit, or bits are missing.
+    /// Decodes the fields against the reference `old`. `None` if the divisor of a scaled field is 0, or if bits are
+    /// missing.
     fn read(&self, bits: &mut BitReader<'_>, old: &Reference, payload: u32) -> Option<Reference> {
         bits.take(self.discriminator.1)?;
         let mut new = Reference { payload, ..old.clone() };
@@ -225,14 +227,14 @@ impl Format {
         new.msn = MSN.value(bits.take(MSN.bits)?, u32::from(old.msn)) as u16;
         new.header.push = bits.take(1)? == 1;
         bits.take(3)?;
-        // A format without the identification keeps its distance from the packet count.
+        // If the format does not carry the identification, its difference from the master sequence number is unchanged.
         new.header.id = new.header.id.map(|_| id.unwrap_or(old.id_offset() as u16).wrapping_add(new.msn));
         Some(new)
     }
 }
 
-/// The contents of a `co_common`. `seq` and `ack` give the size of their number as an index into 0, 1, 2, 4 bytes, `id`
-/// the size of the identification in bytes. The flags name the fields that are carried in full.
+/// The contents of a `co_common` header. `seq` and `ack` are indexes into the sizes 0, 1, 2 and 4 bytes; `id` is the
+/// size of the identification in bytes. A flag that is set means that the header carries the field in full.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -247,15 +249,16 @@ struct Common {
 
 /// The first 7 bits of `co_common`.
 const COMMON: u8 = 0b111_1101;
-/// First byte of a header with a context number; the low 4 bits are the number.
+/// The first byte of a header that has a context number. The low 4 bits are the number.
 const ADD_CID: u8 = 0xe0;
-/// Encodings of a sequence or acknowledgement number in 1 and 2 bytes.
+/// Encodings of a sequence or acknowledgement number in 1 byte and in 2 bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
-/// Encoding of an IPv4 identification in 1 byte. Otherwise the identification takes 2 bytes; it is never omitted.
+/// Encoding of an IPv4 identification in 1 byte. If it does not fit, the identification takes 2 bytes. It is never
+/// omitted.
 const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
-    /// Writes the base of 5 bytes and room for the fields.
+    /// Writes the 5-byte base, and zeros in place of the fields.
     fn write(self, out: &mut BitWriter) {
         out.put(u32::from(COMMON), 7);
         let flags = [self.stride, self.window, self.dscp, self.ttl, self.list];
@@ -263,16 +266,16 @@ impl Common {
             out.put(value, width);
         }
         flags.into_iter().for_each(|flag| out.put(u32::from(flag), 1));
-        // Zeros for the other flags, the packet count and the 7-bit CRC: the simulator does not read them.
+        // Zeros for the other flags, the master sequence number and the 7-bit CRC, which the simulator does not read.
         out.put(0, 22);
         let octets = |place: u32| [0, 1, 2, 4][place as usize];
         let whole =
             2 * u32::from(self.stride) + 2 * u32::from(self.window) + u32::from(self.dscp) + u32::from(self.ttl);
-        // The far end takes these fields from the sent header, so only their size matters.
+        // Only the size of these fields matters, because the far end copies them from the sent header.
         (0..octets(self.seq) + octets(self.ack) + self.id + whole).for_each(|_| out.put(0, 8));
     }
 
-    /// Reads the base's sizes and flags. `None` if bits are missing.
+    /// Reads the sizes and flags of the base. `None` if bits are missing.
     fn read(octets: &[u8]) -> Option<Common> {
         let mut bits = BitReader::new(octets);
         bits.take(7)?;
@@ -303,13 +306,13 @@ impl Common {
 /// A connection at the sending end.
 #[derive(Debug)]
 struct Flow {
-    /// The headers that the far end may use as its reference, the newest last.
+    /// The headers that the far end may use as its reference, oldest first.
     window: VecDeque<Reference>,
-    /// `IR` packets still to send.
+    /// Number of `IR` packets still to be sent.
     initial: u32,
-    /// `IR-DYN` packets still to send.
+    /// Number of `IR-DYN` packets still to be sent.
     dynamic: u32,
-    /// Packets since the last `IR`.
+    /// Number of packets since the last `IR`.
     since_initial: u32,
     /// The last two steps of the acknowledgement number, in bytes.
     steps: (u32, u32),
@@ -320,21 +323,21 @@ struct Flow {
 pub(super) struct Rohc {
     near: Contexts<Flow>,
     far: Vec<Option<Reference>>,
-    /// True if there are more than 16 contexts. Their number then always takes at least a byte.
+    /// True if there are more than 16 contexts. The context number then takes at least 1 byte in every header.
     large: bool,
     feedback: bool,
-    /// By context: number of packets in a row that the far end could not rebuild.
+    /// For each context, number of consecutive packets that the far end could not decompress.
     lost: Vec<u32>,
     request: Option<u8>,
-    /// The headers of the frames on the line, as the near end stored them. They stand in for the CRC and for fields
-    /// that are carried in full. `None` for a packet that was sent unchanged.
+    /// The headers of the frames on the line, as the near end stored them. The far end uses them instead of the CRC and
+    /// of fields that are carried in full. `None` for a packet that was sent unchanged.
     line: VecDeque<Option<Reference>>,
 }
 
 impl Rohc {
     pub(super) fn new(config: &HeaderCompressionConfig) -> Rohc {
         Rohc {
-            // The first connection gets the last number in this list: 0, which headers omit.
+            // The first connection gets the last number in this list, 0, which headers omit.
             near: Contexts::new((0..config.slots).rev()),
             far: (0..config.slots).map(|_| None).collect(),
             large: config.slots > 16,
@@ -345,7 +348,7 @@ impl Rohc {
         }
     }
 
-    /// Returns the context of the header's connection, which may be new.
+    /// Returns the context of the header's connection, and its number. Creates the context if the connection is new.
     fn take(&mut self, new: &Header) -> (u8, &mut Flow) {
         let is_own = |flow: &Flow| flow.window.back().is_some_and(|last| last.header.is_connection_of(new));
         let (number, flow) = self.near.bring(is_own);
@@ -358,20 +361,21 @@ impl Rohc {
 }
 
 impl Flow {
-    /// Extends a header to a reference: packet count, stride, and whether ECN is in use.
+    /// Turns a header into a reference by adding the master sequence number, the stride, and whether ECN is in use.
     fn refer(&mut self, header: Header, payload: u32) -> Reference {
         let marked = header.reserved != (Ecn::NotEct, 0);
         let Some(last) = self.window.back() else {
             return Reference { header, payload, msn: 1, stride: 0, marks: marked };
         };
-        // The ACK stride of RFC 6846: the common step of acknowledgement numbers, by which they can be scaled.
+        // The ACK stride of RFC 6846: acknowledgement numbers that advance by multiples of it can be sent as scaled
+        // values.
         let step = header.ack.get().wrapping_sub(last.ack());
-        // An ACK that goes back wraps to a huge step, which is ignored.
+        // An acknowledgement number that goes back gives a huge step, which is ignored.
         if step > 0 && step < 1 << 20 {
             self.steps = (self.steps.1, step);
         }
         let unit = gcd(self.steps.0, self.steps.1);
-        // A new stride costs a `co_common`, so the old one stays while the steps are multiples of it.
+        // Keep the old stride while the steps are multiples of it, because a new stride needs a `co_common` header.
         let known = last.stride > 0 && step % last.stride == 0;
         let stride = if self.steps.0 == 0 || known || unit < 2 { last.stride } else { unit };
         let (msn, marks) = (last.msn.wrapping_add(1), last.marks || marked);
@@ -381,11 +385,11 @@ impl Flow {
     /// Encodes the header, without the context number. `refreshes` is true in unidirectional mode.
     fn encode(&mut self, new: &Reference, refreshes: bool) -> Vec<u8> {
         self.since_initial += 1;
-        // Unidirectional mode: without feedback only periodic IRs repair a lost context.
+        // Unidirectional mode: without feedback, only periodic `IR` packets can repair a lost context.
         if refreshes && self.since_initial > REFRESH {
             self.initial = 1;
         }
-        // The optimistic approach: a new context is sent several times without waiting for feedback.
+        // Optimistic approach: the `IR` of a new context is sent several times without waiting for feedback.
         if self.initial > 0 {
             (self.initial, self.dynamic, self.since_initial) = (self.initial - 1, 0, 0);
             return whole(IR, new);
@@ -394,10 +398,11 @@ impl Flow {
             self.dynamic -= 1;
             return whole(IR_DYN, new);
         }
-        // Short formats have no room for these fields.
+        // Only a `co_common` can carry a change of these fields.
         let same_rare = self.window.iter().all(|old| old.rarely() == new.rarely());
         let same_list = self.window.iter().all(|old| is_same_list(&old.header.options, &new.header.options));
-        // Robustness: a format is used only if each possible reference of the far end decodes it.
+        // Robustness: a format may be used only if the far end decodes it correctly with each of its possible
+        // references.
         let fitting = |format: &&Format| self.window.iter().all(|old| format.fits(new, old));
         let mut out = BitWriter::default();
         match formats(&new.header).iter().find(fitting).filter(|_| same_rare && same_list) {
@@ -408,10 +413,11 @@ impl Flow {
         out.into_octets()
     }
 
-    /// Writes a `co_common`: a base of 5 bytes, and each changed field in the fewest bytes that suffice.
+    /// Writes a `co_common` header: a 5-byte base, and each changed field in as few bytes as possible.
     fn write_common(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         let differs = |differ: fn(&Reference, &Reference) -> bool| self.window.iter().any(|old| differ(old, new));
-        // The size index of a number: 0 if it is unchanged, 3 (4 bytes) if no shorter encoding suffices.
+        // The size index of a number: 0 if the number is unchanged; 3, which means 4 bytes, if no shorter encoding
+        // suffices.
         let octets = |field: Field| {
             let least = |lsb: &Lsb| self.window.iter().all(|old| field.fits(*lsb, new, old));
             if !self.window.iter().any(|old| field.of(old, 1, 1) != field.of(new, 1, 1)) {
@@ -439,7 +445,7 @@ impl Flow {
         }
     }
 
-    /// Writes what follows every format (the irregular chain): ECN byte, TCP's checksum, values of the options.
+    /// Writes the irregular chain, which follows every format: ECN byte, TCP's checksum, values of the options.
     fn write_irregular(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         if new.marks {
             out.put(0, 8);
@@ -465,20 +471,21 @@ impl Flow {
     }
 }
 
-/// True if the options are the same items in the same order. Their values then go into the irregular chain.
+/// True if both headers have the same options in the same order. Then the irregular chain carries the options' values.
 fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     let kinds = |options: &TcpOptions| (options.timestamps.is_some(), options.sack().is_empty());
     kinds(old) == kinds(new) && (old.accurate_ecn(), old.other()) == (new.accurate_ecn(), new.other())
 }
 
-/// Size of changed SACK blocks in bytes: their count, then each edge as its distance from the previous edge. The first
-/// edge is relative to the acknowledgement number. The distance to a lower block wraps around.
+/// Size of changed SACK blocks in bytes: the number of blocks, then the distance of each edge from the previous edge.
+/// The distance of the first edge is relative to the acknowledgement number. If a block is below the previous one, the
+/// distance wraps around.
 fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut last = ack;
     let mut edge = |edge: Seq| {
         let offset = edge.since(last);
         last = edge;
-        // Widths of the RFC's variable-length encoding: 15, 22, 29 or 32 bits of value.
+        // The RFC's variable-length encoding has 15, 22, 29 or 32 bits for the value.
         match offset {
             ..0x8000 => 2,
             0x8000..0x40_0000 => 3,
@@ -489,8 +496,8 @@ fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     1 + options.sack().as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
 }
 
-/// Writes a complete list of options: its head, a 4-bit index for each item and for each padding option before it, and
-/// the items. Only its size matters.
+/// Writes a complete list of options: the list's head; a 4-bit index for each option and for each padding option before
+/// it; then the options. Only the size of the list matters.
 fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     let timestamps = options.timestamps.is_some();
     let sack = options.sack().as_slice().len() as u32;
@@ -501,10 +508,12 @@ fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     (0..1 + items.div_ceil(2) + items_octets).for_each(|_| out.put(0, 8));
 }
 
-/// Builds an `IR` (static part and all fields) or an `IR-DYN` (all changing fields). Only its size matters.
+/// Builds an `IR` (static part and all fields) or an `IR-DYN` (all changing fields). Only the size of the packet
+/// matters.
 fn whole(kind: u8, new: &Reference) -> Vec<u8> {
     let v4 = matches!(new.header.addresses, Addresses::V4 { .. });
-    // Bytes of the static part: protocol, addresses and ports. The dynamic part is that of IP and of TCP.
+    // The static part of an `IR` has protocol, addresses and ports. The dynamic part of both packet types has the other
+    // fields of IP and TCP.
     let fixed = if kind == IR { if v4 { 14 } else { 38 } } else { 0 };
     let dynamic = if v4 { 5 } else { 2 } + 16 + if new.stride > 0 { 2 } else { 0 };
     let mut out = BitWriter::default();
@@ -519,11 +528,11 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 impl Rohc {
-    /// Decodes a header at the far end. Fields that are carried in full come from `sent`. `None` if the context is
-    /// missing or insufficient.
+    /// Decodes a header at the far end. Fields that the header carries in full are copied from `sent`. `None` if the
+    /// far end has no suitable context.
     fn rebuild(&self, number: u8, octets: &[u8], sent: &Reference) -> Option<Reference> {
         let kind = *octets.first()?;
-        // The simulator does not encode fields that are carried in full.
+        // The simulator does not encode fields that are carried in full, so copy the sent header.
         if kind == IR {
             return Some(sent.clone());
         }
@@ -546,7 +555,7 @@ impl Rohc {
         new.header.options.set_sack(sent.header.options.sack().clone());
         if let Some(known) = &mut new.header.options.timestamps {
             for value in [&mut known.value, &mut known.echo] {
-                // The tag of a timestamp is 0 to 3 ones.
+                // The tag of a timestamp has 0 to 3 one bits.
                 let ones = (0..3).take_while(|_| bits.take(1) == Some(1)).count();
                 let (_, _, lsb) = TIMESTAMP[ones];
                 *value = lsb.value(bits.take(lsb.bits)?, *value);
@@ -555,7 +564,7 @@ impl Rohc {
         Some(new)
     }
 
-    /// Prefixes the context number. The first of at most 16 contexts has none.
+    /// Adds the context number in front of the header. With at most 16 contexts, context 0 has no number.
     fn numbered(&self, number: u8, octets: Vec<u8>) -> Vec<u8> {
         let mut numbered = match (self.large, number) {
             (false, 0) => return octets,
@@ -588,7 +597,7 @@ impl Scheme for Rohc {
         let (number, flow) = self.take(&header);
         let new = flow.refer(header, packet.payload().len());
         let octets = flow.encode(&new, refreshes);
-        // The far end can have missed at most this many headers, so older ones are no possible reference.
+        // The far end's reference is at most this many headers old, so discard the oldest header.
         if flow.window.len() == WINDOW {
             flow.window.pop_front();
         }
@@ -602,11 +611,11 @@ impl Scheme for Rohc {
         let Frame::Compressed(octets) = frame else { return false };
         let Some((number, octets)) = self.split(octets) else { return false };
         let rebuilt = self.rebuild(number, octets, &sent);
-        // Stands in for the CRC, which covers the whole header.
+        // Instead of the CRC, which covers the whole header, compare with the sent header.
         let whole = rebuilt.is_some_and(|rebuilt| rebuilt.header == sent.header);
         let lost = &mut self.lost[usize::from(number)];
         if whole {
-            // A verified header is the reference for the next one.
+            // A header that was verified becomes the reference for the next one.
             self.far[usize::from(number)] = Some(sent);
         }
         *lost = if whole { 0 } else { *lost + 1 };
@@ -623,7 +632,8 @@ impl Scheme for Rohc {
     }
 
     fn on_request(&mut self, context: u8) {
-        // A far end without the context sends a STATIC-NACK, which an `IR` answers. A NACK gets an `IR-DYN`.
+        // Without the context, the far end sends a STATIC-NACK, and the answer is an `IR`. The answer to a NACK is an
+        // `IR-DYN`.
         let knows = self.far[usize::from(context)].is_some();
         if let Some(flow) = self.near.numbered(context) {
             if knows { flow.dynamic = 1 } else { flow.initial = flow.initial.max(1) }

@@ -5,7 +5,7 @@ use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 
-/// The settings that all media have.
+/// The settings that every kind of medium has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
     /// Name of the medium. Links use it, like the name of a node, to connect a station to the medium.
@@ -50,7 +50,7 @@ pub struct MediumSettings {
 /// assert_eq!(MediumConfig::new(Clear::default()).part().info().name, "clear");
 /// ```
 pub trait MediumKind: Part {
-    /// Returns the settings that all media have.
+    /// The settings that every kind of medium has.
     fn settings(&self) -> &MediumSettings;
 
     /// Builds the medium of one run for stations with these names. Only this medium uses the random stream `rng`.
@@ -63,7 +63,7 @@ pub trait MediumKind: Part {
 
 type BuildMedium = fn(&dyn AnyPart, &[String], Rng) -> Result<Box<dyn Medium>, Fault>;
 
-/// The two calls of a [`MediumKind`] on settings whose type is erased.
+/// The two methods of a [`MediumKind`], as functions of type-erased settings.
 #[derive(Clone, Copy)]
 pub(super) struct Vtable {
     settings: fn(&dyn AnyPart) -> &MediumSettings,
@@ -97,7 +97,7 @@ impl MediumConfig {
         &*self.0.part
     }
 
-    /// Returns the settings that all media have.
+    /// The settings that every kind of medium has.
     pub fn settings(&self) -> &MediumSettings {
         (self.0.build.settings)(&*self.0.part)
     }

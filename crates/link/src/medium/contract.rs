@@ -4,15 +4,15 @@ use lopsided_core::{Bytes, DropReason, Time};
 use std::fmt::Debug;
 
 /// A channel that several stations share, such as a radio channel or a cable's upstream. It couples the directions:
-/// while one station sends a frame, or the acknowledgement of it is sent, no other station can send.
+/// while a frame or its acknowledgement is being sent, no other station can send.
 ///
 /// # Contract
-/// - A frame belongs to the medium from [`Medium::request`] until the event that ends it. The link numbers each
+/// - The medium holds a frame from [`Medium::request`] until the event that ends the frame. The link numbers each
 ///   station's frames in the order of their requests.
 /// - The link hands over a station's next frame only if [`Medium::takes`] returns true. It calls `takes` when a packet
 ///   joins the station's queue, after each request, when one of the station's frames ends, and after
 ///   [`MediumEvent::Fill`].
-/// - Unlike a [`crate::Shaper`], a medium is never replayed: the link calls [`Medium::on_event`] at the time of
+/// - Unlike a [`crate::Shaper`], a medium never replays past events: the link calls [`Medium::on_event`] at the time of
 ///   [`Medium::next_event`], and requests are made at the current time.
 /// - A frame is delivered at most once and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]. A delivered frame
 ///   never ends by `Lost`.
@@ -39,35 +39,34 @@ use std::fmt::Debug;
 /// assert_eq!(events, [MediumEvent::Delivered(frame), MediumEvent::Done(frame)]);
 /// ```
 pub trait Medium: Debug + Send {
-    /// Adds a frame of station `frame.station` for station `to`, with an IP packet of `size`.
+    /// Adds a frame of station `frame.station` for station `to`. The frame contains an IP packet of `size` bytes.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// True if the station can hand over another frame while the medium has `with_medium` of its frames. With
+    /// True if `station` can hand over another frame while the medium holds `with_medium` frames of the station. With
     /// [`Medium::queue_per_receiver`], `with_medium` counts only the frames for `receiver`.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0
     }
 
-    /// True if a station has one queue per receiver instead of one for all receivers.
+    /// True if a station has one queue per receiver instead of one queue for all receivers.
     fn queue_per_receiver(&self) -> bool {
         false
     }
 
-    /// Returns the next station on a packet's way from one station to another.
+    /// The next station on a packet's path from station `from` to station `to`.
     fn next_hop(&self, from: usize, to: usize) -> usize {
         let _ = from;
         to
     }
 
-    /// Returns the time of the next event, or `None` if no event is pending.
+    /// The time of the next event, or `None` if no event is pending.
     fn next_event(&self) -> Option<Time>;
 
-    /// Processes the event that is due at `now`, the time that `next_event` returned.
+    /// Handles the event that is due. `now` is the time that `next_event` returned.
     fn on_event(&mut self, now: Time) -> MediumEvent;
 
-    /// Calls `out` with the name and value of each counter, and with the number of its station, or `None` for the
-    /// medium itself.
+    /// Calls `out` for each counter with its station (`None` if it belongs to the medium), its name and its value.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64));
 }
 
@@ -83,9 +82,9 @@ pub struct FrameId {
 /// An event of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumEvent {
-    /// An event without an effect on stations.
+    /// An event that does not concern any station.
     Nothing,
-    /// The station is about to send to a receiver and accepts more frames for the same transmission.
+    /// The station is about to send to a receiver, and more frames can join this transmission.
     Fill {
         /// Number of the station that sends.
         station: usize,
@@ -94,8 +93,9 @@ pub enum MediumEvent {
     },
     /// The frame has arrived at the receiver.
     Delivered(FrameId),
-    /// The frame ends after its delivery: its station was notified of the delivery, or gave the frame up.
+    /// The frame ends after its delivery: its station was notified of the delivery, or dropped the frame.
     Done(FrameId),
-    /// The frame ends without a delivery: its station gave it up, or is never notified of the loss.
+    /// The frame ends without a delivery: its station dropped it, or the frame was lost and the station receives no
+    /// notification.
     Lost(FrameId, DropReason),
 }

@@ -1,10 +1,10 @@
-//! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3 clause 4).
+//! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3, clause 4).
 //!
-//! A station with a frame waits until the cable has been free for the interframe gap and then sends. So do all waiting
-//! stations. Stations that start within `reach` of each other cannot sense each other yet, so their frames collide. A
-//! jam follows, and each of them waits a random number of slots; the range doubles with each collision, up to 1,024.
-//! After 16 collisions a frame is given up. A frame that is sent without a collision arrives; there is no
-//! acknowledgement.
+//! A station with a frame waits until the cable has been free for the interframe gap, and then sends. If several
+//! stations wait, all of them send. Stations that start within `reach` of each other cannot sense each other yet, so
+//! their frames collide. The stations send a jam, and each of them waits a random number of slots. The range of this
+//! number doubles with each collision, up to 1,024 slots. After 16 collisions the station drops the frame. A frame that
+//! is sent without a collision arrives; there are no acknowledgements.
 //!
 //! Not modelled: stations at different distances, late collisions, the remedy for the capture effect (BLAM), carrier
 //! extension.
@@ -14,25 +14,25 @@ use crate::Framing;
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// `attemptLimit` (IEEE 802.3, clause 4.4.2): number of collisions after which a frame is given up.
+/// `attemptLimit` (IEEE 802.3, clause 4.4.2): number of collisions after which a frame is dropped.
 const MOST_TRIES: u32 = 16;
-/// `backoffLimit` (IEEE 802.3, clause 4.4.2): number of collisions that double the range of slots.
+/// `backoffLimit` (IEEE 802.3, clause 4.4.2): the range of the backoff stops doubling after this many collisions.
 const MOST_DOUBLINGS: u32 = 10;
-/// The interframe gap in bits.
+/// Duration of the interframe gap in bit times.
 const GAP: u64 = 96;
-/// A slot in bits.
+/// Duration of a slot in bit times.
 const SLOT: u64 = 512;
-/// Preamble and jam of a frame that collides, in bits.
+/// Bit times that a collision occupies the cable: preamble and jam.
 const COLLISION: u64 = 64 + 32;
 
 /// Settings of a shared Ethernet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CsmaCdConfig {
-    /// Name of the medium, and queue of its stations.
+    /// Name of the medium, and queue of each station.
     pub settings: MediumSettings,
     /// Rate of the cable.
     pub rate: BitRate,
-    /// Bytes that a frame takes on the cable in addition to its IP packet. The interframe gap is not part of it.
+    /// Overhead of a frame on the cable in addition to its IP packet, without the interframe gap.
     pub framing: Framing,
     /// Propagation time from one end of the cable to the other.
     pub reach: Duration,
@@ -75,7 +75,7 @@ impl Part for CsmaCdConfig {
             return Err(Fault::new("rate", "a medium needs at least 1 bit/s and at most 10 Tbit/s"));
         }
         let slot = self.bits(SLOT);
-        // IEEE 802.3: a station must detect a collision before its frame ends, which takes up to a round trip.
+        // IEEE 802.3: a station must detect a collision before its frame ends. Detection takes up to one round trip.
         if self.reach * 2 > slot {
             return Err(Fault::new("reach", "a collision must be heard within a slot: at most half of 512 bits' time"));
         }
@@ -112,26 +112,26 @@ pub struct CsmaCd {
 /// The transmission on the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cable {
-    /// Nothing. The gap after the last frame ends at `since`.
+    /// No transmission. The gap after the last frame ends at `since`.
     Free { since: Time },
-    /// The start of a frame. Other stations cannot sense it yet and may still start.
+    /// The start of a frame at `at`. Other stations cannot sense the frame yet and may still start.
     Begun { station: usize, at: Time },
     /// The frame of one station, which all others sense.
     Frame { station: usize, until: Time },
     /// The jam of a collision.
     Jam { until: Time },
-    /// Nothing yet: a frame has just been sent, and its station must be notified.
+    /// No transmission. A frame has just ended, and the station that sent it must be notified.
     Sent { station: usize, at: Time },
 }
 
 /// One station on the cable.
 #[derive(Debug, Default)]
 struct Station {
-    /// The frame, and its bytes on the cable.
+    /// The current frame, and its size on the cable.
     frame: Option<(FrameId, Bytes)>,
     /// End of the station's backoff.
     ready: Time,
-    /// Collisions of the current frame.
+    /// Number of collisions of the current frame.
     tries: u32,
     frames_sent: u64,
     collisions: u64,
@@ -145,18 +145,18 @@ impl CsmaCd {
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// Returns the next station to send, and when, if the cable is free from `since` on. The first to be ready wins;
-    /// among equals the lowest number.
+    /// The next station to send and its start time, if the cable is free from `since` on. If several stations are ready
+    /// at the same time, the one with the lowest number comes first.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
     }
 
-    /// Ends the time in which other stations cannot sense the frame that `station` started at `at`.
+    /// Handles the time at which the frame of `station`, started at `at`, has reached all stations.
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();
-        // A station collides if it became ready before the frame reached it.
+        // Another station collides if it became ready to send before the frame reached it.
         for (number, other) in self.stations.iter().enumerate() {
             if number == station || (other.frame.is_some() && other.ready <= at + reach) {
                 involved.push(number);
@@ -164,7 +164,7 @@ impl CsmaCd {
         }
         if involved.len() == 1 {
             let (_, wire) = self.stations[station].frame.expect("it has begun to send it");
-            // A short frame may end before all stations can sense it.
+            // A short frame may end before it has reached all stations.
             let until = (at + self.config.rate.time_to_send(wire, 0).0).max(now);
             self.cable = Cable::Frame { station, until };
             return MediumEvent::Nothing;
@@ -184,9 +184,9 @@ impl CsmaCd {
         MediumEvent::Nothing
     }
 
-    /// Ends a jam. Frames with too many collisions are given up, one per call; then the cable becomes free.
+    /// Handles the end of a jam. Drops the frames with too many collisions, one per call, and then frees the cable.
     fn on_jammed(&mut self, until: Time) -> MediumEvent {
-        // One event can report one frame, so frames are given up one by one.
+        // An event can report a single frame, so each call drops at most one.
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
         if let Some(number) = hopeless {
             let station = &mut self.stations[number];
@@ -229,7 +229,7 @@ impl Medium for CsmaCd {
             Cable::Begun { station, at } => self.on_reached(station, at, now),
             Cable::Jam { until } => self.on_jammed(until),
             Cable::Frame { station, until } => {
-                // Without acknowledgements a frame that was sent without a collision has arrived.
+                // There are no acknowledgements: a frame that was sent without a collision has arrived.
                 self.stations[station].frames_sent += 1;
                 self.cable = Cable::Sent { station, at: until };
                 MediumEvent::Delivered(self.stations[station].frame.expect("it was sent").0)

@@ -6,15 +6,15 @@
 //! - **Upstream.** Time is divided into intervals of `map_interval`, each described by a map. An interval starts with
 //!   `request_slots`, in which modems may send requests; two requests in the same slot collide. The CMTS grants the
 //!   rest of the interval, frame by frame in turn, to the modems whose requests it received before the interval. A
-//!   modem requests capacity for all frames that it holds, up to `burst` bytes. Its last granted frame carries a
-//!   request for the frames that it holds by then, so a busy modem seldom contends.
+//!   modem requests capacity for all its frames, up to `burst` bytes. The last granted frame of a modem carries a
+//!   request for the frames that have been queued by then, so a busy modem seldom contends.
 //! - **Contention.** A modem waits a random number of slots below `2^backoff_start`. Each collision doubles the range,
 //!   up to `2^backoff_end`. A frame whose request collides more than 16 times is dropped.
 //!
 //! The rates of the subscribers' contracts are not part of the channel. If the traffic exceeds the channel's capacity,
 //! packets wait in the queues of this medium, below IP.
 //!
-//! A frame that does not fit into the rest of an interval is continued in the next interval.
+//! If a frame does not fit into the rest of an interval, the next interval carries the rest of the frame.
 //!
 //! Not modelled: the headers of fragments, several service flows per modem, unsolicited grants, maps that are sent more
 //! than one interval ahead, and channel bonding.
@@ -25,7 +25,7 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::VecDeque;
 
-/// Number of collisions that a frame survives (section 7.2.1).
+/// A frame is dropped when its request has had more collisions than this (section 7.2.1).
 const MOST_TRIES: u32 = 16;
 /// Largest exponent of a backoff range.
 const MOST_DOUBLINGS: u32 = 15;
@@ -33,25 +33,25 @@ const MOST_DOUBLINGS: u32 = 15;
 /// Settings of a cable channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisConfig {
-    /// Name of the medium, and queue of its stations.
+    /// Name of the medium, and queue of each station.
     pub settings: MediumSettings,
-    /// Name of the station that is the CMTS; all others are modems. `None`: the station of the first link.
+    /// Name of the station that is the CMTS. All other stations are modems. `None`: the station of the first link.
     pub cmts: Option<String>,
     /// Downstream rate, shared by all modems.
     pub down: BitRate,
     /// Upstream rate, shared by all modems.
     pub up: BitRate,
-    /// Bytes that a frame takes on the channel in addition to its IP packet.
+    /// Overhead of a frame on the channel in addition to its IP packet.
     pub framing: Framing,
     /// Length of the interval that a map describes.
     pub map_interval: Duration,
     /// Number of request slots in an interval.
     pub request_slots: u32,
-    /// Bytes of a request slot.
+    /// Size of a request slot, in bytes.
     pub request: Bytes,
-    /// Most bytes that a modem requests at once.
+    /// Maximum number of bytes that a modem requests at once.
     pub burst: Bytes,
-    /// Exponent of the first backoff range: fewer than 2 to this power slots.
+    /// Exponent of the first backoff range: a modem waits fewer than 2^`backoff_start` slots.
     pub backoff_start: u32,
     /// Exponent of the largest backoff range.
     pub backoff_end: u32,
@@ -149,7 +149,7 @@ impl Part for DocsisConfig {
 }
 
 impl DocsisConfig {
-    /// Returns the duration of an interval's request slots.
+    /// Total duration of the request slots of an interval.
     fn asking(&self) -> Duration {
         self.up.time_to_send(self.request, 0).0 * u64::from(self.request_slots)
     }
@@ -179,44 +179,44 @@ pub struct Docsis {
     rng: Rng,
     /// Number of the CMTS among the stations.
     cmts: usize,
-    /// The CMTS's frames, at most one for each modem, in the order of sending.
+    /// The frames of the CMTS, at most one per modem, in the order in which they will be sent.
     down: VecDeque<Frame>,
-    /// End of the transmission of the first of them.
+    /// The time at which the transmission of the first frame in `down` ends; `None` if the CMTS is not sending.
     down_until: Option<Time>,
-    /// The modems by station number. The CMTS's entry only counts its frames.
+    /// The modems, indexed by station number. The entry of the CMTS only counts its frames.
     modems: Vec<Modem>,
-    /// The modem that the next grant considers first.
+    /// The modem that is considered first for the next grant.
     turn: usize,
-    /// The granted transmissions of this interval: modem, and end of its frame.
+    /// The transmissions granted in this interval: modem, and end of its frame.
     grants: VecDeque<(usize, Time)>,
     /// Start of the next interval. `None` while no modem has a frame.
     next_map: Option<Time>,
-    /// An event that follows the previous one at the same time.
+    /// An event that directly follows the previous event, at the same time.
     then: Option<(Time, MediumEvent)>,
     down_busy: Duration,
     up_busy: Duration,
 }
 
-/// A frame with its bytes on the channel.
+/// A frame, and its size on the channel.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     id: FrameId,
     wire: Bytes,
 }
 
-/// The state of a modem: its own, and the state that the CMTS stores for it.
+/// The state of a modem, including the state that the CMTS stores for it.
 #[derive(Debug, Default)]
 struct Modem {
     frames: VecDeque<Frame>,
-    /// Bytes of `frames` on the channel.
+    /// Total size of `frames` on the channel, in bytes.
     held: u64,
-    /// Frames granted in this interval.
+    /// Number of frames granted in this interval.
     granted: usize,
-    /// Frames requested from the CMTS, but not granted yet.
+    /// Number of frames that have been requested from the CMTS but not granted yet.
     asked: usize,
-    /// Slots left to wait, while the modem contends.
+    /// Number of request slots left to wait; `None` if the modem does not contend.
     wait: Option<u64>,
-    /// Collisions of the modem's current request.
+    /// Number of collisions of the modem's current request.
     tries: u32,
     frames_sent: u64,
     requests: u64,
@@ -243,7 +243,7 @@ impl Docsis {
         }
     }
 
-    /// Starts to send the first of the CMTS's frames, if there is one.
+    /// Starts to send the first frame of the CMTS, if it has one.
     fn begin_down(&mut self, now: Time) {
         // Downstream frames need no grants and follow each other without a gap.
         let took = self.down.front().map(|frame| self.config.down.time_to_send(frame.wire, 0).0);
@@ -278,12 +278,12 @@ impl Docsis {
         MediumEvent::Delivered(frame.id)
     }
 
-    /// Starts an interval: grants pending requests as far as they fit, and lets the other modems contend.
+    /// Starts an interval: grants the pending requests that fit, and lets the other modems contend.
     fn on_map(&mut self, now: Time) -> MediumEvent {
         let over = now + self.config.map_interval;
         // The request slots come first in each interval.
         self.grant(now + self.config.asking(), over);
-        // Requests of this interval are granted in the next one.
+        // Requests that are received in this interval are granted in the next one.
         let hopeless = self.contend();
         self.next_map = self.modems.iter().any(|modem| !modem.frames.is_empty()).then_some(over);
         match hopeless {
@@ -292,11 +292,11 @@ impl Docsis {
         }
     }
 
-    /// Grants transmissions to modems with pending requests. The first starts at `from`, or when the previous
-    /// interval's transmissions have ended. None starts at or after `over`.
+    /// Grants transmissions to modems with pending requests. The first transmission starts at `from`, or at the end of
+    /// the previous interval's transmissions if that is later. Every transmission starts before `over`.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
-        // A frame that was continued from the previous interval comes first.
+        // The rest of a frame from the previous interval is sent first.
         let mut at = self.grants.back().map_or(from, |(_, until)| from.max(*until));
         let mut passed_over = 0;
         while passed_over < count && at < over {
@@ -304,7 +304,7 @@ impl Docsis {
             let number = self.turn;
             self.turn = (self.turn + 1) % count;
             let modem = &mut self.modems[number];
-            // Skip modems without a pending request; after a full round without one the loop ends.
+            // Skip modems without a pending request. The loop ends when no modem has one.
             if modem.asked == 0 {
                 passed_over += 1;
                 continue;
@@ -319,8 +319,8 @@ impl Docsis {
         }
     }
 
-    /// Returns the end of a frame that starts at `at`. The part that does not fit before `over` is sent after the
-    /// request slots of the following intervals.
+    /// The end of a frame that starts at `at`. The part that does not fit before `over` is sent in the following
+    /// intervals, after their request slots.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         // A frame is split at the end of an interval; fragment headers are not modelled.
         while at + took > over {
@@ -331,7 +331,7 @@ impl Docsis {
         at + took
     }
 
-    /// Runs the request slots of an interval. Returns the frame that used up its retries, if any.
+    /// Runs the request slots of an interval. Returns a frame that used up its retries, if there is one.
     fn contend(&mut self) -> Option<Frame> {
         let slots = u64::from(self.config.request_slots);
         let mut asking: Vec<(u64, usize)> = Vec::new();
@@ -361,7 +361,7 @@ impl Docsis {
             }
             modem.collisions += 1;
             modem.tries += 1;
-            // At most one frame is dropped per map. A second frame that used up its retries is dropped at the next map.
+            // Drop at most one frame per map. Another frame that used up its retries is dropped at the next map.
             if modem.tries > MOST_TRIES && hopeless.is_none() {
                 hopeless = modem.frames.pop_front();
                 modem.held -= hopeless.map_or(0, |frame: Frame| frame.wire.get());
@@ -378,7 +378,7 @@ impl Medium for Docsis {
         let frame = Frame { id, wire: self.config.framing.wire_size(size) };
         if id.station == self.cmts {
             self.down.push_back(frame);
-            // The channel is idle.
+            // A frame for an idle downstream channel is sent at once.
             if self.down_until.is_none() {
                 self.begin_down(now);
             }
@@ -387,17 +387,17 @@ impl Medium for Docsis {
         let modem = &mut self.modems[id.station];
         modem.frames.push_back(frame);
         modem.held += frame.wire.get();
-        // An idle channel has no maps; the first frame starts them again.
+        // An idle channel has no maps, so the first frame starts them again.
         if self.next_map.is_none() {
-            // Maps start at multiples of the interval, also after an idle time.
+            // Maps start at multiples of the interval, even after an idle time.
             let interval = self.config.map_interval.as_nanos();
             self.next_map = Some(Time::from_nanos(now.as_nanos().div_ceil(interval) * interval));
         }
     }
 
-    /// The CMTS hands over one frame for each modem, a modem as many as it may request at once.
+    /// True if the station can hand over another frame: the CMTS one frame per modem, a modem up to `burst` bytes.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
-        // One frame per modem makes the CMTS serve its queues in turn.
+        // With one frame per modem at a time, the CMTS serves its queues in turn.
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }
     }
 
@@ -410,7 +410,8 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // This is the medium's most frequent call, and a sentinel is cheaper here than an option.
+        // `Time::MAX` instead of an `Option`: this is the most frequent call of the medium, and the comparison is
+        // cheaper.
         let then = self.then.map_or(Time::MAX, |(at, _)| at);
         let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);
         let (down, map) = (self.down_until.unwrap_or(Time::MAX), self.next_map.unwrap_or(Time::MAX));
@@ -434,8 +435,8 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Counters: frames sent, of each station; requests, collisions and frames dropped after their last retry, of each
-    /// modem; busy time of each direction in seconds, of the medium.
+    /// Counters. Each station: frames sent. Each modem: requests, collisions, and frames dropped after their last
+    /// retry. The medium: busy time of each direction in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,18 +1,19 @@
-//! Half-duplex packet radios with RTS and CTS, and a stop-and-wait ARQ that can piggyback acknowledgements on data
+//! Half-duplex packet radios with RTS, CTS and a stop-and-wait ARQ that can piggyback acknowledgements on data
 //! (balakrishnan1999, sections 5.1 and 7.2.1, after Metricom's Ricochet).
 //!
-//! An idle radio listens. To send a frame, it switches to transmitting and calls its peer by an RTS. A free peer
-//! switches to transmitting and answers with a CTS. The caller then sends one frame, and the peer acknowledges it. Each
-//! of these four transmissions starts with the slower of the two turnarounds. With `piggyback`, a peer that has a frame
-//! for the caller sends it instead of the acknowledgement.
+//! An idle radio is in receive mode. To send a frame, it switches to transmit mode and sends an RTS to its peer. If the
+//! peer is free, it switches to transmit mode and answers with a CTS. The caller then sends one frame, and the peer
+//! acknowledges it. Before each of these four transmissions, both radios change mode, which takes the longer of the two
+//! turnarounds. With `piggyback`, a peer that has a frame for the caller sends this frame instead of the
+//! acknowledgement.
 //!
-//! A peer that is in another exchange, or has called a radio itself, does not answer. The caller then gets no CTS,
-//! backs off for a random time and calls again; the range of the backoff doubles with each failure. If two radios call
+//! A peer that is in another exchange, or has sent an RTS itself, does not answer. The caller then gets no CTS, backs
+//! off for a random time and sends another RTS. The range of the backoff doubles with each failure. If two radios call
 //! each other at the same time, both calls fail. This also happens after an exchange if both ends have another frame.
 //!
-//! Stations form a chain in the order of their links. Packets hop along the chain through the queues of the relaying
-//! radios; with `chain = false` all stations reach each other. With `overhear`, a radio whose neighbour is in an
-//! exchange neither calls nor answers (MACA's deferral).
+//! Stations form a chain in the order of their links. Packets travel along the chain through the queues of the relaying
+//! radios. With `chain = false`, all stations reach each other directly. With `overhear`, a radio whose neighbour is in
+//! an exchange neither calls nor answers (MACA's deferral).
 //!
 //! Not modelled: frequency hopping, RTS that collide or are lost, the answer "busy" (NACK-CTS), capture.
 
@@ -22,17 +23,17 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::BTreeMap;
 
-/// Largest number of doublings of the backoff range.
+/// Maximum number of times that the backoff range is doubled.
 const MOST_DOUBLINGS: u32 = 4;
 
 /// Settings of packet radios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketRadioConfig {
-    /// Name of the medium, and queue of its stations.
+    /// Name of the medium, and queue of each station.
     pub settings: MediumSettings,
     /// Rate of all transmissions.
     pub rate: BitRate,
-    /// Bytes that a frame takes in addition to its IP packet.
+    /// Overhead of a frame in addition to its IP packet.
     pub framing: Framing,
     /// Turnaround from transmitting to receiving.
     pub transmit_to_receive: Duration,
@@ -40,25 +41,25 @@ pub struct PacketRadioConfig {
     pub receive_to_transmit: Duration,
     /// Time from the last bit of a frame to the arrival of its packet.
     pub latency: Duration,
-    /// Bytes of an RTS, a CTS and an acknowledgement.
+    /// Size of an RTS, a CTS and an acknowledgement, in bytes.
     pub control: Bytes,
-    /// True if an acknowledgement can be piggybacked on a frame of the other direction.
+    /// True if an acknowledgement can be piggybacked on a frame of the opposite direction.
     pub piggyback: bool,
-    /// True if stations form a chain; otherwise all reach each other.
+    /// True if the stations form a chain; false if all stations reach each other directly.
     pub chain: bool,
-    /// True if a radio next to one in an exchange stays silent.
+    /// True if a radio stays silent while its neighbour is in an exchange.
     pub overhear: bool,
-    /// First range of the random wait after a call without an answer.
+    /// Upper limit of the random wait after the first call without an answer.
     pub backoff: Duration,
-    /// Probability that a frame is lost, and that an acknowledgement is lost.
+    /// Probability that a frame is lost. Acknowledgements are lost with the same probability.
     pub loss: f64,
     /// Largest number of retransmissions of a frame.
     pub retries: u32,
 }
 
 impl Default for PacketRadioConfig {
-    /// Rate, turnarounds and latency of balakrishnan1999 (table 4). The paper has no values for the size of control
-    /// frames and the backoff.
+    /// Rate, turnarounds and latency of balakrishnan1999 (table 4). The paper does not state the sizes of control
+    /// frames or the backoff.
     fn default() -> PacketRadioConfig {
         PacketRadioConfig {
             settings: MediumSettings::default(),
@@ -164,7 +165,8 @@ impl Part for PacketRadioConfig {
 }
 
 impl PacketRadioConfig {
-    /// The wait before each transmission: the sender and the receiver switch at the same time.
+    /// The wait before each transmission. Sender and receiver change mode at the same time, so it is the longer
+    /// turnaround.
     fn turnaround(&self) -> Duration {
         self.transmit_to_receive.max(self.receive_to_transmit)
     }
@@ -187,20 +189,20 @@ pub struct PacketRadio {
     config: PacketRadioConfig,
     rng: Rng,
     radios: Vec<Radio>,
-    /// Pending events by time. The number preserves the order of events at the same time.
+    /// Pending events, by time. The number keeps events with equal times in the order in which they were scheduled.
     due: BTreeMap<(Time, u64), Step>,
-    /// Number of events planned so far.
+    /// Number of events scheduled so far.
     steps: u64,
 }
 
 /// One radio.
 #[derive(Debug, Default)]
 struct Radio {
-    /// The frame that the radio has to send.
+    /// The frame that the radio is to send.
     frame: Option<Frame>,
-    /// The peer in the exchange that the radio takes part in, or of the call that it makes.
+    /// The peer of the radio's current exchange or call; `None` if the radio is idle.
     busy_with: Option<usize>,
-    /// True if a call is planned.
+    /// True if a call of the radio is scheduled.
     will_call: bool,
     /// Number of consecutive calls without an answer.
     failures: u32,
@@ -214,7 +216,7 @@ struct Radio {
     turnarounds: u64,
 }
 
-/// A frame, and its progress.
+/// A frame and the state of its transmission.
 #[derive(Debug)]
 struct Frame {
     id: FrameId,
@@ -227,17 +229,18 @@ struct Frame {
 /// An event. `caller` is the radio that started the exchange.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The radio calls, if it is free by then.
+    /// The radio sends an RTS, if it is free at this time.
     Call { radio: usize },
-    /// The last bit of an RTS is sent.
+    /// The last bit of the caller's RTS has been sent.
     Called { caller: usize },
-    /// The time in which a CTS would have arrived is over.
+    /// The caller's wait for a CTS is over.
     NoAnswer { caller: usize },
-    /// The last bit of a frame is sent. `answer`: the peer's frame, which also acknowledges the caller's frame.
+    /// The last bit of a frame has been sent. `answer` is true for the peer's frame, which also acknowledges the
+    /// caller's frame.
     Sent { caller: usize, answer: bool },
     /// The packet of a radio's frame arrives at the peer.
     Arrived { radio: usize },
-    /// The acknowledgement of a radio's frame arrives, or is overdue.
+    /// The acknowledgement of a radio's frame arrives, or the wait for it is over.
     Acked { radio: usize, caller: usize, received: bool },
 }
 
@@ -251,7 +254,7 @@ impl PacketRadio {
     /// Plans an event.
     fn at(&mut self, time: Time, step: Step) {
         self.steps += 1;
-        // Two events at the same time keep the order in which they were planned.
+        // Events with equal times keep the order in which they were scheduled.
         self.due.insert((time, self.steps), step);
     }
 
@@ -260,13 +263,13 @@ impl PacketRadio {
         self.config.rate.time_to_send(octets, 0).0
     }
 
-    /// Counts a turnaround of the radio, and returns its duration with that of a control frame.
+    /// Counts a turnaround of the radio. Returns the duration of the turnaround plus that of a control frame.
     fn control(&mut self, radio: usize) -> Duration {
         self.radios[radio].turnarounds += 1;
         self.config.turnaround() + self.airtime(self.config.control)
     }
 
-    /// True if the radio takes no part in an exchange and cannot hear any other exchange.
+    /// True if the radio is in no exchange and overhears none.
     fn is_free(&self, radio: usize) -> bool {
         let talks = |other: usize| self.radios[other].busy_with.is_some();
         let hears = self.config.overhear
@@ -277,7 +280,8 @@ impl PacketRadio {
         !talks(radio) && !hears
     }
 
-    /// Plans the radio's next call if it has a frame and no call is planned. `waits`: after a random backoff.
+    /// Schedules the radio's next call if it has a frame and no call is scheduled. If `waits`, the call follows a
+    /// random backoff.
     fn plan(&mut self, radio: usize, now: Time, waits: bool) {
         let place = &mut self.radios[radio];
         if place.frame.is_none() || place.will_call {
@@ -285,7 +289,7 @@ impl PacketRadio {
         }
         place.will_call = true;
         let range = self.config.backoff * (1 << place.failures.min(MOST_DOUBLINGS));
-        // The range doubles with each failed call, up to 16 times the first range.
+        // The range doubles with each failed call, up to 2^`MOST_DOUBLINGS` times the first range.
         let wait = if waits { self.rng.below(range.as_nanos()) } else { 0 };
         self.at(now + Duration::from_nanos(wait), Step::Call { radio });
     }
@@ -293,9 +297,10 @@ impl PacketRadio {
     fn on_call(&mut self, radio: usize, now: Time) {
         self.radios[radio].will_call = false;
         let Some(peer) = self.radios[radio].frame.as_ref().map(|frame| frame.to) else { return };
-        // The radio may have been called in the meantime.
+        // Another radio may have called this radio in the meantime.
         if !self.is_free(radio) {
-            // `on_acked` plans the next calls of an exchange's two ends. A radio that overhears must plan its own.
+            // `on_acked` schedules the next call of both ends of an exchange. A radio that merely overhears an exchange
+            // must schedule its own next call.
             if self.radios[radio].busy_with.is_none() {
                 self.plan(radio, now, true);
             }
@@ -309,19 +314,19 @@ impl PacketRadio {
 
     fn on_called(&mut self, caller: usize, now: Time) {
         let peer = self.radios[caller].busy_with.expect("it calls a peer");
-        // `is_free` must ignore the caller's own RTS, which the peer overhears.
+        // Clear the caller's state first: the peer overhears the caller's own RTS, which must not make the peer busy.
         self.radios[caller].busy_with = None;
-        // A peer that is in an exchange, or that has called, does not hear the RTS.
+        // A peer that is in an exchange, or that has sent an RTS itself, does not receive this RTS.
         let answers = self.is_free(peer);
         self.radios[caller].busy_with = Some(peer);
         let cts = now + self.control(peer);
-        // The caller waits for the time of a CTS before it counts a failure.
+        // The caller waits for the duration of a CTS before it counts a failure.
         if !answers {
             self.at(cts, Step::NoAnswer { caller });
             return;
         }
         self.radios[peer].busy_with = Some(caller);
-        // An answered call ends the exponential backoff.
+        // An answer resets the exponential backoff.
         self.radios[caller].failures = 0;
         self.send(caller, caller, cts);
     }
@@ -334,7 +339,7 @@ impl PacketRadio {
         self.plan(caller, now, true);
     }
 
-    /// Sends the radio's frame after a turnaround, in the exchange that `caller` started.
+    /// Sends the radio's frame after a turnaround. The exchange was started by `caller`.
     fn send(&mut self, radio: usize, caller: usize, now: Time) {
         let place = &mut self.radios[radio];
         let frame = place.frame.as_mut().expect("it has a frame to send");
@@ -354,7 +359,7 @@ impl PacketRadio {
         if arrives {
             self.at(now + self.config.latency, Step::Arrived { radio: from });
         }
-        // The peer can piggyback its acknowledgement only on a frame for this sender.
+        // Only a frame for this sender can carry a piggybacked acknowledgement.
         let back = self.radios[to].frame.as_ref().is_some_and(|frame| frame.to == from);
         if arrives && !answer && back && self.config.piggyback {
             self.radios[to].piggybacked += 1;
@@ -362,7 +367,7 @@ impl PacketRadio {
         } else {
             let received = arrives && !self.rng.chance(self.config.loss);
             self.radios[from].acks_lost += u64::from(arrives && !received);
-            // A lost acknowledgement takes the same time: the sender waits for it.
+            // A lost acknowledgement takes the same time, because the sender waits for it.
             let until = now + self.control(to);
             self.at(until, Step::Acked { radio: from, caller, received });
         }
@@ -374,14 +379,14 @@ impl PacketRadio {
         let peer = self.radios[caller].busy_with.take().expect("an exchange has two ends");
         self.radios[peer].busy_with = None;
         let event = self.settle(radio, received);
-        // After an exchange both ends may have a frame; they do not back off first.
+        // If both ends have another frame, both call without a backoff.
         for end in [caller, peer] {
             self.plan(end, now, false);
         }
         event
     }
 
-    /// Ends the radio's frame if it was acknowledged or has no retransmissions left.
+    /// Ends the radio's frame if it was acknowledged or has used up its retransmissions.
     fn settle(&mut self, radio: usize, acknowledged: bool) -> MediumEvent {
         let retries = self.config.retries;
         let place = &mut self.radios[radio];
@@ -411,7 +416,7 @@ impl Medium for PacketRadio {
         let frame = Frame { id, to, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.radios[station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
-        // During an exchange `on_acked` plans the next call.
+        // During an exchange, `on_acked` schedules the next call.
         if self.radios[station].busy_with.is_none() {
             self.plan(station, now, false);
         }
@@ -443,7 +448,7 @@ impl Medium for PacketRadio {
     }
 
     /// Counters of each radio: frames sent, frames lost, acknowledgements lost, acknowledgements piggybacked, frames
-    /// given up, calls, calls without an answer, turnarounds.
+    /// dropped after their last retry, calls, calls without an answer, turnarounds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, radio) in self.radios.iter().enumerate() {
             out(Some(number), "frames_sent", radio.frames_sent as f64);

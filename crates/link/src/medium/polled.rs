@@ -1,11 +1,12 @@
 //! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: a poll, a frame, its
 //! acknowledgement, the next poll.
 //!
-//! While any station has a frame, all stations are polled in turn, idle ones too. A poll takes a turnaround of the
-//! radio and the time of its bytes. A polled station sends its frame at once. The other end acknowledges the frame
-//! after another turnaround. Frames and acknowledgements are lost at random with the same probability. A station
-//! without an acknowledgement sends the frame again at its next poll, and gives it up after `retries`. A frame whose
-//! acknowledgement was lost is recognized by its number and not delivered twice.
+//! While any station has a frame, all stations are polled in turn, including idle ones. A poll takes the turnaround of
+//! the radio plus the transmission time of the poll. A polled station sends its frame at once. The receiver
+//! acknowledges the frame after another turnaround. Frames and acknowledgements are lost at random with the same
+//! probability. A station that receives no acknowledgement sends the frame again at its next poll, and drops it after
+//! `retries` retransmissions. A frame whose acknowledgement was lost is recognized by its number and is not delivered
+//! twice.
 //!
 //! Not modelled: loss of polls, contention, and piggybacked acknowledgements.
 
@@ -18,19 +19,19 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of a polled medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolledConfig {
-    /// Name of the medium, and queue of its stations.
+    /// Name of the medium, and queue of each station.
     pub settings: MediumSettings,
     /// Rate of all transmissions.
     pub rate: BitRate,
-    /// Bytes that a frame takes in addition to its IP packet.
+    /// Overhead of a frame in addition to its IP packet.
     pub framing: Framing,
-    /// Time from receiving to sending, before each poll and each acknowledgement.
+    /// Turnaround from receiving to transmitting, before each poll and each acknowledgement.
     pub turnaround: Duration,
-    /// Bytes of a poll.
+    /// Size of a poll, in bytes.
     pub poll: Bytes,
-    /// Bytes of an acknowledgement.
+    /// Size of an acknowledgement, in bytes.
     pub ack: Bytes,
-    /// Probability that a frame is lost, and that an acknowledgement is lost.
+    /// Probability that a frame is lost. Acknowledgements are lost with the same probability.
     pub loss: f64,
     /// Largest number of retransmissions of a frame.
     pub retries: u32,
@@ -109,9 +110,9 @@ pub struct Polled {
     rng: Rng,
     stations: Vec<Station>,
     state: State,
-    /// Number of polls of idle stations.
+    /// Number of polls of stations without a frame.
     idle_polls: u64,
-    /// Total time of transmissions and turnarounds.
+    /// Total duration of transmissions and turnarounds.
     busy: Duration,
 }
 
@@ -124,7 +125,7 @@ enum State {
     Poll { station: usize, until: Time },
     /// A frame of the station.
     Frame { station: usize, until: Time },
-    /// The acknowledgement of the station's frame, or the wait for it.
+    /// The acknowledgement of the station's frame, or the wait for a missing one.
     Ack { station: usize, until: Time, frame_arrived: bool },
 }
 
@@ -138,7 +139,7 @@ struct Station {
     given_up: u64,
 }
 
-/// A frame, and its progress.
+/// A frame and the state of its transmission.
 #[derive(Debug)]
 struct Frame {
     id: FrameId,
@@ -154,17 +155,18 @@ impl Polled {
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// Returns the end of a transmission that starts at `now` with a turnaround. Counts the busy time.
+    /// The end of a transmission of `octets` bytes that starts with a turnaround at `now`. Adds its duration to the
+    /// busy time.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
         self.busy += took;
         now + took
     }
 
-    /// Polls the next station, or stops if no station has a frame.
+    /// Polls the station, or stops polling if no station has a frame.
     fn poll(&mut self, station: usize, now: Time) {
         let station = station % self.stations.len();
-        // Without any frame polling pauses, so that an idle medium has no events.
+        // Polling pauses while no station has a frame, so an idle medium has no events.
         self.state = if self.stations.iter().any(|station| station.frame.is_some()) {
             State::Poll { station, until: self.after(now, self.config.turnaround, self.config.poll) }
         } else {
@@ -185,8 +187,8 @@ impl Polled {
 
     fn on_frame_sent(&mut self, station: usize, now: Time) -> MediumEvent {
         let arrived = !self.rng.chance(self.config.loss);
-        // A station waits for the duration of an acknowledgement even if the frame is lost and no acknowledgement is
-        // sent.
+        // The station waits for the duration of an acknowledgement even if the frame is lost and there is no
+        // acknowledgement.
         let until = self.after(now, self.config.turnaround, self.config.ack);
         self.state = State::Ack { station, until, frame_arrived: arrived };
         let place = &mut self.stations[station];
@@ -202,12 +204,12 @@ impl Polled {
     }
 
     fn on_ack_due(&mut self, station: usize, frame_arrived: bool, now: Time) -> MediumEvent {
-        // Only a frame that arrived is acknowledged, and the acknowledgement can be lost too.
+        // The receiver acknowledges only a frame that arrived, and this acknowledgement may be lost.
         let acknowledged = frame_arrived && !self.rng.chance(self.config.loss);
         let retries = self.config.retries;
         let place = &mut self.stations[station];
         place.acks_lost += u64::from(frame_arrived && !acknowledged);
-        // The first attempt is no retransmission, so a frame has `retries + 1` attempts.
+        // The first attempt is not a retransmission, so a frame has `retries + 1` attempts.
         let over = place.frame.take_if(|frame| acknowledged || frame.tries > retries);
         place.given_up += u64::from(over.is_some() && !acknowledged);
         self.poll(station + 1, now);
@@ -224,7 +226,7 @@ impl Medium for Polled {
         let frame = Frame { id, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.stations[id.station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
-        // Polling resumes where it stopped, so that idle times do not favour a station.
+        // Polling resumes at the station where it stopped, so that pauses do not favour a station.
         if let State::Idle { next } = self.state {
             self.poll(next, now);
         }
@@ -249,8 +251,8 @@ impl Medium for Polled {
         }
     }
 
-    /// Counters: frames sent, frames lost, acknowledgements lost, frames given up, of each station; polls of idle
-    /// stations, and busy time in seconds, of the medium.
+    /// Counters. Each station: frames sent, frames lost, acknowledgements lost, frames dropped after their last retry.
+    /// The medium: polls of idle stations, and busy time in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,11 +1,11 @@
-//! A node with one port per station. The stations have queues and share one medium.
+//! A node with one port per station. Each station has queues, and all stations share one medium.
 //!
-//! A packet enters by its station's port, waits in the station's queue and crosses the medium. It leaves by the port
-//! towards its destination, or waits in the next station's queue if the medium needs several hops. A frame leaves the
-//! queue when the medium accepts it. A station has one queue, or one per receiver if the medium requires it. Crossing
-//! does not decrement the TTL.
+//! A packet enters through its station's port, waits in the station's queue and crosses the medium. It leaves through
+//! the port towards its destination, or enters the next station's queue if the path has several hops. A frame leaves
+//! the queue when the medium accepts it. A station has one queue, or one per receiver if the medium requires this. The
+//! TTL is not decremented.
 //!
-//! Not modelled: propagation within the medium. The links of the stations have delays instead.
+//! Not modelled: propagation within the medium. The delays belong to the links of the stations.
 
 use super::{FrameId, Medium, MediumEvent};
 use lopsided_core::{Count, Cx, DropReason, Event, EventMask, Node, Packet, Port, Time};
@@ -15,20 +15,20 @@ use std::net::IpAddr;
 
 /// A medium with its stations, as a node of a network.
 ///
-/// See [`MediumConfig`](crate::MediumConfig) for the settings from which scenarios build it.
+/// [`MediumConfig`](crate::MediumConfig) has the settings from which scenarios build the medium.
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,
-    /// The non-empty queues as (station, lane), sorted, so that idle stations cost nothing.
+    /// The non-empty queues as (station, index of its queue), sorted. Idle stations thus cost no time.
     waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
     /// The port that leads to each destination.
     ports: BTreeMap<IpAddr, Port>,
-    /// Packets that leave the node.
+    /// Packets that are about to leave the node, with their ports.
     out: VecDeque<(Port, Packet)>,
 }
 
-/// A station: its queues, and its frames that belong to the medium.
+/// A station: its queues, and its frames that the medium holds.
 #[derive(Debug)]
 struct Station {
     name: String,
@@ -36,8 +36,8 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that belong to the medium, by number. A ring, because frames end in nearly the order of
-/// their requests.
+/// The frames of a station that the medium holds, by number. They are in a ring, because frames end in almost the order
+/// in which they were requested.
 #[derive(Debug, Default)]
 struct Frames {
     /// Number of the first frame in the ring.
@@ -45,7 +45,7 @@ struct Frames {
     ring: VecDeque<Option<Frame>>,
 }
 
-/// A queue of a station, and the counts of its frames.
+/// A queue of a station, and the number of its frames in the medium.
 #[derive(Debug)]
 struct Lane {
     name: String,
@@ -53,13 +53,13 @@ struct Lane {
     receiver: usize,
     queue: Queue,
     stats: QueueStats,
-    /// Number of frames from this queue that belong to the medium.
+    /// Number of frames from this queue that the medium holds.
     with_medium: usize,
     /// True if the queue is in the list of non-empty queues.
     waits: bool,
 }
 
-/// A frame that belongs to the medium.
+/// A frame that the medium holds.
 #[derive(Debug)]
 struct Frame {
     lane: usize,
@@ -71,7 +71,7 @@ struct Frame {
     port: Option<Port>,
 }
 
-/// A queue of a station, still empty.
+/// A queue of a station, from which [`SharedLink::new`] builds the node.
 #[derive(Debug)]
 pub struct StationQueue {
     /// Name of the queue in statistics.
@@ -83,8 +83,8 @@ pub struct StationQueue {
 }
 
 impl SharedLink {
-    /// Creates the node. Stations are in the order of their ports, each with its name and its queues. `ports` maps each
-    /// destination to the port that leads to it.
+    /// Creates the node. `stations` has the name and the queues of each station, in the order of the ports. `ports`
+    /// maps each destination to the port that leads to it.
     pub fn new(
         stations: Vec<(String, Vec<StationQueue>)>,
         medium: Box<dyn Medium>,
@@ -122,7 +122,7 @@ impl SharedLink {
         }
     }
 
-    /// Hands packets of a station's queue to the medium for as long as it accepts them.
+    /// Hands packets of a station's queue to the medium until the queue is empty or the medium accepts no more.
     fn feed(&mut self, station: usize, lane: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {
@@ -136,11 +136,11 @@ impl SharedLink {
         }
     }
 
-    /// Hands the next packet of a station's queue to the medium. Returns false if the queue returned none.
+    /// Hands the next packet of a station's queue to the medium. Returns false if the queue returned no packet.
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
         let (now, station) = (cx.now(), &mut self.stations[number]);
         let place = &mut station.lanes[lane];
-        // A discipline may drop all packets that it had ready, and return none.
+        // A discipline may drop all packets that were ready, and return none.
         let given = place.queue.dequeue(cx);
         let backlog = place.queue.backlog();
         let was_one = given.is_some();
@@ -171,7 +171,8 @@ impl SharedLink {
             1 => 0,
             _ => {
                 let next = next_hop(&*self.medium, number, self.ports.get(&packet.dst()).copied());
-                // Without a queue per receiver, or with a receiver that has none, lane 0 takes the packet.
+                // The packet enters queue 0 if the medium has one queue per station, or if the receiver has no queue of
+                // its own.
                 let separate = self.medium.queue_per_receiver();
                 station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0)
             }
@@ -187,7 +188,7 @@ impl SharedLink {
     fn on_event(&mut self, event: MediumEvent, cx: &mut Cx<'_>) {
         match event {
             MediumEvent::Nothing => {}
-            // The medium is filling an aggregate for this receiver: hand over what fits.
+            // The medium fills an aggregate for this receiver, so hand over as many frames as fit.
             MediumEvent::Fill { station, receiver } => {
                 let lanes = &self.stations[station].lanes;
                 if let Some(lane) = lanes.iter().position(|lane| lane.receiver == receiver) {
@@ -197,7 +198,8 @@ impl SharedLink {
             MediumEvent::Delivered(id) => {
                 let frame = self.stations[id.station].frames.get_mut(id.number).expect("it is with the medium");
                 let (here, packet) = (frame.next, frame.packet.take().expect("a frame is delivered once"));
-                // At its last station the packet leaves the node; at any other it waits for the next hop.
+                // At the last station of its path the packet leaves the node. At any other station it is enqueued for
+                // the next hop.
                 match frame.port {
                     Some(port) if usize::from(port.0) == here => self.out.push_back((port, packet)),
                     Some(_) => self.take(here, packet, cx),
@@ -217,7 +219,7 @@ impl SharedLink {
         }
     }
 
-    /// Removes a frame that ended, and frees its place with the medium.
+    /// Removes a frame that has ended, so that the medium may accept another frame of its queue.
     fn end(&mut self, id: FrameId) -> Frame {
         let station = &mut self.stations[id.station];
         let frame = station.frames.remove(id.number).expect("a frame ends once");
@@ -243,7 +245,7 @@ impl Frames {
     fn remove(&mut self, number: u64) -> Option<Frame> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let frame = self.ring.get_mut(at)?.take();
-        // Frames end out of order, so the ring may have gaps; it always starts with a frame.
+        // Frames end out of order, so the ring may have gaps, but its first entry is always a frame.
         while let Some(None) = self.ring.front() {
             self.ring.pop_front();
             self.first += 1;
@@ -256,7 +258,7 @@ impl Frames {
     }
 }
 
-/// Returns the next station of a packet that leaves the node by this port.
+/// The next station on the path of a packet that leaves the node through `port`.
 fn next_hop(medium: &dyn Medium, from: usize, port: Option<Port>) -> usize {
     medium.next_hop(from, port.map_or(from, |port| usize::from(port.0)))
 }
@@ -267,7 +269,7 @@ impl Node for SharedLink {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        // One event may cause another at the same time.
+        // One event of the medium may cause another at the same time.
         while self.medium.next_event().is_some_and(|due| due <= cx.now()) {
             let event = self.medium.on_event(cx.now());
             self.on_event(event, cx);
@@ -275,7 +277,8 @@ impl Node for SharedLink {
         let mut at = 0;
         while let Some(&(station, lane)) = self.waiting.get(at) {
             self.feed(station, lane, cx);
-            // A queue that became empty left the list, so the next queue is now at this place.
+            // If this queue became empty, it is no longer in the list, and `at` already is the position of the next
+            // queue.
             at += usize::from(self.waiting.get(at) == Some(&(station, lane)));
         }
     }
@@ -285,7 +288,7 @@ impl Node for SharedLink {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        // A discipline that holds packets back returns a future time. Other queues were fed when their packets arrived.
+        // A discipline that delays packets returns a future time. All other queues were fed when their packets arrived.
         let waiting = self.waiting.iter().map(|&(station, lane)| (station, &self.stations[station].lanes[lane]));
         let held_back = waiting
             .filter(|(station, lane)| self.medium.takes(*station, lane.receiver, lane.with_medium))

@@ -3,24 +3,24 @@
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// A token bucket. Its tokens arrive at the link's rate.
+/// Settings of a token bucket. Tokens are added at the link's rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShaperConfig {
     /// Depth of the bucket (Bc) in bytes on the wire.
     pub burst: Bytes,
-    /// Interval between refills (Tc), each of rate times interval. `None`: tokens arrive continuously.
+    /// Interval between refills (Tc). Each refill adds rate times interval. `None`: tokens are added continuously.
     pub interval: Option<Duration>,
-    /// Physical rate at which a burst leaves. `None`: infinitely fast.
+    /// Rate of the physical line behind the bucket. `None`: infinitely fast.
     pub line_rate: Option<BitRate>,
 }
 
-/// Largest rate, 10 Tbit/s: far above any line, and low enough that no sum in this crate overflows.
+/// Maximum rate of a link in bit/s, 10 Tbit/s: well above any line, and low enough that no sum in this crate overflows.
 pub(crate) const MOST_RATE: u64 = 10_000_000_000_000;
-/// Deepest bucket, 2^30 bytes: its tokens fit into 64 bits.
+/// Maximum depth of a bucket, 2^30 bytes. Tokens of a deeper bucket might not fit into 64 bits.
 const MOST_BURST: Bytes = Bytes::new(1 << 30);
 
 impl ShaperConfig {
-    /// Checks the bucket for a link with this rate.
+    /// Checks the settings for a link with this rate.
     pub(crate) fn check_at(&self, rate: BitRate) -> Result<(), Fault> {
         if self.burst == Bytes::ZERO || self.burst > MOST_BURST {
             return Err(Fault::new("burst", format!("a burst of {:?}: it must be from 1 B to 1 GiB", self.burst)));
@@ -35,7 +35,8 @@ impl ShaperConfig {
             return Err(fault.help("leave it out for credit that comes all the time"));
         }
         let refill = refill(rate, interval);
-        // Otherwise each refill would overflow the bucket, and the long-run rate would be below the configured one.
+        // A refill that exceeds the burst overflows the bucket, so the long-run rate would be below the configured
+        // rate.
         if refill > self.burst {
             let message = format!(
                 "a bucket of {} B cannot hold what comes in one interval: it must be at least {} B",
@@ -50,7 +51,7 @@ impl ShaperConfig {
     }
 }
 
-/// Returns the tokens of one interval in bytes, rounded up.
+/// The tokens of one refill in bytes, rounded up.
 fn refill(rate: BitRate, interval: Duration) -> Bytes {
     let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
     Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))
@@ -82,7 +83,7 @@ impl Part for ShaperConfig {
         let Some(rate) = given.line_rate else {
             return Err(Fault::new("", "a shaper needs a rate").help("the bucket fills at the direction's rate"));
         };
-        // As in IOS: Bc follows from CIR and Tc.
+        // As in IOS, the default of Bc is CIR times Tc.
         if !given.has("burst") {
             let Some(interval) = self.interval else {
                 return Err(Fault::new("", "`burst` is missing in the shaper").help("add burst = \"1600 B\""));

@@ -1,32 +1,34 @@
-//! The physical line: it sends one bit after the other, at an exact rate.
+//! The physical line: sends one bit after another at an exact rate.
 
 use crate::Framing;
 use lopsided_core::{BitRate, Bytes, Count, Duration, Time};
 
 /// A line that sends one packet at a time.
 ///
-/// Fractions of a nanosecond are carried from packet to packet. A back-to-back sequence of packets takes exactly its
-/// bits divided by the rate, however long it is.
+/// The line carries fractions of a nanosecond from packet to packet. A back-to-back sequence of any length takes
+/// exactly its number of bits divided by the rate.
 #[derive(Debug)]
 pub struct Serializer {
     free_at: Time,
-    /// Fraction of a nanosecond after `free_at` at which the line is really free, in units of 1 / rate nanoseconds.
+    /// Fraction of a nanosecond after `free_at` at which the line becomes free, in units of 1 / rate nanoseconds.
     carry: u64,
     send_time: SendTime,
-    /// Number of packets that have [passed](Serializer::pass), for each of the two remembered sizes.
+    /// Number of packets that have [passed](Serializer::pass) since the last count, for each of the two remembered
+    /// sizes.
     passed: [u32; 2],
-    /// Packets that had passed when their size was replaced. `None` if no size was replaced since the last count.
+    /// Packets that had passed before a remembered size was replaced. `None` if no size was replaced since the last
+    /// count.
     passed_before: Option<Box<Passed>>,
 }
 
-/// Packets that found the line idle and are counted only here.
+/// Packets that found the line idle and are counted only by the serializer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
-    /// Packets and their IP bytes.
+    /// Number of packets, and their total size as IP packets.
     pub packets: Count,
-    /// Bytes of the packets on the wire.
+    /// Total size of the packets on the wire.
     pub wire: Bytes,
-    /// Size of the largest packet.
+    /// Size of the largest IP packet.
     pub largest: Bytes,
 }
 
@@ -54,30 +56,30 @@ impl Serializer {
         BitRate::from_bps(self.send_time.rate)
     }
 
-    /// True if even the smallest packet, an IP header of 20 bytes, takes at least 1 ns.
+    /// True if the smallest packet, an IP header of 20 bytes, takes at least 1 ns.
     #[inline]
     pub(crate) fn takes_time(&self) -> bool {
         self.send_time.rate <= 160_000_000_000
     }
 
-    /// Returns when the line has sent the previous packet.
+    /// The time at which the line becomes free, rounded down to whole nanoseconds.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Starts to send at `start`, when the line is free. Returns the time of the last bit.
+    /// Starts to send at `start`; the line must be free. Returns the time at which the last bit is sent.
     #[inline]
     pub fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
         let (nanos, rest) = self.send_time.of(wire);
         self.occupy(start, nanos, rest)
     }
 
-    /// Sends a packet of this size that enters at `now`, as soon as the line is free. Returns its bytes on the wire,
-    /// its start, and the time of its last bit.
+    /// Sends a packet that enters at `now` as soon as the line is free. Returns its bytes on the wire, the start of its
+    /// transmission, and the time at which its last bit is sent.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
-        // The line sends one packet at a time, in the order of the calls.
+        // The line sends packets in the order of the calls, one at a time.
         let start = self.free_at.max(now);
         let number = place_of(size);
         if u64::from(self.send_time.recent[number].size) != size.get() {
@@ -87,13 +89,13 @@ impl Serializer {
         (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
     }
 
-    /// Sends a packet of this size that enters at `now`, under three conditions: the line is idle, the size is a
-    /// remembered one, and the packet arrives, `delay` after its last bit, before `until`. The packet is then counted
-    /// only by [`Serializer::take_passed`]. Returns its arrival, and the number of packets of this size that have
-    /// passed. Otherwise returns `None` and changes nothing.
+    /// Sends a packet that enters at `now` if three conditions hold: the line is idle, the packet has a remembered
+    /// size, and it arrives before `until`. It arrives `delay` after its last bit. Such a packet has *passed*: only
+    /// [`Serializer::take_passed`] counts it. Returns the packet's arrival, and the number of packets of this size that
+    /// have passed. Otherwise returns `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: Bytes, delay: Duration, until: Time) -> Option<(Time, u32)> {
-        // An equal time counts as busy: a packet that starts then must take over the carry.
+        // If `free_at` equals `now`, the packet is back to back with the previous one and must take over the carry.
         if self.free_at >= now {
             return None;
         }
@@ -110,7 +112,7 @@ impl Serializer {
         Some((arrives, self.passed[number]))
     }
 
-    /// Returns the passed packets since the last call.
+    /// Returns the packets that passed since the last call, and resets their counters.
     pub(crate) fn take_passed(&mut self) -> Passed {
         let mut all = self.passed_before.take().map_or(Passed::default(), |passed| *passed);
         for (known, times) in self.send_time.recent.iter().zip(std::mem::take(&mut self.passed)) {
@@ -119,18 +121,18 @@ impl Serializer {
         all
     }
 
-    /// Replaces a remembered size. The packets of the old size that have passed are saved first.
+    /// Replaces a remembered size. Saves the count of packets of the old size first.
     #[cold]
     #[inline(never)]
     fn remember(&mut self, size: Bytes, framing: &Framing) {
-        // The counters are per size, so they must be read before the size changes.
+        // The counters belong to the old size, so convert them to bytes before the size changes.
         if self.passed != [0; 2] {
             self.passed_before = Some(Box::new(self.take_passed()));
         }
         self.send_time.remember(size, framing);
     }
 
-    /// Occupies the line from `start`, when it is free. The duration is `nanos` plus `rest` / rate nanoseconds.
+    /// Occupies the line from `start`, when it is free. The transmission takes `nanos` plus `rest` / rate nanoseconds.
     #[inline(always)]
     fn occupy(&mut self, start: Time, nanos: u64, rest: u64) -> Time {
         debug_assert!(start >= self.free_at);
@@ -139,17 +141,17 @@ impl Serializer {
         let rate = self.send_time.rate;
         let rest = rest + carry;
         let whole = u64::from(rest >= rate);
-        // The carry stays below one nanosecond, so at most one whole nanosecond is added.
+        // Both fractions are below one nanosecond, so at most one whole nanosecond is added.
         self.carry = rest - rate * whole;
         self.free_at = Time::from_nanos(start.as_nanos() + nanos + whole);
         self.free_at
     }
 }
 
-/// The time to send a packet: whole nanoseconds, and a rest in units of 1 / rate nanoseconds.
+/// Computes the time to send a packet: whole nanoseconds, and a remainder in units of 1 / rate nanoseconds.
 ///
-/// Most links carry two sizes, one large and one small. The last size of each class is remembered, which saves the
-/// division.
+/// Most links carry packets of two sizes, one large and one small. The last size of each class is remembered together
+/// with its time, which saves the division.
 #[derive(Debug)]
 pub(crate) struct SendTime {
     /// The rate in bit/s.
@@ -160,17 +162,17 @@ pub(crate) struct SendTime {
 /// The time to send a packet of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remembered {
-    /// Size of the IP packet; 0 if only the size on the wire was given.
+    /// Size of the IP packet; 0 if only the size on the wire is known.
     size: u32,
     wire: u32,
     nanos: u64,
     rest: u64,
 }
 
-/// Largest size in bytes of the class of small packets.
+/// Upper limit of the class of small packets, in bytes.
 const SMALL: u64 = 256;
 
-/// Returns the index of the class of this size.
+/// The class of this size: 0 or 1.
 #[inline(always)]
 fn place_of(size: Bytes) -> usize {
     usize::from(size.get() > SMALL)
@@ -206,7 +208,7 @@ impl SendTime {
     }
 }
 
-/// Returns the packet's bits in units of 10^-9 bit. A rate of 1 bit/s sends one such unit per nanosecond.
+/// The packet's bits in units of 10^-9 bit. At a rate of 1 bit/s the line sends one such unit per nanosecond.
 #[inline]
 pub(crate) fn scaled_bits(wire: Bytes) -> u64 {
     wire.bits() * 1_000_000_000

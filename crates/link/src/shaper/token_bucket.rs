@@ -1,4 +1,4 @@
-//! The token bucket: tokens arrive at a rate, and a packet leaves when there are tokens for all of it.
+//! The token bucket: tokens are added at a rate, and a packet leaves when there are tokens for all of it.
 //!
 //! Tokens arrive either continuously, as in Linux's `tbf`, or once per interval Tc, as in the router shapers of
 //! merritt2010, section 4.3 (catalogue MER-M11): CIR = Bc / Tc, and the packets of one refill leave as a burst at the
@@ -7,10 +7,11 @@
 //! The bucket stores a limited number of tokens:
 //!
 //! - While no packet waits: up to the burst (Bc). The bucket starts full.
-//! - While a packet waits for tokens: as many as it needs, even more than the burst. The uplinks of the thesis have a
-//!   Bc of 3 % to 33 % of a packet (MER-A03), so their tokens must add up over many intervals. Tokens beyond the
-//!   packet's need stay, so the long-run rate is exactly the CIR. (Linux's `tbf` drops such packets instead.)
-//! - While a packet has its tokens but the physical line is busy: up to the burst.
+//! - While a packet waits for tokens: as many tokens as the packet needs, even if this exceeds the burst. The uplinks
+//!   of the thesis have a Bc of 3 % to 33 % of a packet (MER-A03), so their tokens must add up over many intervals.
+//!   Tokens beyond the packet's need stay, so the long-run rate is exactly the CIR. (Linux's `tbf` drops such packets
+//!   instead.)
+//! - While there are enough tokens for the packet but the physical line is busy: up to the burst.
 //!
 //! The thesis does not specify the fate of unused tokens; IOS stores one Bc by default. Refills occur at whole
 //! multiples of Tc from time zero.
@@ -20,15 +21,15 @@ use super::contract::Shaper;
 use super::serializer::{SendTime, Serializer, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// A token bucket, and the physical line behind it. Tokens are in units of 10^-9 bit: a rate of 1 bit/s gains one per
+/// A token bucket, and the physical line behind it. One token is 10^-9 bit, so a rate of 1 bit/s adds one token per
 /// nanosecond.
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: u64,
     burst: i64,
-    /// Never negative: a packet leaves only when all its tokens are there.
+    /// Number of tokens. Never negative, because a packet leaves only when there are tokens for all of it.
     tokens: i64,
-    /// Time up to which tokens are counted; with refills, the time of the last refill counted.
+    /// Time up to which tokens have been added; with refills, the time of the last refill that was added.
     counted: Time,
     refill: Option<Refill>,
     line: Option<Serializer>,
@@ -43,11 +44,11 @@ struct Refill {
 }
 
 impl TokenBucket {
-    /// Creates a full bucket. The configuration must have been checked.
+    /// Creates a full bucket. `config` must have passed [`ShaperConfig::check_at`].
     pub(crate) fn new(rate: BitRate, config: &ShaperConfig) -> TokenBucket {
         let refill = config.interval.map(|interval| Refill {
             interval,
-            // A rate in bit/s times nanoseconds is in units of tokens.
+            // One token is 1 bit/s x 1 ns, so no conversion is needed.
             tokens: (rate.as_bps() * interval.as_nanos()) as i64,
         });
         let burst = scaled_bits(config.burst) as i64;
@@ -62,7 +63,7 @@ impl TokenBucket {
         }
     }
 
-    /// Returns the time after `counted` at which there are tokens for this many bytes.
+    /// The time after `counted` at which there will be tokens for this many bytes.
     #[inline]
     fn wait(&mut self, wire: Bytes) -> Duration {
         let short = scaled_bits(wire) as i64 - self.tokens;
@@ -71,12 +72,12 @@ impl TokenBucket {
         }
         let short = short as u64;
         if let Some(refill) = &self.refill {
-            // Whole refills only: at the last one there are at least enough tokens.
+            // Round up to whole refills.
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }
-        // Fast path: in a busy period less than one nanosecond's worth of tokens is left each time, so the remembered
-        // division of the packet's size is enough.
+        // Fast path: in a busy period the bucket holds less than one nanosecond's worth of tokens after each packet, so
+        // the remembered transmission time of the packet's size can be used instead of a division.
         Duration::from_nanos(if (0..self.rate as i64).contains(&self.tokens) {
             let (nanos, rest) = self.send_time.of(wire);
             nanos + u64::from(rest > self.tokens as u64)
@@ -85,7 +86,8 @@ impl TokenBucket {
         })
     }
 
-    /// Moves `counted` to `now`, or to the last refill before `now`. Returns the tokens that arrived in between.
+    /// Moves `counted` to `now`, or to the last refill at or before `now`. Returns the number of tokens that were added
+    /// in between.
     #[inline]
     fn count_until(&mut self, now: Time) -> i64 {
         let passed = now.saturating_since(self.counted).as_nanos();
@@ -95,7 +97,7 @@ impl TokenBucket {
                 passed.saturating_mul(self.rate)
             }
             Some(refill) => {
-                // Refills happen at multiples of the interval since time zero.
+                // Refills occur at multiples of the interval from time zero.
                 let refills = passed / refill.interval.as_nanos();
                 self.counted += refill.interval * refills;
                 refills.saturating_mul(refill.tokens as u64)
@@ -113,14 +115,14 @@ impl Shaper for TokenBucket {
     #[inline]
     fn advance_idle(&mut self, now: Time) {
         let gained = self.count_until(now);
-        // A surplus from a backlogged time may exceed the burst; it stays, but does not grow.
+        // The bucket may hold more than the burst after a backlogged time. It keeps these tokens but gains none.
         if self.tokens < self.burst {
             self.tokens = self.tokens.saturating_add(gained).min(self.burst);
         }
     }
 
-    /// Counts all tokens that arrive until there are enough for the packet, and later ones as far as the bucket has
-    /// room.
+    /// Adds the tokens that arrive by `now`: without a limit until there are enough for the packet, after that up to
+    /// the burst.
     #[inline]
     fn advance_backlogged(&mut self, now: Time, wire: Bytes) {
         let enough = self.counted + self.wait(wire);
@@ -137,7 +139,7 @@ impl Shaper for TokenBucket {
     #[inline]
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
         self.advance_backlogged(start, wire);
-        // Tokens beyond the packet's need stay, so that the long-run rate is exact.
+        // Keep the tokens that the packet does not need, so that the long-run rate is exact.
         self.tokens -= scaled_bits(wire) as i64;
         match &mut self.line {
             Some(line) => line.transmit(start, wire),

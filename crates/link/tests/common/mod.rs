@@ -17,14 +17,14 @@ pub enum Fate {
     Dropped(u64, Time, DropReason),
 }
 
-/// An action on the link from outside.
+/// An action of a test on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// A packet with this number of IP bytes.
+    /// The entry of a packet of this size, IP header included.
     Packet(u32),
     /// A timeout that was not due.
     SpuriousTimeout,
-    /// A look at the statistics.
+    /// A measurement of the link.
     Observe,
 }
 
@@ -32,7 +32,7 @@ pub fn nanos(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// Returns a UDP packet of `size` bytes in total, at least 28.
+/// A UDP packet of `size` bytes including headers, at least 28.
 pub fn packet(id: u64, size: u32, now: Time) -> Packet {
     let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(Ecn::Ect0);
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
@@ -46,7 +46,7 @@ pub struct Bench {
     drops: Arc<Mutex<Vec<Fate>>>,
     delivered: Vec<Fate>,
     next_id: u64,
-    /// Number of calls of `handle_timeout` that were due.
+    /// Number of calls of `handle_timeout` at a time when the link's timer had expired.
     pub timeouts: u64,
     pub marked: u64,
     latest: Time,
@@ -78,7 +78,7 @@ impl Bench {
         act(&mut self.link, &mut Cx::new(now, NodeId(0), &mut self.accounting))
     }
 
-    /// Runs the link's events up to and including `now`.
+    /// Handles the link's events up to and including `now`.
     pub fn run_until(&mut self, now: Time) {
         let mut latest = Time::ZERO;
         while let Some(due) = self.link.poll_timeout().filter(|due| *due <= now) {
@@ -106,12 +106,12 @@ impl Bench {
         assert_eq!(self.next_id - 1, fates, "in = out + lost + held does not hold");
     }
 
-    /// Returns a measurement of the link at the time of its last event.
+    /// Measures the link at the time of its last event.
     pub fn view_last<T>(&mut self, look: impl FnOnce(&mut LinkView<'_>) -> T) -> T {
         self.view(self.latest, look)
     }
 
-    /// Returns a measurement of the link at `now`.
+    /// Measures the link at `now`.
     pub fn view<T>(&mut self, now: Time, look: impl FnOnce(&mut LinkView<'_>) -> T) -> T {
         self.with_cx(now, |link, cx| look(&mut link.sync(cx)))
     }
@@ -124,7 +124,7 @@ impl Bench {
         }
     }
 
-    /// Lets everything in flight arrive.
+    /// Runs the link until all packets have arrived.
     pub fn finish(&mut self) {
         self.run_until(Time::MAX);
         let counters = self.view_last(|link| link.counters());
@@ -138,7 +138,7 @@ impl Bench {
         self.accounting.node(NodeId(0)).marked_total().packets
     }
 
-    /// Returns the packets delivered, in order.
+    /// The delivered packets, in order of arrival.
     pub fn delivered(&self) -> &[Fate] {
         &self.delivered
     }
@@ -147,7 +147,7 @@ impl Bench {
         self.drops.lock().unwrap().clone()
     }
 
-    /// Returns the transit time of each delivered packet.
+    /// The time that each delivered packet spent in the link.
     pub fn transits(&self, entered: impl Fn(u64) -> Time) -> Vec<Duration> {
         let transit = |fate: &Fate| match *fate {
             Fate::Delivered(id, at) => at - entered(id),
@@ -157,7 +157,7 @@ impl Bench {
     }
 }
 
-/// Applies the actions at their times, then lets everything in flight arrive.
+/// Applies the actions at their times, then runs the link until all packets have arrived.
 pub fn run(link: Link, touches: &[(Time, Touch)]) -> Bench {
     let mut bench = Bench::new(link);
     for &(at, touch) in touches {

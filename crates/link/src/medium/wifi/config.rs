@@ -8,12 +8,12 @@ use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 /// Settings of a Wi-Fi channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WifiConfig {
-    /// Name of the medium, and queue of its stations.
+    /// Name of the medium, and queue of each station.
     pub settings: MediumSettings,
-    /// The amendment whose rates, times and limits are the defaults.
+    /// The IEEE 802.11 amendment that provides the default rates, times and limits.
     pub standard: Standard,
-    /// Modulation and coding scheme of a stream. `mcs`, `width_mhz`, `streams` and `guard` are an alternative to
-    /// `rate`: completing the part turns them into a rate and resets them to `None`.
+    /// Modulation and coding scheme of a spatial stream. `mcs`, `width_mhz`, `streams` and `guard` are an alternative
+    /// to `rate`: when the settings are completed, they are converted to a rate and reset to `None`.
     pub mcs: Option<u32>,
     /// Channel width in MHz.
     pub width_mhz: Option<u32>,
@@ -23,7 +23,7 @@ pub struct WifiConfig {
     pub guard: Option<Duration>,
     /// Rate of data.
     pub rate: BitRate,
-    /// Duration of an OFDM symbol. A PPDU takes a whole number of symbols; zero: no rounding.
+    /// Duration of an OFDM symbol. The air time of a PPDU is rounded up to whole symbols; zero disables the rounding.
     pub symbol: Duration,
     /// Duration of a PPDU's preamble.
     pub preamble: Duration,
@@ -31,17 +31,18 @@ pub struct WifiConfig {
     pub control_rate: BitRate,
     /// Duration of the preamble of RTS, CTS and acknowledgements.
     pub control_preamble: Duration,
-    /// Slot of the backoff.
+    /// Duration of a backoff slot.
     pub slot: Duration,
     /// Gap between the frames of an exchange.
     pub sifs: Duration,
-    /// Slots after SIFS before the backoff counts down; 2 is DIFS.
+    /// Number of slots after SIFS before the backoff counts down (AIFSN). A value of 2 gives DIFS.
     pub aifsn: u32,
-    /// Largest backoff before the first attempt, in slots. The range doubles with each failure.
+    /// Maximum backoff before the first attempt, in slots. The range doubles with each failure.
     pub cw_min: u32,
-    /// Largest backoff after failures, in slots.
+    /// Maximum backoff after any number of failures, in slots.
     pub cw_max: u32,
-    /// True if the slot in which another station starts counts for the backoff, as in EDCA; false as in DCF.
+    /// True if the slot in which another station starts counts as a backoff slot, as in EDCA; false if it does not, as
+    /// in DCF.
     pub edca: bool,
     /// Wait in addition to AIFS after a transmission that no station could decode.
     pub eifs_extra: Duration,
@@ -49,41 +50,42 @@ pub struct WifiConfig {
     pub propagation: Duration,
     /// Largest number of retransmissions of a frame.
     pub retries: u32,
-    /// PPDUs with more bytes than this are sent after RTS and CTS. `None`: never.
+    /// A PPDU with more bytes than this is sent after an RTS and a CTS. `None`: RTS and CTS are never used.
     pub rts_threshold: Option<Bytes>,
-    /// Bytes of MAC header, LLC, SNAP and check sequence in a frame.
+    /// Size of a frame's MAC header, LLC, SNAP and check sequence, in bytes.
     pub header: Bytes,
-    /// Largest A-MSDU in bytes. Zero: one packet per frame.
+    /// Maximum size of an A-MSDU, in bytes. Zero: one packet per frame.
     pub amsdu: Bytes,
-    /// Most frames in a PPDU.
+    /// Maximum number of frames in a PPDU.
     pub ampdu: u32,
-    /// Most bytes in a PPDU.
+    /// Maximum number of bytes in a PPDU.
     pub ampdu_size: Bytes,
-    /// Longest air time of a PPDU.
+    /// Maximum air time of a PPDU.
     pub ppdu_time: Duration,
-    /// Block-ACK window: frames that may be in flight, counted from the oldest unacknowledged one.
+    /// Size of the block-ACK window: number of frames that may be in flight, counted from the oldest unacknowledged
+    /// one.
     pub window: u32,
-    /// Number of queues among which a sender distributes the frames for a receiver. Each has its own aggregates and
-    /// window, and an equal part of the rate.
+    /// Number of queues over which a sender distributes the frames for one receiver. Each queue has its own aggregates
+    /// and window, and an equal share of the rate.
     pub aggregation_queues: u32,
     /// True if frames are acknowledged. False: every frame is sent once (no-ACK policy).
     pub acknowledge: bool,
     /// True if the receiver delivers packets in order.
     pub reorder: bool,
-    /// Probability that a packet is received in error, at each transmission.
+    /// Probability that a packet is received in error, for each transmission.
     pub frame_error: f64,
     /// Probability that an acknowledgement is received in error.
     pub ack_error: f64,
-    /// True if stations reach each other only through the first station; false if directly.
+    /// True if stations reach each other only through the first station; false if they reach each other directly.
     pub access_point: bool,
     /// Stations whose settings differ from the channel's.
     pub stations: Vec<WifiStation>,
 }
 
-/// Settings of one station. `None` means the channel's setting.
+/// Settings of one station. `None` selects the channel's setting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WifiStation {
-    /// The node whose link connects the station.
+    /// Name of the node whose link connects the station.
     pub name: String,
     /// Rate of data to and from the station.
     pub rate: Option<BitRate>,
@@ -151,8 +153,8 @@ impl WifiConfig {
     /// Returns the parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, and the rate of
     /// a common station.
     ///
-    /// - Slot, SIFS and contention windows: IEEE 802.11-2020, tables 17-21 and 9-155. Without QoS the wait is DIFS,
-    ///   which is AIFS with 2 slots.
+    /// - Slot, SIFS and contention windows: IEEE 802.11-2020, tables 17-21 and 9-155. Without QoS a station waits DIFS,
+    ///   which is SIFS plus 2 slots.
     /// - Sizes: table 9-25 (A-MPDU of 802.11n 65,535 bytes, of 802.11ac 1,048,575) and IEEE 802.11ax-2021, clause 27
     ///   (6,500,631).
     /// - Windows: 64 and 256 frames. Longest PPDU: 5.484 ms (aPPDUMaxTime).
@@ -161,7 +163,7 @@ impl WifiConfig {
     pub fn of(standard: Standard) -> WifiConfig {
         let Rate { rate, symbol, preamble } = standard.rate(standard.usual()).expect("a standard has its usual rate");
         let qos = standard != Standard::A;
-        // Frames and bytes per A-MPDU.
+        // Maximum number of frames and of bytes in an A-MPDU.
         let (ampdu, ampdu_size) = match standard {
             Standard::A => (1, 65_535),
             Standard::N => (64, 65_535),
@@ -206,19 +208,20 @@ impl WifiConfig {
         }
     }
 
-    /// Returns the rate of frames to or from a station.
+    /// The rate of frames to or from a station.
     pub(super) fn rate_of(&self, own: &WifiStation) -> Rate {
         Rate { rate: own.rate.unwrap_or(self.rate), symbol: self.symbol, preamble: self.preamble }
     }
 
     /// Returns the rate of control frames.
     pub(super) fn control(&self) -> Rate {
-        // Control frames use 802.11a's symbols of 4 us. Zero symbols stay zero: the channel then does not round.
+        // Control frames use the 4 µs symbols of 802.11a. If `symbol` is zero, the channel does not round to symbols at
+        // all.
         let symbol = if self.symbol.is_zero() { Duration::ZERO } else { Duration::from_micros(4) };
         Rate { rate: self.control_rate, symbol, preamble: self.control_preamble }
     }
 
-    /// Converts the modulation settings of the channel and of its stations to rates. Returns the channel's.
+    /// Converts the modulation settings of the channel and of its stations to rates. Returns the channel's rate.
     pub(super) fn settle_modulation(&mut self) -> Result<Rate, Fault> {
         let usual = self.standard.usual();
         let modulation = Modulation {
@@ -229,7 +232,8 @@ impl WifiConfig {
         };
         for station in &mut self.stations {
             if let Some(mcs) = station.mcs.take() {
-                // A station differs only in its modulation and coding scheme.
+                // A station can have its own modulation and coding scheme, but not its own width, streams or guard
+                // interval.
                 let rate = self.standard.rate(Modulation { mcs, ..modulation });
                 let rate =
                     rate.map_err(|fault| Fault::new("stations", format!("{}: {}", station.name, fault.message)))?;
@@ -394,13 +398,13 @@ impl Part for WifiConfig {
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
-        // Settings that the scenario does not give are those of its standard.
+        // Settings that the scenario omits have the values of the standard.
         let usual = WifiConfig::of(self.standard);
         macro_rules! unless_given {
             ($($field:ident)*) => { $( if !given.has(stringify!($field)) { self.$field = usual.$field; } )* };
         }
         unless_given!(aifsn edca header ampdu ampdu_size);
-        // Without aggregation the window still limits the MPDUs in flight, so it keeps the standard's value.
+        // The window limits the MPDUs in flight even without aggregation, so it keeps the standard's value.
         if !given.has("window") {
             self.window = if self.ampdu > 1 { self.ampdu } else { usual.window };
         }

@@ -2,22 +2,22 @@
 //!
 //! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random
 //! number of free slots (DCF and EDCA, clause 10). Stations that start in the same slot collide: all their frames are
-//! lost, and all stations wait EIFS. The contention window doubles with each failure. With `rts_threshold`, long PPDUs
-//! are announced by RTS and CTS, and only the RTS can collide.
+//! lost, and all stations wait EIFS. The contention window doubles with each failure. With `rts_threshold`, an RTS and
+//! a CTS precede each long PPDU, and only the RTS can collide.
 //!
-//! A station sends frames (MPDUs) to one receiver in an A-MPDU, each with one packet, or with several (A-MSDU). The
-//! receiver answers with a block acknowledgement, and the sender sends missing MPDUs again before new ones. Only
-//! `window` MPDUs, counted from the oldest unacknowledged one, may be in flight, so an early loss shortens the next
-//! aggregate. The receiver delivers packets in order and waits for missing ones until the sender gives them up after
-//! `retries`. Without acknowledgements every frame is sent once, and no receiver waits.
+//! A station sends frames (MPDUs) to one receiver in an A-MPDU. Each MPDU contains one packet, or several (A-MSDU). The
+//! receiver answers with a block acknowledgement, and the sender retransmits missing MPDUs before it sends new ones. At
+//! most `window` MPDUs, counted from the oldest unacknowledged one, may be in flight, so a loss early in an aggregate
+//! shortens the next one. The receiver delivers packets in order. It waits for a missing packet until the sender drops
+//! it after `retries` retransmissions. Without acknowledgements every frame is sent once, and no receiver waits.
 //!
 //! The first station is the access point. It has a queue per station and serves the queues in turn, one aggregate each,
 //! as Linux's mac80211 does since 4.10. A packet leaves its queue when its aggregate is about to be sent. Only the
-//! first packet of a queue is handed over earlier, to contend for the channel.
+//! first packet of a queue leaves earlier, to contend for the channel.
 //!
-//! Choices where the standard leaves room: stations that start within a slot of each other collide; after a collision
-//! all stations wait equally long; a frame lost to noise was readable for other stations, so they wait for the time of
-//! its acknowledgement; an aggregate of one MPDU is answered with an ACK.
+//! Where the standard leaves a choice, this model makes these: stations that start within a slot of each other collide;
+//! after a collision all stations wait equally long; other stations can decode a frame that its receiver loses to
+//! noise, so they wait for the time of its acknowledgement; an aggregate of one MPDU is answered with an ACK.
 //!
 //! Not modelled: rate control, other access categories and TXOP bursts, hidden stations and capture, beacons, power
 //! saving, MU-MIMO and OFDMA, airtime fairness at the access point, 2.4 GHz signals. A block-ACK request takes no time.
@@ -46,7 +46,8 @@ impl MediumKind for WifiConfig {
     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
         let mut config = self.clone();
-        // `complete` has converted the modulation of a scenario file; settings made in code are converted here.
+        // The modulation settings of a scenario file are already converted by `complete`; those set in code are
+        // converted here.
         let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
         let Rate { rate, symbol, preamble } = config.settle_modulation()?;
         if said {
@@ -63,11 +64,11 @@ pub struct Wifi {
     rng: Rng,
     stations: Vec<Station>,
     channel: Channel,
-    /// The transmissions on the air, or about to start. More than one is a collision.
+    /// The transmissions on the air or about to start. Two or more transmissions collide.
     senders: Vec<Sender>,
-    /// Events that the link has not fetched yet.
+    /// Events that have happened but have not been returned by `on_event` yet.
     told: VecDeque<MediumEvent>,
-    /// Time of these events.
+    /// Time of the events in `told`.
     told_at: Time,
     collisions: u64,
     busy: Duration,
@@ -76,11 +77,11 @@ pub struct Wifi {
 /// The transmission on the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Channel {
-    /// Nothing since this time.
+    /// No transmission since this time.
     Free { since: Time },
-    /// Nothing yet: a backoff has expired, and aggregates are being filled.
+    /// No transmission. A backoff has expired, and the senders fill their aggregates.
     Filling { at: Time },
-    /// Data, or several colliding PPDUs, of which the longest ends at this time.
+    /// Data of one sender, or several colliding PPDUs. The longest PPDU ends at this time.
     Data { until: Time },
     /// The acknowledgement, or the time reserved for it.
     Ack { until: Time, received: bool },
@@ -91,7 +92,7 @@ enum Channel {
 struct Sender {
     station: usize,
     receiver: usize,
-    /// Bytes on the air of the longest aggregate among the station's aggregation queues.
+    /// Size on the air of the longest aggregate among the station's aggregation queues, in bytes.
     octets: Bytes,
     mpdus: usize,
     /// True if RTS and CTS precede the data.
@@ -137,14 +138,14 @@ impl Wifi {
         })
     }
 
-    /// Returns the station whose settings apply between two stations: the one that is not the access point.
+    /// The station whose settings apply to frames between `from` and `to`: the one that is not the access point.
     fn client(&self, from: usize, to: usize) -> &Station {
         &self.stations[if self.config.access_point && to == 0 { from } else { to }]
     }
 
     /// True if the transmission is acknowledged.
     fn acknowledges(&self, sender: &Sender) -> bool {
-        // The receiver's own setting takes precedence over the channel's.
+        // A setting of the receiver overrides that of the channel.
         self.stations[sender.receiver].own.acknowledge.unwrap_or(self.config.acknowledge)
     }
 
@@ -157,7 +158,7 @@ impl Wifi {
     fn limits(&self, from: usize, to: usize) -> Limits {
         let (config, rate) = (&self.config, self.client(from, to).rate);
         let data_nanos = u128::from(config.ppdu_time.saturating_sub(rate.preamble).as_nanos());
-        // Each aggregation queue has its part of the bytes that the longest PPDU can carry.
+        // Each aggregation queue gets an equal share of the bytes that the longest PPDU can carry.
         let most = u128::from(rate.rate.as_bps()) * data_nanos / 8_000_000_000 / u128::from(config.aggregation_queues);
         Limits {
             header: config.header,
@@ -173,7 +174,8 @@ impl Wifi {
         self.config.sifs + self.config.slot * u64::from(self.config.aifsn)
     }
 
-    /// Returns the time at which a station starts to send if the channel stays free from `since` on.
+    /// The time at which a station starts to send if the channel stays free from `since` on; `None` if the station has
+    /// nothing to send.
     fn begins(&self, station: &Station, since: Time) -> Option<Time> {
         if station.peers.values().all(Peer::is_empty) {
             return None;
@@ -185,7 +187,7 @@ impl Wifi {
         }
     }
 
-    /// Returns the time at which the next station starts to send.
+    /// The earliest time at which a station starts to send.
     fn next_begin(&self, since: Time) -> Option<Time> {
         self.stations.iter().filter_map(|station| self.begins(station, since)).min()
     }
@@ -198,14 +200,15 @@ impl Wifi {
         self.stations[station].backoff = Backoff::Slots(self.rng.below(range));
     }
 
-    /// Handles an expired backoff: stations that start now fill their aggregates; all other backoffs stop.
+    /// Handles an expired backoff. Stations that start now fill their aggregates; the backoffs of all other stations
+    /// stop.
     fn on_begin(&mut self, since: Time, now: Time) {
         let (slot, aifs) = (self.config.slot, self.aifs());
         for number in 0..self.stations.len() {
             let station = &self.stations[number];
             // Stations that start within one slot cannot sense each other yet, so their frames collide.
             if self.begins(station, since).is_some_and(|at| at < now + slot) {
-                // One aggregate has one receiver (as in mac80211), so receivers take turns.
+                // An aggregate has a single receiver, as in mac80211, so a sender serves its receivers in turn.
                 let receiver = next_receiver(station);
                 self.stations[number].latest = receiver;
                 self.senders.push(Sender {
@@ -221,10 +224,10 @@ impl Wifi {
                 continue;
             }
             let Backoff::Slots(slots) = station.backoff else { continue };
-            // Slots that have passed since AIFS. EDCA also counts the slot in which the other station starts.
+            // Number of slots since the end of AIFS. EDCA also counts the slot in which the other station starts.
             let idle = now.saturating_since(since + aifs).as_nanos() / slot.as_nanos();
             let begun = u64::from(self.config.edca && now >= since + aifs);
-            // A backoff that expires with empty queues is discarded; the next packet does not wait.
+            // A backoff that expires while the station has no packet is discarded, so the next packet does not wait.
             let left = slots.saturating_sub(idle + begun);
             let waits = !station.peers.values().all(Peer::is_empty);
             self.stations[number].backoff = if left == 0 && !waits { Backoff::Over } else { Backoff::Slots(left) };
@@ -233,7 +236,7 @@ impl Wifi {
         self.channel = Channel::Filling { at: now };
     }
 
-    /// Closes the aggregates and puts them on the air.
+    /// Closes the aggregates and starts to send them.
     fn on_filled(&mut self, now: Time) {
         let collides = self.senders.len() > 1;
         let mut longest = Duration::ZERO;
@@ -246,7 +249,7 @@ impl Wifi {
             (self.senders[place].mpdus, self.senders[place].octets) = (mpdus, octets);
             let (announced, data) = self.times(&self.senders[place]);
             self.senders[place].announced = !announced.is_zero();
-            // In a collision of RTS frames the stations stop after the RTS.
+            // If RTS frames collide, the senders stop after the RTS.
             let on_air = if collides && !announced.is_zero() {
                 self.config.control().airtime(phy::RTS)
             } else {
@@ -265,8 +268,7 @@ impl Wifi {
         self.channel = Channel::Data { until: now + longest + self.config.propagation };
     }
 
-    /// Returns the duration of RTS, CTS and their gaps (zero if the frame is sent without RTS), and the duration of the
-    /// data.
+    /// The duration of RTS, CTS and their gaps (zero if the PPDU is sent without RTS), and the duration of the data.
     fn times(&self, sender: &Sender) -> (Duration, Duration) {
         let config = &self.config;
         let announced = match config.rts_threshold {
@@ -277,22 +279,22 @@ impl Wifi {
             }
             _ => Duration::ZERO,
         };
-        // Each aggregation queue sends at its part of the rate, so the longest aggregate takes this multiple of its
-        // bytes.
+        // Each of n aggregation queues sends at 1/n of the rate, so the longest aggregate takes as long as n times its
+        // bytes at the full rate.
         let octets = Bytes::new(sender.octets.get() * u64::from(config.aggregation_queues));
         (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
     }
 
-    /// Returns the duration of SIFS and of an aggregate's acknowledgement.
+    /// The duration of SIFS plus that of an aggregate's acknowledgement.
     fn ack_time(&self, sender: &Sender) -> Duration {
         let octets = if sender.mpdus == 1 { phy::ACK } else { phy::block_ack(self.config.window) };
         self.config.sifs + self.config.control().airtime(octets) + self.config.propagation
     }
 
-    /// Ends the data on the air: decides which frames arrive, and starts the acknowledgement.
+    /// Handles the end of the data: decides which frames arrive, and starts the acknowledgement.
     fn on_data(&mut self, now: Time) {
         if self.senders.len() > 1 {
-            // No station decoded the collision, so all wait EIFS instead of AIFS.
+            // No station could decode the colliding frames, so all stations wait EIFS instead of AIFS.
             let until = now + self.config.eifs_extra;
             self.channel = Channel::Ack { until, received: false };
             return;
@@ -302,13 +304,13 @@ impl Wifi {
         let in_order = self.reorders(sender.receiver);
         let (rng, told) = (&mut self.rng, &mut self.told);
         let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("it sent to it");
-        // Errors hit packets independently; the block acknowledgement reports them one by one.
+        // Errors are independent for each packet. The block acknowledgement reports each MPDU separately.
         let (mut received, mut released) = (0, Vec::new());
         for queue in &mut peer.queues {
             received += queue.arrive(|| !rng.chance(error));
             queue.release(in_order, |frame| released.push(frame));
         }
-        // Restores the order of frames that were distributed over several aggregation queues.
+        // Restore the order of frames that the sender distributed over several aggregation queues.
         released.sort_unstable();
         told.extend(released.into_iter().map(MediumEvent::Delivered));
         self.told_at = now;
@@ -318,7 +320,7 @@ impl Wifi {
             self.settle(now, true);
             return;
         }
-        // Without any received MPDU the receiver sends no acknowledgement.
+        // If no MPDU was received, there is no acknowledgement.
         let heard = received > 0 && !self.rng.chance(self.config.ack_error);
         self.stations[sender.station].counts.acks_lost += u64::from(received > 0 && !heard);
         let took = self.ack_time(&sender);
@@ -333,7 +335,8 @@ impl Wifi {
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // Without a CTS the sender detects the failure, and has sent no data.
+            // In a collision of RTS frames the sender gets no CTS, so it detects the failure even if the data would not
+            // be acknowledged.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);
             let reason = match (knows, collided) {
@@ -351,13 +354,13 @@ impl Wifi {
                     told.push_back(MediumEvent::Lost(frame, reason));
                 });
                 queue.release(in_order, |frame| told.push_back(MediumEvent::Delivered(frame)));
-                // Only now: a frame must be delivered before it is done.
+                // `Done` must come after `Delivered`, so finished frames are removed only here.
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
             // A sender that expects no answer cannot detect a failure.
             let failed = !success && knows && station.failures < self.config.retries;
-            // A success, or a frame that was given up, resets the contention window.
+            // A success resets the contention window. Dropping a frame after its last retry does so, too.
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
         }
@@ -366,7 +369,7 @@ impl Wifi {
     }
 }
 
-/// Returns the next receiver: round robin over the receivers with frames, starting after the latest one.
+/// The next receiver in round-robin order, starting after the latest one. Skips receivers without frames.
 fn next_receiver(station: &Station) -> usize {
     let waiting = |(receiver, peer): (&usize, &Peer)| (!peer.is_empty()).then_some(*receiver);
     let after = station.peers.range(station.latest + 1..).find_map(waiting);
@@ -375,12 +378,12 @@ fn next_receiver(station: &Station) -> usize {
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        // A receiver gets its limits with its first frame and keeps them.
+        // The limits for a receiver are computed with its first frame and stay the same afterwards.
         let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
-        // A new packet may be sent at once only if the channel has been free for AIFS.
+        // A packet can be sent at once only if the channel has been free for AIFS.
         let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
-        // Backoff slots that have passed on a free channel are not counted down one by one, so check for them here.
+        // On a free channel no event counts down backoff slots, so check here whether enough slots have passed.
         let slots_over = match (self.channel, self.stations[frame.station].backoff) {
             (Channel::Free { since }, Backoff::Slots(slots)) => since + self.aifs() + self.config.slot * slots <= now,
             _ => false,
@@ -396,7 +399,7 @@ impl Medium for Wifi {
         // Frames are distributed over the aggregation queues in turn.
         peer.queues[queue].push(frame, size);
         peer.next_queue = (queue + 1) % queues;
-        // The station contends already.
+        // The station already contends for the channel.
         if !was_empty {
             return;
         }
@@ -409,7 +412,8 @@ impl Medium for Wifi {
     }
 
     fn takes(&self, station: usize, receiver: usize, _with_medium: usize) -> bool {
-        // While an aggregate is filled, the medium takes as many packets as fit. Before, it takes one, to contend.
+        // While an aggregate is being filled, the medium accepts as many packets as fit. At other times it accepts one
+        // packet, with which the station contends.
         let filling = matches!(self.channel, Channel::Filling { .. })
             && self.senders.iter().any(|sender| (sender.station, sender.receiver) == (station, receiver));
         match self.stations[station].peers.get(&receiver) {
@@ -451,8 +455,9 @@ impl Medium for Wifi {
         self.told.pop_front().unwrap_or(MediumEvent::Nothing)
     }
 
-    /// Counters: PPDUs sent, frames sent, frames received with errors, packets given up, collisions, acknowledgements
-    /// lost, air time in seconds, of each station; collisions, and busy time in seconds, of the channel.
+    /// Counters. Each station: PPDUs sent, frames sent, frames received with errors, packets dropped after their last
+    /// retry, collisions, acknowledgements lost, air time in seconds. The channel: collisions, and busy time in
+    /// seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             let counts = &station.counts;

@@ -1,46 +1,46 @@
-//! A station's frames for one receiver: the sender's state of them, from the oldest unacknowledged frame on, their
-//! aggregation for the next transmission (IEEE 802.11-2020, clauses 9.7 and 10.25), and the receiver's state of them.
+//! A station's frames for one receiver: their state at the sender, from the oldest unacknowledged frame on; their state
+//! at the receiver; and their aggregation for the next transmission (IEEE 802.11-2020, clauses 9.7 and 10.25).
 
 use crate::medium::FrameId;
 use lopsided_core::Bytes;
 use std::collections::VecDeque;
 
-/// Bytes of LLC and SNAP.
+/// Size of LLC and SNAP, in bytes.
 const LLC: u64 = 8;
-/// Bytes of an A-MSDU's subframe header.
+/// Size of the header of an A-MSDU subframe, in bytes.
 const SUBFRAME: u64 = 14;
-/// Bytes of an A-MPDU's delimiter.
+/// Size of the delimiter in front of each MPDU of an A-MPDU, in bytes.
 const DELIMITER: u64 = 4;
 
 /// Limits of an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Bytes of headers and check sequence in an MPDU.
+    /// Size of an MPDU's headers and check sequence, in bytes.
     pub header: Bytes,
-    /// Largest A-MSDU in bytes; zero for one packet per MPDU.
+    /// Maximum size of an A-MSDU, in bytes. Zero: one packet per MPDU.
     pub amsdu: Bytes,
-    /// Most MPDUs in an aggregate.
+    /// Maximum number of MPDUs in an aggregate.
     pub frames: u32,
-    /// Most bytes in an aggregate, as limited by size and by air time.
+    /// Maximum number of bytes in an aggregate: the smaller of the size limit and the limit by air time.
     pub size: Bytes,
-    /// Block-ACK window: MPDUs that may be in flight, counted from the oldest unacknowledged one.
+    /// Size of the block-ACK window: number of MPDUs that may be in flight, counted from the oldest unacknowledged one.
     pub window: u32,
 }
 
 /// An MPDU that was sent or is about to be sent.
 #[derive(Debug)]
 struct Mpdu {
-    /// Sequence number, not wrapped.
+    /// Sequence number, which does not wrap around here.
     number: u64,
     packets: Vec<FrameId>,
-    /// Bytes of the MPDU.
+    /// Size of the MPDU, in bytes.
     size: Bytes,
     tries: u32,
-    /// True once the receiver has the MPDU.
+    /// True once the receiver has received the MPDU.
     received: bool,
-    /// True once the receiver has delivered the packets.
+    /// True once the receiver has delivered the MPDU's packets.
     released: bool,
-    /// True once the sender needs the MPDU no more: acknowledged, or given up.
+    /// True once the MPDU is acknowledged or the sender has dropped it.
     settled: bool,
 }
 
@@ -48,20 +48,20 @@ struct Mpdu {
 #[derive(Debug)]
 pub(super) struct Outbox {
     limits: Limits,
-    /// Packets that are in no MPDU yet.
+    /// Packets that are not in an MPDU yet.
     waiting: VecDeque<(FrameId, Bytes)>,
-    /// MPDUs in the order of their numbers.
+    /// The MPDUs that the sender or the receiver still needs, in the order of their numbers.
     under_way: VecDeque<Mpdu>,
     next_number: u64,
     /// Numbers of the MPDUs in the current or next aggregate.
     aggregate: Vec<u64>,
-    /// Bytes of the current or next aggregate on the air.
+    /// Size on the air of the current or next aggregate, in bytes.
     aggregate_size: Bytes,
     /// True while the aggregate is being filled.
     open: bool,
 }
 
-/// Subframes and delimiters are padded to a multiple of 4 bytes.
+/// The length of a subframe or delimiter with its padding to a multiple of 4 bytes.
 fn padded(octets: u64) -> u64 {
     octets.next_multiple_of(4)
 }
@@ -84,10 +84,10 @@ impl Outbox {
         self.waiting.is_empty() && self.under_way.iter().all(|mpdu| mpdu.settled)
     }
 
-    /// Adds a packet, which joins the aggregate if one is being filled.
+    /// Adds a packet. If an aggregate is being filled, the packet joins it.
     pub fn push(&mut self, packet: FrameId, size: Bytes) {
         self.waiting.push_back((packet, size));
-        // The aggregate is being filled at this moment.
+        // An aggregate is being filled, so the packet may still join it.
         if self.open {
             self.take_waiting();
         }
@@ -103,7 +103,7 @@ impl Outbox {
             if settled {
                 continue;
             }
-            // MPDUs keep their order, so a large one is not skipped in favour of a smaller one.
+            // Stop at the first MPDU that does not fit, so that MPDUs keep their order.
             if !self.has_room(size) {
                 break;
             }
@@ -114,14 +114,14 @@ impl Outbox {
 
     /// True if the open aggregate may have room for another packet.
     pub fn wants(&self) -> bool {
-        // The smallest IP packet is an IP header of 20 bytes.
+        // The smallest IP packet is an IPv4 header of 20 bytes.
         let smallest = self.limits.header + Bytes::new(20);
         let joins =
             self.limits.amsdu > Bytes::ZERO && self.aggregate.last().is_some_and(|last| *last >= self.fresh_from());
         self.open && self.waiting.is_empty() && (joins || self.has_place(smallest))
     }
 
-    /// Returns the first number that was never sent.
+    /// The lowest sequence number that was never sent.
     fn fresh_from(&self) -> u64 {
         let sent = self.under_way.iter().rev().find(|mpdu| mpdu.tries > 0);
         sent.map_or(0, |mpdu| mpdu.number + 1)
@@ -142,9 +142,9 @@ impl Outbox {
                 && self.aggregate_size + self.on_air(mpdu) <= self.limits.size)
     }
 
-    /// True if the aggregate and the window have room for this new MPDU.
+    /// True if the aggregate and the block-ACK window have room for this new MPDU.
     fn has_place(&self, mpdu: Bytes) -> bool {
-        // The window starts at the oldest MPDU that either end still needs.
+        // The window starts at the oldest MPDU that the sender or the receiver still needs.
         let oldest = self.under_way.front().map_or(self.next_number, |mpdu| mpdu.number);
         self.next_number - oldest < u64::from(self.limits.window) && self.has_room(mpdu)
     }
@@ -165,13 +165,13 @@ impl Outbox {
         }
     }
 
-    /// Adds a packet to the last MPDU, if that one was never sent and has room (A-MSDU). Returns false otherwise.
+    /// Adds a packet to the last MPDU (A-MSDU). Returns false if that MPDU was sent before or has no room.
     fn join(&mut self, packet: FrameId, size: Bytes) -> bool {
         let (limits, fresh_from) = (self.limits, self.fresh_from());
         let Some(last) = self.under_way.back_mut().filter(|last| last.number >= fresh_from) else { return false };
         let subframe = Bytes::new(padded(SUBFRAME + LLC + size.get()));
         let (joined, before) = (last.size + subframe, last.size);
-        // An A-MSDU's limit counts its subframes, without the MPDU's own header.
+        // The limit of an A-MSDU applies to its subframes, without the header of the MPDU.
         let body = Bytes::new(joined.get().saturating_sub(limits.header.get().saturating_sub(LLC)));
         let grown = match limits.frames {
             1 => joined.get() - before.get(),
@@ -190,7 +190,7 @@ impl Outbox {
     fn begin(&mut self, packet: FrameId, size: Bytes) -> bool {
         let octets = match self.limits.amsdu {
             Bytes::ZERO => self.limits.header.get() + size.get(),
-            // An A-MSDU with one packet so far.
+            // An A-MSDU that contains one packet so far.
             _ => self.limits.header.get().saturating_sub(LLC) + padded(SUBFRAME + LLC + size.get()),
         };
         let mpdu = Bytes::new(octets);
@@ -212,7 +212,7 @@ impl Outbox {
         true
     }
 
-    /// Closes the aggregate for sending. Returns its number of MPDUs and its bytes.
+    /// Closes the aggregate for sending. Returns its number of MPDUs and its size in bytes.
     pub fn close(&mut self) -> (usize, Bytes) {
         self.open = false;
         for place in 0..self.aggregate.len() {
@@ -228,14 +228,14 @@ impl Outbox {
         self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
     }
 
-    /// Handles the aggregate's arrival. `survives` is called for each packet and returns false for an error. Returns
-    /// the number of MPDUs received.
+    /// Handles the arrival of the aggregate. `survives` is called once per packet and returns false if the packet is
+    /// received in error. Returns the number of MPDUs that were received.
     pub fn arrive(&mut self, mut survives: impl FnMut() -> bool) -> usize {
         let mut received = 0;
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
-            // One call per packet, so that losses do not depend on how packets share MPDUs.
+            // Call `survives` for every packet, so that errors do not depend on how packets are grouped into MPDUs.
             let whole = mpdu.packets.iter().fold(true, |whole, _| survives() && whole);
             mpdu.received |= whole;
             received += usize::from(whole);
@@ -243,7 +243,7 @@ impl Outbox {
         received
     }
 
-    /// Delivers received packets. With `in_order`, only packets without a gap before them.
+    /// Delivers received packets. With `in_order`, stops at the first gap.
     pub fn release(&mut self, in_order: bool, mut delivered: impl FnMut(FrameId)) {
         for mpdu in &mut self.under_way {
             if mpdu.received && !mpdu.released {
@@ -257,19 +257,19 @@ impl Outbox {
         }
     }
 
-    /// Ends the exchange of the aggregate. `acknowledged`: the sender receives the acknowledgement. MPDUs that were
-    /// sent more than `retries` times in addition to the first are given up; `None` gives up every MPDU that did not
-    /// arrive.
+    /// Ends the exchange of the aggregate. `acknowledged` is true if the sender received the acknowledgement. An MPDU
+    /// that was retransmitted `retries` times without success is dropped. With `None`, every MPDU that did not arrive
+    /// is dropped.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
-            // With a lost acknowledgement the sender sends the whole aggregate again.
+            // If the acknowledgement was lost, the sender retransmits the whole aggregate.
             mpdu.settled |= mpdu.received && acknowledged;
             if mpdu.settled || retries.is_some_and(|retries| mpdu.tries <= retries) {
                 continue;
             }
-            // Given up by the sender, although the receiver may have it.
+            // The sender drops the MPDU, although the receiver may have received it.
             mpdu.settled = true;
             if !mpdu.received {
                 mpdu.packets.drain(..).for_each(&mut lost);
@@ -277,11 +277,12 @@ impl Outbox {
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
-        // The start of the window tells the receiver which MPDUs are given up, so it does not wait for them.
+        // The receiver learns from the start of the window which MPDUs the sender has dropped, and does not wait for
+        // them.
         self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
     }
 
-    /// Removes the MPDUs that sender and receiver have finished with.
+    /// Removes the MPDUs that neither the sender nor the receiver needs any more.
     pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
         while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
             let mpdu = self.under_way.pop_front().expect("there is a first");
@@ -301,7 +302,7 @@ mod tests {
         FrameId { station: 0, number }
     }
 
-    /// Fills an aggregate from an endless queue. Returns the numbers of its MPDUs.
+    /// Fills an aggregate from an endless supply of packets. Returns the numbers of its MPDUs.
     fn fill(outbox: &mut Outbox, next: &mut u64) -> Vec<u64> {
         outbox.open();
         while outbox.wants() {
@@ -313,8 +314,8 @@ mod tests {
         sent
     }
 
-    /// Lets an aggregate arrive without the `lost` MPDUs and acknowledges it. Returns the packets that the receiver
-    /// delivers.
+    /// Simulates an exchange in which the MPDUs `lost` do not arrive and the acknowledgement does. Returns the packets
+    /// that the receiver delivers.
     fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
         let (mut place, mut released) = (0, Vec::new());
         outbox.arrive(|| {
@@ -327,9 +328,9 @@ mod tests {
         released
     }
 
-    /// havey2015, figure 3.2: of 64 frames the second and third are lost. The window moves by one, so the next
-    /// aggregate has three frames. The third is lost again: the window moves by one more, and the aggregate after that
-    /// has two.
+    /// havey2015, figure 3.2: the second and third of 64 frames are lost. The window moves by one, so the next
+    /// aggregate has three frames. The third frame is lost again: the window moves by one more, and the aggregate after
+    /// that has two frames.
     #[test]
     fn an_early_loss_makes_the_next_aggregates_short() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
@@ -356,8 +357,8 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
-    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes with their subframe headers. The loss of one loses
-    /// all five.
+    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes with their subframe headers. If one packet is in
+    /// error, all five are lost.
     #[test]
     fn packets_that_share_a_frame_share_its_fate() {
         let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };

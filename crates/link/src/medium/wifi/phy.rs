@@ -1,31 +1,31 @@
-//! Rates and times of the standards in the 5 GHz band (IEEE 802.11-2020, clauses 10.3, 17, 19 and 21; IEEE
+//! Rates and durations of the standards in the 5 GHz band (IEEE 802.11-2020, clauses 10.3, 17, 19 and 21; IEEE
 //! 802.11ax-2021, clause 27).
 //!
-//! A PPDU consists of its preamble and the symbols for the service field, the bytes and the tail. Not modelled: the
-//! signal extension of 2.4 GHz, the tails of several encoders, STBC, and the packet extension and dual carrier
+//! A PPDU consists of its preamble and of symbols, which carry the service field, the data and the tail. Not modelled:
+//! the signal extension of 2.4 GHz, the tails of several encoders, STBC, and the packet extension and dual carrier
 //! modulation of 802.11ax.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Choice, Fault};
 
-/// Bytes of an RTS.
+/// Size of an RTS, in bytes.
 pub(super) const RTS: Bytes = Bytes::new(20);
-/// Bytes of a CTS.
+/// Size of a CTS, in bytes.
 pub(super) const CTS: Bytes = Bytes::new(14);
-/// Bytes of an ACK.
+/// Size of an ACK, in bytes.
 pub(super) const ACK: Bytes = Bytes::new(14);
-/// Bytes of a block acknowledgement without its bitmap.
+/// Size of a block acknowledgement without its bitmap, in bytes.
 const BLOCK_ACK: u64 = 24;
-/// Bits of the service field and of the tail.
+/// Size of the service field and the tail, in bits.
 const SERVICE_AND_TAIL: u64 = 16 + 6;
 /// Duration of the training and signal fields that every OFDM station decodes.
 pub(super) const LEGACY_PREAMBLE: Duration = Duration::from_micros(20);
 
-/// The modulations of 802.11a's rates from 6 to 54 Mbit/s: bits per symbol and subcarrier, and the coding rate as a
-/// fraction.
+/// The modulations of 802.11a's rates from 6 to 54 Mbit/s: bits per symbol and subcarrier, and numerator and
+/// denominator of the coding rate.
 const LEGACY_MODULATIONS: &[(u64, u64, u64)] =
     &[(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
-/// The modulations of the MCS since 802.11n, in the same form.
+/// The modulations of the MCS since 802.11n, in the form of [`LEGACY_MODULATIONS`].
 const MODULATIONS: &[(u64, u64, u64)] = &[
     (1, 1, 2),
     (2, 1, 2),
@@ -70,7 +70,7 @@ pub(super) struct Modulation {
     pub guard: Duration,
 }
 
-/// A rate of data, with its symbol and its preamble.
+/// A data rate, and the durations of its symbol and preamble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub rate: BitRate,
@@ -79,7 +79,7 @@ pub(super) struct Rate {
 }
 
 impl Standard {
-    /// The modulation of a common station: two antennas, and the widest channel in homes when the standard was new.
+    /// The modulation of a typical station: two antennas, and the widest channel in homes when the standard was new.
     pub(super) fn usual(self) -> Modulation {
         let (mcs, width_mhz, streams, guard_nanos) = match self {
             Standard::A => (7, 20, 1, 800),
@@ -90,14 +90,14 @@ impl Standard {
         Modulation { mcs, width_mhz, streams, guard: Duration::from_nanos(guard_nanos) }
     }
 
-    /// Returns the number of subcarriers with data, if the standard has channels of this width.
+    /// The number of data subcarriers, or `None` if the standard has no channels of this width.
     fn subcarriers(self, width_mhz: u32) -> Option<u64> {
         match (self, width_mhz) {
             (Standard::A, 20) => Some(48),
             (Standard::N | Standard::Ac, 20) => Some(52),
             (Standard::N | Standard::Ac, 40) => Some(108),
-            // 802.11ax has four times as many subcarriers per MHz as 802.11ac, so counts recur at a quarter of the
-            // width.
+            // 802.11ax has four times as many subcarriers per MHz as 802.11ac, so the same numbers apply at a quarter
+            // of the width.
             (Standard::Ac, 80) | (Standard::Ax, 20) => Some(234),
             (Standard::Ac, 160) | (Standard::Ax, 40) => Some(468),
             (Standard::Ax, 80) => Some(980),
@@ -108,7 +108,7 @@ impl Standard {
 
     /// Returns the duration of a PPDU's preamble.
     fn preamble(self, streams: u32) -> Duration {
-        // The standards have no training sequence for these odd numbers of streams; the next even number is used.
+        // With an odd number of streams, the training fields are those of the next even number.
         let training = u64::from(match streams {
             3 => 4,
             5 => 6,
@@ -121,7 +121,8 @@ impl Standard {
             Standard::N => 20_000 + 12_000 + 4_000 * training,
             // Signal A, short and long training fields, signal B.
             Standard::Ac => 20_000 + 8_000 + 4_000 + 4_000 * training + 4_000,
-            // The repeated signal, signal A, short training field, long ones of 6.4 us and a guard of 0.8 us.
+            // Repeated signal field, signal A, short training field, and long training fields of 6.4 µs with a guard
+            // interval of 0.8 µs.
             Standard::Ax => 20_000 + 4_000 + 8_000 + 4_000 + 7_200 * training,
         };
         Duration::from_nanos(nanos)
@@ -166,7 +167,7 @@ impl Standard {
             let known: Vec<String> = guards.iter().map(|nanos| format!("{nanos} ns")).collect();
             return Err(Fault::new("guard", format!("{} has guard intervals of {}", self.word(), known.join(", "))));
         }
-        // The useful part of a symbol is 3.2 us, in 802.11ax 12.8 us.
+        // The useful part of a symbol takes 3.2 µs; in 802.11ax 12.8 µs.
         let symbol = Duration::from_nanos(useful_nanos) + guard;
         // Data bits per OFDM symbol (N_DBPS in the standards' tables).
         let bits_per_symbol = subcarriers * bits * u64::from(streams) * over / under;
@@ -176,19 +177,19 @@ impl Standard {
 }
 
 impl Rate {
-    /// Returns the air time of this many bytes. A zero symbol means no rounding to symbols.
+    /// The air time of this many bytes, rounded up to whole symbols. A zero symbol duration disables the rounding.
     pub fn airtime(&self, octets: Bytes) -> Duration {
         if self.symbol.is_zero() {
             return self.preamble + self.rate.time_to_send(octets, 0).0;
         }
-        // `rate` was rounded down to whole bits per second, so the bits per symbol are rounded to the nearest integer.
+        // `rate` was rounded down to whole bit/s, so round the bits per symbol to the nearest integer to undo this.
         let product = u128::from(self.rate.as_bps()) * u128::from(self.symbol.as_nanos());
         let per_symbol = ((product + 500_000_000) / 1_000_000_000).max(1) as u64;
         self.preamble + self.symbol * (octets.bits() + SERVICE_AND_TAIL).div_ceil(per_symbol)
     }
 }
 
-/// Returns the bytes of a block acknowledgement for this window: its bitmap has 64 or 256 bits.
+/// The size of a block acknowledgement for this window, whose bitmap has 64 or 256 bits.
 pub(super) fn block_ack(window: u32) -> Bytes {
     Bytes::new(BLOCK_ACK + if window > 64 { 32 } else { 8 })
 }
@@ -203,7 +204,7 @@ mod tests {
         (rate.rate.as_bps() as f64 / 1e5).round() / 10.0
     }
 
-    /// The rates in the tables of the standards (17-4, 19-38, 21-38 and following, 27-111).
+    /// Rates from the tables of the standards (17-4, 19-38, 21-38 and following, 27-111).
     #[test]
     fn rates_are_those_of_the_tables() {
         assert_eq!(mbit(Standard::A, 0, 20, 1, 800), 6.0);
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(at(24).airtime(ACK), Duration::from_micros(28));
         assert_eq!(at(24).airtime(RTS), Duration::from_micros(28));
         assert_eq!(at(24).airtime(block_ack(64)), Duration::from_micros(32));
-        // 1,536 bytes at 54 Mbit/s: 57 symbols of 216 bits.
+        // 1,536 bytes at 54 Mbit/s take 57 symbols of 216 bits.
         assert_eq!(at(54).airtime(Bytes::new(1536)), Duration::from_micros(20 + 4 * 57));
     }
 }

@@ -45,11 +45,11 @@ pub(super) struct Counts {
 /// The state of a station's backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backoff {
-    /// Expired while the station had no packet.
+    /// The backoff expired while the station had no packet.
     Over,
-    /// Slots left. They count down from AIFS after the channel becomes free.
+    /// Number of slots left. The count continues when the channel has been free for AIFS.
     Slots(u64),
-    /// Not needed: the packet found the channel free and the backoff expired, so it is sent at once.
+    /// No backoff: the packet found the channel free and the backoff expired, so it is sent at `at`.
     None { at: Time },
 }
 
