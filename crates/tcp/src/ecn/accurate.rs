@@ -1,34 +1,33 @@
-//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the field of three bits and the option that carry
-//! the counters.
+//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the 3-bit field and the option that carry them.
 //!
-//! The receiver counts packets that arrived with a mark, and bytes of data by codepoint. Each segment carries the last
-//! three bits of the packet count. A segment with enough room also carries an option with the byte counts, if they
-//! changed since the last option. The option begins with the codepoint in use and has only the counters in use. The
-//! receiver sends an ACK at once for data with a different codepoint than the data before, and for the second marked
-//! packet (section 3.2.2.5.1).
+//! The receiver counts CE-marked packets, and bytes of data by codepoint. Each segment carries the last three bits of
+//! the packet count. A segment with enough header space also carries an option with the byte counts, if they changed
+//! since the last option. The option begins with the codepoint in use and contains only the counters in use. The
+//! receiver sends an immediate ACK for data whose codepoint differs from that of the data before it, and for every
+//! second marked packet (section 3.2.2.5.1).
 //!
 //! The sender uses the byte counts of the option. Without an option it uses the packet count and assumes full segments.
 //! If one ACK covers so much data that the three bits may have wrapped, and no option has ever arrived, the sender
 //! assumes the largest possible number of marks (section 3.2.2.5.2). If option and field disagree, the field decides
-//! whether there were marks (section 3.2.3.2.4).
+//! whether there were any marks (section 3.2.3.2.4).
 //!
-//! SACK blocks take precedence in the room of the header. Left out: the check whether options pass the path (section
-//! 3.2.3.2), because a segment without an option works too.
+//! SACK blocks take precedence in the header. Left out: the test whether options pass the path (section 3.2.3.2),
+//! because a segment without an option works too.
 
 use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of the packet counts of both ends (section 3.2.1). It is not zero, because a middlebox may set any
-/// field to zero.
+/// Initial value of the packet counts of both ends (section 3.2.1). It is not zero, so that a field that a middlebox
+/// has set to zero can be detected.
 const FIRST_COUNT: u8 = 5;
 /// Initial value of the byte counts of ECT(0) and ECT(1).
 const FIRST_OCTETS: u32 = 1;
 const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
-/// Number of marked packets after which an ACK is sent if data waits for an ACK.
+/// Number of marked packets that trigger an ACK if received data is not acknowledged yet.
 const MARKS_WITH_DATA: u32 = 2;
-/// Number of marked packets without data after which an ACK is sent. It is higher than with data, because the ACK
-/// itself would be acknowledged.
+/// Number of marked packets without data that trigger an ACK. It is higher than with data, because both ends could
+/// otherwise acknowledge each other's ACKs forever.
 const MARKS_WITHOUT_DATA: u32 = 3;
 
 /// The receiver's counters.
@@ -38,15 +37,15 @@ pub(crate) struct AccEcnReceiver {
     pub syn_arrived_as: Ecn,
     /// Number of marked packets, modulo 8.
     packets: u8,
-    /// Bytes of data by codepoint.
+    /// Received bytes of data by codepoint.
     octets: Octets,
-    /// ECN field of the last ECN-capable data.
+    /// ECN field of the last data segment that was ECN-capable.
     last: Ecn,
     /// Number of marked packets since the last segment was sent.
     marks_since_ack: u32,
-    /// The report about the SYN-ACK, which the next segment carries instead of the packet count.
+    /// ECN field of the SYN-ACK in coded form, which the next segment reports instead of the packet count.
     handshake: Option<u8>,
-    /// The byte counts of the last option sent.
+    /// The byte counts in the last option that was sent; `None` before the first.
     told: Option<Octets>,
 }
 
@@ -72,7 +71,7 @@ impl AccEcnReceiver {
         }
     }
 
-    /// Makes the next segment report the ECN field of the SYN-ACK.
+    /// Makes the next segment report `arrived`, the ECN field with which the SYN-ACK arrived.
     pub fn answer_handshake(&mut self, arrived: Ecn) {
         self.handshake = Some(handshake_ace(arrived));
     }
@@ -94,24 +93,24 @@ impl AccEcnReceiver {
         }
         let Octets { ect0, ect1, ce } = self.octets;
         self.octets = Octets { ect0: ect0 & OCTETS_MASK, ect1: ect1 & OCTETS_MASK, ce: ce & OCTETS_MASK };
-        // Section 3.2.2.5.1: a change of the codepoint is acknowledged at once.
+        // Section 3.2.2.5.1: a change of the codepoint requires an immediate ACK.
         let changed = std::mem::replace(&mut self.last, ecn) != ecn;
         changed || self.marks_since_ack >= MARKS_WITH_DATA
     }
 
-    /// The ECN bits of the next segment.
+    /// The ACE bits of the next segment.
     pub fn flags(&mut self) -> Flags {
         self.marks_since_ack = 0;
         flags_of(self.handshake.take().unwrap_or(self.packets))
     }
 
-    /// The option for a segment with `room` bytes, if the counters changed.
+    /// The option for a segment with `room` bytes of header space; `None` if it does not fit or no counter has changed.
     pub fn option(&mut self, room: u32) -> Option<AccEcnOption> {
         let Octets { ect0, ect1, ce } = self.octets;
         if self.told == Some(self.octets) {
             return None;
         }
-        // ECT(1) in use means L4S: its counter comes first.
+        // If ECT(1) is in use, the peer uses L4S: put its counter first.
         let low_latency = ect1 != FIRST_OCTETS;
         let (order, first, last) =
             if low_latency { (AccEcnOrder::Ect1First, ect1, ect0) } else { (AccEcnOrder::Ect0First, ect0, ect1) };
@@ -137,18 +136,19 @@ impl<'a> AceFeedback<'a> {
         AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn() }
     }
 
-    /// True if the packet count is zero although no packet can have been marked (section 3.2.2.4).
+    /// True if the packet count is zero. A correct count cannot be zero before packets are marked, so a middlebox has
+    /// probably cleared the field (section 3.2.2.4).
     pub fn is_zeroed(&self) -> bool {
         self.packets == 0 && self.option.and_then(AccEcnOption::ce).unwrap_or(0) == 0
     }
 }
 
-/// The peer's reports about this end's packets.
+/// What the peer has reported about the packets that this end sent.
 #[derive(Debug)]
 pub(crate) struct AccEcnSender {
-    /// The packet count of the last segment.
+    /// The packet count in the last segment.
     packets: u8,
-    /// The byte count of CE marks: reported, or estimated from the packet count.
+    /// Number of CE-marked bytes modulo 2^24, as reported by the option or estimated from the packet count.
     octets: u32,
     /// True if an option has ever arrived.
     option_seen: bool,
@@ -161,7 +161,7 @@ impl Default for AccEcnSender {
 }
 
 impl AccEcnSender {
-    /// Number of bytes that an ACK newly reports as marked. The ACK delivers `delivered` bytes in segments of `mss`
+    /// Returns how many bytes an ACK newly reports as marked. The ACK delivers `delivered` bytes in segments of `mss`
     /// bytes.
     pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivered: u64, mss: u64) -> u64 {
         let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
@@ -172,14 +172,15 @@ impl AccEcnSender {
             Some(octets) => {
                 let outcome = octets.wrapping_sub(self.octets) & OCTETS_MASK;
                 self.octets = octets;
-                // An earlier estimate without an option may exceed the count. Then no byte is newly marked.
+                // If the difference is negative, an estimate from before the first option was too high: no byte is
+                // newly marked.
                 let outcome = if outcome > OCTETS_MASK / 2 { 0 } else { u64::from(outcome) };
-                // Section 3.2.3.2.4: without a change of the field there was no mark.
+                // Section 3.2.3.2.4: an unchanged field means that no packet was marked.
                 if field == 0 && outcome < mss { 0 } else { outcome.min(delivered.max(outcome.min(mss))) }
             }
             None => {
                 let segments = delivered.div_ceil(mss);
-                // Section 3.2.2.5.2: the field may have wrapped once for each 8 segments.
+                // Section 3.2.2.5.2: the 3-bit field may have wrapped once per 8 delivered segments.
                 let rounds = if self.option_seen { 0 } else { segments.saturating_sub(field) / 8 };
                 let guess = ((field + 8 * rounds) * mss).min(delivered.max(field.min(1) * mss));
                 self.octets = (self.octets + guess as u32) & OCTETS_MASK;
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(reported.newly_marked(feedback(5, None), 2 * MSS, MSS), 0);
         assert_eq!(reported.newly_marked(feedback(7, None), 2 * MSS, MSS), 2 * MSS);
         assert_eq!(reported.newly_marked(feedback(0, None), 2 * MSS, MSS), MSS);
-        // 20 segments in one ACK, and the count went from 0 to 2, so 2, 10 or 18 packets are marked.
+        // One ACK covers 20 segments, and the count advances by 2, so 2, 10 or 18 packets are marked.
         assert_eq!(reported.newly_marked(feedback(2, None), 20 * MSS, MSS), 18 * MSS);
     }
 
@@ -214,9 +215,9 @@ mod tests {
         let mut reported = AccEcnSender::default();
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 10_000]);
         assert_eq!(reported.newly_marked(feedback(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
-        // Once an option has arrived, a missing option does not imply the worst case.
+        // After an option has arrived once, an ACK without an option no longer implies the worst case.
         assert_eq!(reported.newly_marked(feedback(1, None), 20 * MSS, MSS), 2 * MSS);
-        // Bytes that were estimated before are not counted again.
+        // Bytes that were already counted by the estimate are not counted again.
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 12_500]);
         assert_eq!(reported.newly_marked(feedback(2, Some(&option)), MSS, MSS), 500);
     }

@@ -1,11 +1,12 @@
 //! ECN negotiation in the handshake (RFC 3168 section 6.1.1, RFC 9768 section 3.1), and the ECN field of outgoing
 //! segments.
 //!
-//! Implemented of RFC 9768: the negotiation with fall-back to RFC 3168 and to no ECN, forward compatibility (section
-//! 3.1.3), the retransmitted SYN (3.1.4), and the checks for a mangled IP field (3.2.2.3) and a zeroed counter
-//! (3.2.2.4). After a failed check this end sends no ECN-capable packets. Not implemented: ECN-capable SYNs, pure ACKs
-//! and retransmissions (ECN++), so a handshake always reports not-ECT; SYN cookies; the test for a path that marks all
-//! packets.
+//! Parts of RFC 9768 that are implemented: the negotiation, which falls back to RFC 3168 or to no ECN; forward
+//! compatibility (section 3.1.3); the retransmitted SYN (3.1.4); and the checks for a mangled IP field (3.2.2.3) and a
+//! zeroed counter (3.2.2.4). After a failed check this end sends no ECN-capable packets.
+//!
+//! Not implemented: ECN-capable SYNs, pure ACKs and retransmissions (ECN++), so the handshake always reports not-ECT;
+//! SYN cookies; the test for a path that marks all packets.
 
 use super::accurate::{AccEcnReceiver, AceFeedback};
 use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};
@@ -17,13 +18,13 @@ use lopsided_core::packet::{AccEcnOption, Flags, TcpHeader};
 /// The ECN modes that an end requests or accepts.
 #[derive(Debug)]
 struct Offer {
-    /// True if this end's SYN requests ECN. Otherwise this end only accepts a request of the peer.
+    /// True if this end's SYN requests ECN. If false, this end only accepts ECN if the peer requests it.
     asks: bool,
     /// True if this end requests or accepts accurate ECN.
     accurate: bool,
-    /// Feedback for a peer that supports only RFC 3168.
+    /// Kind of feedback if the peer supports only RFC 3168.
     classic: Feedback,
-    /// ECN field of this end's data with accurate feedback.
+    /// ECN field of this end's data if accurate feedback is negotiated.
     accurate_codepoint: Ecn,
 }
 
@@ -46,13 +47,13 @@ impl Offer {
 pub(crate) struct EcnState {
     offer: Offer,
     feedback: Feedback,
-    /// ECN field of new data once negotiated.
+    /// ECN field of new data if ECN is negotiated.
     data_codepoint: Ecn,
     /// True if outgoing ACKs carry ECE.
     echo: bool,
-    /// The counters of accurate feedback, if negotiated.
+    /// The counters of accurate feedback; `None` if not negotiated.
     accurate: Option<Box<AccEcnReceiver>>,
-    /// True if the peer's first counter was checked.
+    /// True if the peer's first packet count was checked.
     peer_count_seen: bool,
 }
 
@@ -79,14 +80,13 @@ impl EcnState {
         self.feedback == Feedback::Accurate
     }
 
-    /// True if marks are fed back by ECE, as in RFC 3168 and DCTCP.
+    /// True if marks are reported by ECE, as in RFC 3168 and DCTCP.
     #[inline]
     pub fn is_echoed(&self) -> bool {
         matches!(self.feedback, Feedback::Classic | Feedback::DctcpEcho)
     }
 
-    /// ECN field of new data once negotiated. ACKs and retransmissions are not ECN-capable (RFC 3168 sections 6.1.4 and
-    /// 6.1.5).
+    /// ECN field of new data. ACKs and retransmissions are never ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
     #[inline]
     pub fn data_codepoint(&self) -> Ecn {
         self.data_codepoint
@@ -94,9 +94,9 @@ impl EcnState {
 
     // The handshake.
 
-    /// The ECN bits of a SYN that was sent `retries` times before. Because the path may drop SYNs that request ECN, a
-    /// retransmitted classic SYN does not request it (RFC 3168 section 6.1.1.1), and an accurate one requests it once
-    /// more (RFC 9768 section 3.1.4.1).
+    /// The ECN bits of a SYN that has been sent `retries` times before. The path may drop SYNs that request ECN. A
+    /// retransmitted SYN therefore no longer requests classic ECN (RFC 3168 section 6.1.1.1), and requests accurate ECN
+    /// only once more (RFC 9768 section 3.1.4.1).
     pub fn syn_flags(&self, retries: u32) -> Flags {
         match (self.offer.asks, self.offer.accurate, retries) {
             (true, true, 0..=1) => ASKS_ACCURATE,
@@ -114,11 +114,11 @@ impl EcnState {
         }
     }
 
-    /// Processes a SYN and sets the best mode that both ends support.
+    /// Processes a SYN and selects the best mode that both ends support.
     pub fn agree_with_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
         match ace_of(syn.flags) {
             0b000 => {}
-            // An unknown combination requests accurate ECN or a successor (RFC 9768 section 3.1.3).
+            // RFC 9768 section 3.1.3: an unknown combination of bits requests accurate ECN or a successor of it.
             asked if asked != ace_of(ASKS_CLASSIC) && self.offer.accurate => self.agree_on_accurate(arrived),
             asked if asked & ace_of(ASKS_CLASSIC) == ace_of(ASKS_CLASSIC) => self.agree_on_classic(),
             _ => {}
@@ -133,7 +133,7 @@ impl EcnState {
         }
         match answer {
             0b001 => self.agree_on_classic(),
-            // 0b111: the server reflects the bits of the SYN and does not support ECN.
+            // 0b111: the server does not support ECN and merely copied the bits of the SYN.
             0b000 | 0b111 => {}
             _ if !self.offer.accurate => {}
             _ => {
@@ -141,7 +141,8 @@ impl EcnState {
                 if let Some(received) = &mut self.accurate {
                     received.answer_handshake(arrived);
                 }
-                // The SYN was not ECN-capable. 0b101 is reserved and means an unchanged field.
+                // The SYN was sent as not-ECT, so any other report means that the path changed its IP field. 0b101 is
+                // reserved and counts as unchanged.
                 if !matches!(answer, 0b010 | 0b101) {
                     self.data_codepoint = Ecn::NotEct;
                 }
@@ -149,16 +150,17 @@ impl EcnState {
         }
     }
 
-    /// Processes the last segment of the handshake at the passive end. Its counter reports the ECN field of the SYN-ACK
-    /// (RFC 9768 table 4).
+    /// Processes the ACK that completes a passive open. Its counter reports the ECN field of the SYN-ACK (RFC 9768
+    /// table 4).
     pub fn check_handshake_ack(&mut self, header: &TcpHeader) {
         if self.is_accurate() && matches!(ace_of(header.flags), 0b000 | 0b011 | 0b100 | 0b110) {
-            // The path zeroed the field, or the report does not match the SYN-ACK that was sent.
+            // A middlebox has zeroed the field, or the path has changed the SYN-ACK's IP field: send no ECN-capable
+            // packets.
             self.data_codepoint = Ecn::NotEct;
         }
     }
 
-    /// Repeats the report about the SYN-ACK, because the ACK with the first report was lost.
+    /// Repeats the report about the SYN-ACK. Needed if the ACK that carried the first report was lost.
     pub fn answer_handshake_again(&mut self) {
         if let Some(received) = &mut self.accurate {
             received.answer_handshake(received.syn_arrived_as);
@@ -180,7 +182,7 @@ impl EcnState {
 
     // Arriving segments.
 
-    /// With accurate feedback: counts a segment with `len` bytes of data. Returns true if it must be acknowledged at
+    /// Counts a segment with `len` bytes of data for accurate feedback. Returns true if it must be acknowledged at
     /// once.
     pub fn count(&mut self, header: &TcpHeader, len: u32, arrived: Ecn) -> bool {
         let Some(received) = &mut self.accurate else { return false };
@@ -194,8 +196,8 @@ impl EcnState {
         at_once
     }
 
-    /// With RFC 3168 feedback: processes arriving data. Returns true if the data carries CWR. For marked data, also
-    /// returns whether the mark is the first since the last CWR.
+    /// Processes arriving data for RFC 3168 feedback. The first result is true if the segment carries CWR. The second
+    /// is `None` for unmarked data; for marked data it is true if this is the first mark since the last CWR.
     pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> (bool, Option<bool>) {
         let reduced = flags.has(Flags::CWR);
         let echoed = self.echo && !reduced;
@@ -216,8 +218,8 @@ impl EcnState {
 
     // Outgoing segments.
 
-    /// The accurate-ECN option for a segment with `room` bytes for options, and the ACE bits; `None` without accurate
-    /// feedback.
+    /// The accurate-ECN option for a segment with `room` bytes of option space, and the ACE bits; `None` without
+    /// accurate feedback.
     #[inline]
     pub fn report(&mut self, room: u32) -> Option<(Option<AccEcnOption>, Flags)> {
         let received = self.accurate.as_mut()?;
@@ -230,7 +232,7 @@ impl EcnState {
     }
 }
 
-/// Bits of a SYN that requests classic ECN (RFC 3168 section 6.1.1).
+/// ECN bits of a SYN that requests classic ECN (RFC 3168 section 6.1.1).
 const ASKS_CLASSIC: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
-/// Bits of a SYN that requests accurate ECN (RFC 9768 section 3.1.1).
+/// ECN bits of a SYN that requests accurate ECN (RFC 9768 section 3.1.1).
 const ASKS_ACCURATE: Flags = Flags(ASKS_CLASSIC.0 | Flags::AE.0);

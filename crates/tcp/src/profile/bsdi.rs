@@ -6,20 +6,20 @@ use super::{
 };
 use lopsided_core::{Bytes, Duration};
 
-/// Tick of `tcp_slowtimo`, which measures round trips and runs the retransmission timers.
+/// Tick of `tcp_slowtimo`, which measures RTTs and drives the retransmission timers.
 const SLOW_TICK: Duration = Duration::from_millis(500);
 
-/// Tick of `timeout()`, with which the authors of balakrishnan1999 schedule bursts (section 9.1.1).
+/// Tick of `timeout()`, by which the authors of balakrishnan1999 schedule bursts (section 9.1.1).
 const CALLOUT_TICK: Duration = Duration::from_millis(10);
 
 impl Profile {
-    /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2. It has an initial window of one segment, no SACK and
-    /// Reno's recovery. It sends an ACK for every second segment or after 200 ms. Round trips and retransmission timers
-    /// are measured in ticks of 500 ms, with an RTO of at least 1 s.
+    /// BSD/OS 3.0, a descendant of 4.4BSD-Lite2: the operating system of the hosts in balakrishnan1999. It has an
+    /// initial window of one segment, no SACK, and Reno's recovery. It sends an ACK for every second segment or after
+    /// 200 ms. RTTs and retransmission timers are measured in ticks of 500 ms, and the RTO is at least 1 s.
     ///
-    /// Deviations: duplicate ACKs for data that a timeout retransmits begin no fast retransmit; BSD/OS acknowledges two
-    /// segments when the application has read them, this profile when they arrive; buffers are rounded up to whole
-    /// segments.
+    /// Deviations: duplicate ACKs for data that a timeout retransmitted do not start a fast retransmit; BSD/OS
+    /// acknowledges two segments once the application has read them, this profile when they arrive; buffers are rounded
+    /// up to whole segments.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",

@@ -8,15 +8,15 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// FreeBSD 7.2, the hosts of merritt2010.
+    /// FreeBSD 7.2, the operating system of the hosts in merritt2010.
     ///
-    /// The initial window is that of RFC 3390, and the window grows by one step per ACK. SACK recovery begins after a
-    /// number of duplicate ACKs. The receiver sends an ACK for every second segment or after 100 ms; with the window
-    /// updates after reads it sends two ACKs for three segments. The RTO is at least 30 ms plus 200 ms of slop. Buffers
-    /// grow to 256 KiB.
+    /// The initial window is that of RFC 3390, and the window grows by one step per ACK. SACK recovery starts after a
+    /// number of duplicate ACKs. The receiver sends an ACK for every second segment or after 100 ms; together with the
+    /// window updates after reads, this makes two ACKs for three segments. The RTO is at least 30 ms plus 200 ms of
+    /// slop. Buffers grow to 256 KiB.
     ///
     /// docs/fidelity/freebsd.md compares this profile with FreeBSD's own TCP on a line of 2400/196 kbit/s. The
-    /// "inflight" limiter is left out, because the thesis switched it off.
+    /// "inflight" limiter is left out, because the thesis disabled it.
     pub fn freebsd_7() -> Profile {
         Profile {
             name: "freebsd-7",
@@ -27,7 +27,7 @@ impl Profile {
             remembered_rtt: None,
             metrics_save: MetricsSave::Off,
             max_window: None,
-            // Byte counting (RFC 3465) exists only since FreeBSD 8.
+            // FreeBSD supports byte counting (RFC 3465) only since version 8.
             byte_counting: ByteCounting::AcksThroughThreshold,
             sack: true,
             dsack: false,

@@ -85,22 +85,24 @@ impl Profile {
             fast_path: false,
             answers_unsent_ack: false,
             ack_repeats_fin: false,
-            // tcp_sndbuf_expand for two windows of ten segments, and tcp_wmem[2].
+            // The initial size is the result of tcp_sndbuf_expand for two windows of ten segments; the maximum is
+            // tcp_wmem[2].
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
-            // Half of tcp_rmem[1] and tcp_rmem[2], because half of the memory is window.
+            // Half of tcp_rmem[1] and of tcp_rmem[2], because half of the memory is usable as window.
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
             receive_window: ReceiveWindow::Memory { per_segment: 768, share: WindowShare::Half },
         }
     }
 
-    /// Linux 6.12 as in Debian 13, with HZ=250. All other behaviour of a bulk or short transfer is that of 6.1: loss
-    /// detection, recovery and the congestion controls are unchanged.
+    /// Linux 6.12 as in Debian 13, with HZ=250. Loss detection, recovery and the congestion controls are those of 6.1;
+    /// so is all other behaviour in a bulk or short transfer, except for the fields below.
     ///
-    /// Left out: a receiver that has no memory for in-order data offers a window of zero, and drops less held data (the
-    /// buffers of this crate never run out); the rest of a segment that SACK blocks cut short is joined with the data
-    /// behind it (in this crate, as in 6.1 without SACK blocks, segments are always cut from a continuous stream); ACKs
-    /// that become due while a process holds the socket are merged into one (`tcp_backlog_ack_defer`).
+    /// Left out: a receiver without memory for in-order data advertises a window of zero, and drops less out-of-order
+    /// data (the buffers of this crate never run out of memory); the rest of a segment that SACK blocks have cut is
+    /// joined with the data behind it (in this crate, as in 6.1 without SACK blocks, segments are always cut from a
+    /// continuous stream); ACKs that become due while a process holds the socket are merged into one
+    /// (`tcp_backlog_ack_defer`).
     pub fn linux_6_12() -> Profile {
         let linux = Profile::linux_6_1();
         Profile {
@@ -111,31 +113,31 @@ impl Profile {
                 below_min_rto: true,
                 ..linux.ack
             },
-            // `tcp_cwnd_test` makes no exception for a FIN.
+            // `tcp_cwnd_test` has no exception for a FIN.
             fin_beyond_cwnd: false,
             // `tcp_syn_linear_timeouts`, since 6.5.
             syn_linear_timeouts: 4,
             // `tcp_data_queue_ofo` calls `tcp_measure_rcv_mss`.
             measures_held: true,
-            // `tcp_rcv_space_adjust` subtracts the data that is still queued.
+            // `tcp_rcv_space_adjust` subtracts the data that the application has not read yet.
             growth_excludes_unread: true,
-            // `tcp_select_initial_window` has no bound of 65,535 bytes.
+            // `tcp_select_initial_window` no longer limits the window to 65,535 bytes.
             wide_first_window: true,
-            // The head of a segment comes from a cache of 576 bytes (`skb_small_head_cache`, since 6.3) instead of a
-            // page slab of 512.
+            // The head of a segment comes from a cache with objects of 576 bytes (`skb_small_head_cache`, since 6.3)
+            // instead of a slab of 512.
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 832 },
             receive_window: ReceiveWindow::Memory { per_segment: 832, share: WindowShare::Measured },
             ..linux
         }
     }
 
-    /// Linux 2.6.22 with HZ=1000, the hosts of orosz2010 and roughly those of yahya2011: an initial window of three
-    /// segments, one window step per ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov,
-    /// Congestion Control in Linux TCP, USENIX 2002).
+    /// Linux 2.6.22 with HZ=1000: the operating system of the hosts in orosz2010, and close to that of the hosts in
+    /// yahya2011. It has an initial window of three segments, one window step per ACK, FACK, rate halving, no F-RTO,
+    /// and an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
     ///
-    /// Left out: Linux disables FACK for good once it detects reordering; with some controllers rate halving may go
-    /// below the threshold; during a repair, segments older than the RTO are lost. The window's limits after idle time,
-    /// undo and disorder are those of `linux-6.1`.
+    /// Left out: Linux disables FACK for the rest of a connection once it detects reordering; with some controllers,
+    /// rate halving may go below the threshold; during a repair, segments older than the RTO count as lost. The limits
+    /// of the window after idle periods, undo and disorder are those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",
@@ -144,7 +146,7 @@ impl Profile {
             initial_window_segments: 3,
             // tcp_abc is 0 by default.
             byte_counting: ByteCounting::Acks,
-            // Linux compresses ACKs only since 4.18.
+            // Linux compresses duplicate ACKs only since 4.18.
             ack: AckSettings {
                 policy: "linux",
                 min_delay: Duration::from_millis(40),
@@ -154,7 +156,7 @@ impl Profile {
                 heeds_push: false,
                 ..AckSettings::delayed(Duration::from_millis(200))
             },
-            // TCP_TIMEOUT_INIT is 3 s until 3.1.
+            // TCP_TIMEOUT_INIT is 3 s in kernels before 3.1.
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),

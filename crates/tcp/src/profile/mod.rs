@@ -1,4 +1,4 @@
-//! Stack profiles: the behaviour of a particular TCP where the RFCs leave a choice, as data.
+//! Stack profiles: the choices of a particular TCP implementation, as data, wherever the RFCs leave a choice.
 //!
 //! A profile is a plain struct. A scenario starts from a named profile and may change single fields.
 
@@ -41,27 +41,27 @@ pub const PROFILES: &[&str] = &["linux-6.1", "linux-6.12", "freebsd-7", "linux-2
 pub struct Profile {
     /// The name, one of [`PROFILES`].
     pub name: &'static str,
-    /// The initial window in segments, before [`Profile::initial_window`] applies its cap in bytes.
+    /// Initial window in segments. [`Profile::initial_window`] applies the limit in bytes.
     pub initial_window_segments: u32,
-    /// RFC 3390's cap of the initial window in bytes, but at least two segments; `None` without a cap.
+    /// RFC 3390's limit of the initial window in bytes, which permits at least two segments; `None` for no limit.
     pub initial_window_cap: Option<Bytes>,
-    /// The slow-start threshold that the host has stored for this destination, used as at least two segments (FreeBSD's
-    /// host cache, `tcp_hostcache`; Linux's metrics without `tcp_no_ssthresh_metrics_save`).
+    /// Slow-start threshold that the host has saved for this destination. The sender uses at least two segments
+    /// (FreeBSD's host cache, `tcp_hostcache`; Linux's metrics without `tcp_no_ssthresh_metrics_save`).
     pub remembered_threshold: Option<Bytes>,
-    /// The smoothed RTT that the host has stored for this destination. If it is longer than the RTT of the handshake,
-    /// the first timeout is computed from it (Linux's `tcp_init_metrics`).
+    /// Smoothed RTT that the host has saved for this destination. If it is longer than the RTT of the handshake, the
+    /// first RTO is computed from it (Linux's `tcp_init_metrics`).
     pub remembered_rtt: Option<Duration>,
-    /// The metrics that the host stores when a connection ends.
+    /// The path metrics that the host saves when a connection ends.
     pub metrics_save: MetricsSave,
-    /// Largest congestion window (Linux's `snd_cwnd_clamp`); `None` without a limit.
+    /// Maximum congestion window (Linux's `snd_cwnd_clamp`); `None` for no limit.
     pub max_window: Option<Bytes>,
-    /// The unit in which ACKs grow the window.
+    /// How much an ACK adds to the congestion window.
     pub byte_counting: ByteCounting,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// Duplicate SACK (RFC 2883).
     pub dsack: bool,
-    /// True if a FIN without data that arrives early is reported by SACK as one sequence number (Linux).
+    /// True if a FIN without data that arrives out of order is reported by SACK as one sequence number (Linux).
     pub sack_fin: bool,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
@@ -71,85 +71,85 @@ pub struct Profile {
     pub ecn: EcnRule,
     /// True if Reno and CUBIC reduce the window less for an ECN mark than for a loss (RFC 8511).
     pub abe: bool,
-    /// When this end acknowledges as a receiver.
+    /// When this end sends ACKs for the data that it receives.
     pub ack: AckSettings,
     /// When this end notifies the peer of a larger window.
     pub window_update: WindowUpdate,
-    /// Largest number of full segments held out of order. Further segments are dropped and must be retransmitted
-    /// (FreeBSD's `net.inet.tcp.reass.maxqlen`, 48 until 9). `None` without a limit.
+    /// Maximum number of full segments stored out of order. Further segments are dropped and must be retransmitted
+    /// (FreeBSD's `net.inet.tcp.reass.maxqlen`, 48 before version 9). `None` for no limit.
     pub reassembly_limit: Option<u32>,
-    /// Expected loss of the channel before the receiver, from 0 to 1. The receiver acknowledges missing data up to this
-    /// share, and its application fetches the data again (Havey 2015, section 3.3.3). `None` acknowledges no missing
-    /// data.
+    /// Expected loss of the channel in front of the receiver, from 0 to 1. The receiver acknowledges missing data up to
+    /// this share, and its application fetches that data again (Havey 2015, section 3.3.3). With `None` the receiver
+    /// acknowledges no missing data.
     pub placeholders: Option<f64>,
-    /// Number of standard deviations above the expected loss that also count as the channel's loss.
+    /// Losses up to this number of standard deviations above the expected loss are attributed to the channel.
     pub placeholder_margin: u32,
     /// The computation of the retransmission timeout.
     pub rto: RtoRule,
-    /// True if the handshake gives the first RTT sample (RFC 6298). Otherwise the first data is sent with the initial
-    /// timeout, as in ns-2, whose one-way agents have no handshake.
+    /// True if the handshake gives the first RTT sample (RFC 6298). If false, the initial RTO applies to the first
+    /// data, as in ns-2, whose one-way agents have no handshake.
     pub handshake_sample: bool,
     /// The clock of the stack's timers.
     pub grain: TimerGrain,
-    /// The rule by which segments count as lost.
+    /// The rule that decides when a segment counts as lost.
     pub loss_detection: LossDetection,
-    /// Number of duplicate ACKs, or of SACKed segments, that mean a loss.
+    /// Number of duplicate ACKs, or of SACKed segments, after which a segment counts as lost.
     pub dup_threshold: u32,
-    /// The reaction to a partial ACK without SACK.
+    /// How a sender without SACK reacts to a partial ACK.
     pub fast_recovery: FastRecovery,
-    /// Largest burst in segments; 0 without a limit. Further segments are spread over the RTT (balakrishnan1999 section
-    /// 8.3).
+    /// Maximum number of segments in a burst; 0 for no limit. Further segments are spread over the RTT
+    /// (balakrishnan1999 section 8.3).
     pub max_burst: u32,
-    /// Delayed bursts are sent at multiples of this time, as by 4.4BSD's callouts; zero sends them at any time.
+    /// Later bursts are sent at multiples of this time, as by 4.4BSD's callouts; zero permits any time.
     pub burst_tick: Duration,
-    /// True if an ACK that a filter has marked makes the sender retransmit its first segment at once (balakrishnan1999
-    /// section 6.3).
+    /// True if the sender retransmits its first segment at once when an ACK arrives that a filter in the network has
+    /// marked (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
     /// How duplicate ACKs are counted.
     pub duplicates: DuplicateCount,
-    /// True if the first two duplicate ACKs release new data (RFC 3042).
+    /// True if each of the first two duplicate ACKs releases a segment of new data (RFC 3042).
     pub limited_transmit: bool,
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
-    /// True if the threshold after a loss is half of the peer's window if that window is smaller than the congestion
+    /// True if a loss sets the threshold to half of the peer's window when that window is smaller than the congestion
     /// window (4.4BSD).
     pub threshold_heeds_peer: bool,
-    /// True if a tail loss probe is sent after two round trips (RFC 8985 section 7).
+    /// True if the sender sends a tail loss probe after two round trips without an ACK (RFC 8985 section 7).
     pub tlp: bool,
     /// The rules that detect spurious retransmissions.
     pub undo: Undo,
-    /// True if a timeout discards SACK state and retransmits all data (4.4BSD). Otherwise only data that is not SACKed
-    /// is retransmitted (RFC 6675 section 5.1).
+    /// True if a timeout discards the SACK state and retransmits all outstanding data (4.4BSD). If false, only data
+    /// that is not SACKed is retransmitted (RFC 6675 section 5.1).
     pub timeout_forgets_sack: bool,
-    /// The window after an idle time.
+    /// How an idle period changes the congestion window.
     pub idle_restart: IdleRestart,
-    /// The rule that holds back short segments.
+    /// When a short segment has to wait.
     pub nagle: Nagle,
-    /// The rule that sets PSH.
+    /// Which segments carry PSH.
     pub push: PushRule,
-    /// True if the segment with the FIN ignores cwnd (Linux before 6.12).
+    /// True if the segment with the FIN is sent even if cwnd is full (Linux before 6.12).
     pub fin_beyond_cwnd: bool,
-    /// True if the segment with the FIN must fit the peer's window including the FIN (Linux).
+    /// True if the FIN counts against the peer's window (Linux).
     pub fin_uses_window: bool,
-    /// Number of SYN timeouts that do not double the next one (Linux's `tcp_syn_linear_timeouts`). The attempt fails by
-    /// this number of timeouts later.
+    /// Number of SYN timeouts before the SYN timeout begins to double (Linux's `tcp_syn_linear_timeouts`). This number
+    /// is added to the number of retries.
     pub syn_linear_timeouts: u32,
-    /// True if a segment behind a gap counts for the measured size of full segments, as one in order does.
+    /// True if an out-of-order segment also updates the estimated size of full segments.
     pub measures_held: bool,
-    /// True if data that the application has not read yet does not count for the growth of a Linux receive buffer.
+    /// True if unread data does not count for the growth of a Linux receive buffer.
     pub growth_excludes_unread: bool,
-    /// True if the first window may exceed 65,535 bytes. The window field of a SYN cannot.
+    /// True if the first window may exceed 65,535 bytes. The window field of a SYN cannot express more.
     pub wide_first_window: bool,
     /// True if the window grows only while it limits the sender (RFC 7661).
     pub cwnd_validation: bool,
-    /// True if an ACK that only advances does not grow a congestion window at or above the peer's window. 4.4BSD's fast
-    /// path (header prediction) ignores cwnd.
+    /// True if the header prediction of 4.4BSD is modelled: an ACK that only acknowledges new data does not grow a
+    /// congestion window that is at least as large as the peer's window.
     pub fast_path: bool,
-    /// True if an ACK of data that was never sent is answered with an ACK in ESTABLISHED too (RFC 9293 section
-    /// 3.10.7.4). Linux drops it.
+    /// True if a segment in ESTABLISHED that acknowledges data never sent is answered with an ACK (RFC 9293 section
+    /// 3.10.7.4). Linux drops it without an answer.
     pub answers_unsent_ack: bool,
-    /// True if an ACK without data repeats the FIN until the peer acknowledges it, as in 4.4BSD: `tcp_output` takes the
-    /// flags of a segment from the state.
+    /// True if each ACK without data repeats the FIN until the peer acknowledges it. This is so in 4.4BSD, where
+    /// `tcp_output` derives the flags of a segment from the state.
     pub ack_repeats_fin: bool,
     /// The size of the send buffer.
     pub send_buffer: BufferRule,
@@ -157,12 +157,12 @@ pub struct Profile {
     pub send_buffer_accounting: SendBufferAccounting,
     /// The size of the receive buffer.
     pub receive_buffer: BufferRule,
-    /// The computation of the offered window.
+    /// How the advertised window is computed.
     pub receive_window: ReceiveWindow,
 }
 
 impl Profile {
-    /// The profile with this name; `None` if the name is unknown.
+    /// Returns the profile with this name; `None` if no profile has it.
     pub fn named(name: &str) -> Option<Profile> {
         match name {
             "linux-6.1" => Some(Profile::linux_6_1()),
@@ -176,7 +176,7 @@ impl Profile {
         }
     }
 
-    /// The settings of the acknowledgement policy, with the bound that follows from the smallest RTO
+    /// The settings of the acknowledgement policy, including the maximum delay that the minimum RTO implies
     /// (`tcp_delack_max`).
     pub(crate) fn ack_settings(&self) -> AckSettings {
         let max_delay = match (self.ack.below_min_rto, self.ack.grain) {
@@ -189,7 +189,7 @@ impl Profile {
         AckSettings { max_delay, ..self.ack }
     }
 
-    /// The initial window in bytes for a segment size (RFC 3390 section 1, RFC 6928 section 2).
+    /// Initial window in bytes for this segment size (RFC 3390 section 1, RFC 6928 section 2).
     pub fn initial_window(&self, mss: Bytes) -> Bytes {
         let window = Bytes::new(u64::from(self.initial_window_segments) * mss.get());
         match self.initial_window_cap {

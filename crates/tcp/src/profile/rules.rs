@@ -1,42 +1,42 @@
-//! The rules of a profile: one type for each choice that stacks make differently.
+//! The rules of a profile: one type per choice that differs between stacks.
 
 use lopsided_core::{Bytes, Duration};
 
-/// The metrics that a host stores at the end of a connection for the next one to the same destination (Linux's
-/// `tcp_metrics`).
+/// The path metrics that a host saves at the end of a connection for the next connection to the same destination
+/// (Linux's `tcp_metrics`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricsSave {
-    /// None (Linux with `tcp_no_metrics_save`).
+    /// No metrics (Linux with `tcp_no_metrics_save`).
     Off,
     /// RTT and reordering (Linux since 5.6, with the default of `tcp_no_ssthresh_metrics_save`).
     RoundTrips,
-    /// The slow-start threshold too (Linux before 5.6).
+    /// RTT, reordering and the slow-start threshold (Linux before 5.6).
     All,
 }
 
-/// The condition under which a read notifies the peer of a larger window.
+/// When the receiver notifies the peer of a larger window after the application has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WindowUpdate {
-    /// Less than a segment of the window was left (RFC 9293 section 3.8.6.2.2).
+    /// If less than a segment of the advertised window was left (RFC 9293 section 3.8.6.2.2).
     NearlyClosed,
-    /// The window can move by two segments, or by half the buffer, beyond the last offer (4.4BSD; Wright and Stevens,
+    /// If the right edge of the window can move by two segments, or by half of the buffer (4.4BSD; Wright and Stevens,
     /// TCP/IP Illustrated volume 2, section 26.3).
     TwoSegments,
 }
 
-/// The way in which duplicate ACKs are counted. An ACK with a different window is not a duplicate (RFC 5681 section 2).
+/// How duplicate ACKs are counted. An ACK that changes the window is not a duplicate (RFC 5681 section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DuplicateCount {
-    /// The count restarts when the acknowledgement advances.
+    /// The count restarts when an ACK acknowledges new data.
     UntilProgress,
-    /// The count restarts with any other ACK in between (4.4BSD).
+    /// The count restarts at any ACK that is not a duplicate (4.4BSD).
     InARow,
 }
 
-/// The ECN mode. It corresponds to Linux's tcp_ecn 0, 2, 1 and, since 6.18, 3.
+/// The ECN mode. The variants correspond to the values 0, 2, 1 and (since Linux 6.18) 3 of Linux's tcp_ecn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EcnRule {
@@ -46,46 +46,48 @@ pub enum EcnRule {
     Accept,
     /// ECN is requested and accepted, with the feedback of RFC 3168.
     On,
-    /// As `On`, with counters of all marks as feedback if the peer supports it (RFC 9768).
+    /// As `On`, but with counters of all marks as feedback if the peer supports them (RFC 9768).
     Accurate,
 }
 
-/// The amount that an ACK adds to the congestion window.
+/// How much an ACK adds to the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ByteCounting {
-    /// One step per ACK (RFC 5681 with one increment per ACK).
+    /// One increment per ACK (RFC 5681), however many bytes it acknowledges.
     Acks,
-    /// As `Acks`, but fractions of a byte accumulate (ns-2, whose window is a real number). Rounding down would lose 3
-    /// % of the growth of a window of 64 segments.
+    /// As `Acks`, but fractions of a byte accumulate (ns-2, whose window is a real number). With rounding down, a
+    /// window of 64 segments would grow 3 % more slowly.
     AcksExactly,
-    /// As `Acks`, and a window equal to the threshold grows as in slow start (4.4BSD; RFC 5681 allows both).
+    /// As `Acks`, but a window equal to the threshold grows as in slow start (4.4BSD; RFC 5681 permits both).
     AcksThroughThreshold,
-    /// The delivered bytes count (Linux since 3.18).
+    /// The number of delivered bytes (Linux since 3.18).
     Delivered,
-    /// The acknowledged bytes count, in slow start at most `segments` segments (RFC 3465's L).
+    /// The number of acknowledged bytes; in slow start at most `segments` segments per ACK (RFC 3465's L).
     Limited {
-        /// L, the limit of one ACK in slow start.
+        /// L: maximum number of segments that one ACK may add in slow start.
         segments: u32,
     },
-    /// Half of the acknowledged bytes count, so that two segments count as one (Balakrishnan et al. 1999, figure 19).
+    /// Half of the number of acknowledged bytes, so that two segments count as one (Balakrishnan et al. 1999, figure
+    /// 19).
     Half,
 }
 
-/// The window after an idle time of more than one RTO.
+/// How an idle period longer than one RTO changes the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdleRestart {
     /// Unchanged.
     Never,
-    /// The initial window (RFC 5681 section 4.1). Idle time counts from the last segment that arrived (4.4BSD).
+    /// The window becomes the initial window (RFC 5681 section 4.1). The idle period starts when a segment last arrived
+    /// (4.4BSD).
     Initial,
-    /// The window is halved for each RTO since data was last sent, new or retransmitted, but not below the initial
-    /// window (RFC 2861 section 3.2; Linux).
+    /// The window is halved once per RTO since new or retransmitted data was last sent, down to the initial window (RFC
+    /// 2861 section 3.2; Linux).
     Halving,
 }
 
-/// The condition under which a short last segment waits for an acknowledgement.
+/// When a short last segment waits for an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Nagle {
@@ -95,13 +97,14 @@ pub enum Nagle {
     BehindShort,
 }
 
-/// The rule that sets PSH.
+/// Which segments carry PSH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PushRule {
     /// A segment that empties the send buffer (4.4BSD and its descendants).
     EmptiesBuffer,
-    /// A segment that ends a write, and within a long write one segment per half of the largest window (Linux).
+    /// A segment in which a write ends. Within a long write, also one segment per half of the largest advertised window
+    /// (Linux).
     Linux,
 }
 
@@ -112,42 +115,45 @@ pub struct AckSettings {
     pub policy: &'static str,
     /// Number of segments per ACK, for policies that count segments (RFC 5681 section 4.2).
     pub segments: u32,
-    /// Shortest delay of an ACK, for adaptive policies.
+    /// Minimum delay of an ACK, for adaptive policies.
     pub min_delay: Duration,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub max_delay: Duration,
-    /// Linux: largest value of the adaptive timeout from which the delay follows. The RTO bounds the timeout too.
+    /// Linux: maximum of the adaptive timeout, from which the delay is computed. The RTO is a second upper limit of the
+    /// timeout.
     pub max_timeout: Duration,
-    /// Linux since 6.7: true if no ACK is delayed by more than the smallest RTO minus one tick (`tcp_delack_max`).
+    /// Linux since 6.7: true if the delay of an ACK is at most the minimum RTO minus one tick (`tcp_delack_max`).
     pub below_min_rto: bool,
-    /// Linux: largest number of quick ACKs granted at once.
+    /// Linux: maximum number of quick ACKs that are granted at once.
     pub quick_acks: u32,
-    /// Linux: interval of compressed duplicate ACKs after the first three in a row; zero sends all duplicate ACKs.
+    /// Linux: interval between compressed duplicate ACKs, which follow the first three consecutive ones; zero disables
+    /// compression.
     pub compress: Duration,
-    /// Linux: time by which the timer of a compressed ACK may be late. It is that late if nothing else wakes the
-    /// machine.
+    /// Linux: maximum lateness of the timer of a compressed ACK. The timer uses all of it unless something else wakes
+    /// the machine earlier.
     pub compress_slack: Duration,
-    /// Linux: clock of the delayed-ACK timer and of the gaps between segments.
+    /// Linux: granularity of the delayed-ACK timer and of the measured time between segments.
     pub grain: TimerGrain,
-    /// Linux since 6.1.57: true if a full segment with PSH is acknowledged when it is read, as a short one is.
+    /// Linux since 6.1.57: true if a full segment with PSH is acknowledged when the application reads it, as a short
+    /// segment is.
     pub heeds_push: bool,
-    /// Number of ACKs per RTT, for policies that count per RTT.
+    /// Number of ACKs per RTT, for policies that send a number of ACKs per RTT.
     pub acks_per_rtt: u32,
-    /// Largest number of segments per ACK, for policies that follow the sender's window.
+    /// Maximum number of segments per ACK, for policies that adapt to the sender's window.
     pub max_delack: u32,
-    /// Smallest number of ACKs per window, for policies that follow the sender's window.
+    /// Minimum number of ACKs per window, for policies that adapt to the sender's window.
     pub min_acks_per_window: u32,
-    /// True if immediate ACKs are sent before the application reads, so that the offered window excludes the data
-    /// (4.4BSD: the input path sends the ACK, and the process reads later).
+    /// True if immediate ACKs are sent before the application reads, so that the new data reduces the advertised window
+    /// (4.4BSD: the input function sends the ACK, and the process reads later).
     pub before_read: bool,
 }
 
-/// Linux's largest retransmission timeout (TCP_RTO_MAX). Delayed-ACK timeouts are much shorter, so this bound never
-/// applies to them.
+/// Linux's maximum RTO (TCP_RTO_MAX). As the maximum of a delayed-ACK timeout it never takes effect, because such
+/// timeouts are much shorter.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl AckSettings {
-    /// Delayed ACKs: one for every second segment, or after `timeout`.
+    /// Delayed ACKs: one for every second segment, or one after `timeout`.
     pub const fn delayed(timeout: Duration) -> AckSettings {
         AckSettings {
             policy: "delayed",
@@ -169,21 +175,22 @@ impl AckSettings {
     }
 }
 
-/// The computation of the retransmission timeout from the RTT.
+/// How the retransmission timeout is computed from the RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RtoRule {
-    /// RFC 6298: smoothed RTT plus 4 times the deviation, between `min` and `max`; `initial` before the first sample.
+    /// RFC 6298: smoothed RTT plus 4 times the mean deviation, between `min` and `max`; `initial` before the first
+    /// sample.
     Rfc6298 {
         /// The smallest timeout.
         min: Duration,
         /// The largest timeout.
         max: Duration,
-        /// The timeout before the first sample.
+        /// The RTO before the first sample.
         initial: Duration,
     },
-    /// Jacobson's integers (Congestion Avoidance and Control, SIGCOMM 1988, appendix A): samples in whole ticks of a
-    /// coarse clock, SRTT in eighths and deviation in quarters of a tick.
+    /// Jacobson's integer arithmetic (Congestion Avoidance and Control, SIGCOMM 1988, appendix A): samples in whole
+    /// ticks of a coarse clock, SRTT in 1/8 tick, deviation in 1/4 tick.
     Ticks {
         /// The tick of the coarse clock.
         tick: Duration,
@@ -193,35 +200,35 @@ pub enum RtoRule {
         min: Duration,
         /// The largest timeout.
         max: Duration,
-        /// The timeout before the first sample.
+        /// The RTO before the first sample.
         initial: Duration,
     },
-    /// FreeBSD: as RFC 6298 plus a constant `slop` for the ticks of both clocks, which the backoff does not double. A
-    /// sample includes the current tick.
+    /// FreeBSD: as RFC 6298, plus a constant `slop` that allows for the ticks of both clocks and is not doubled by the
+    /// backoff. A sample includes the current tick.
     FreeBsd {
         /// The smallest timeout.
         min: Duration,
         /// The largest timeout.
         max: Duration,
-        /// The timeout before the first sample.
+        /// The RTO before the first sample.
         initial: Duration,
-        /// The constant that is added.
+        /// The constant that is added to the RTO.
         slop: Duration,
     },
-    /// Linux: the deviation term is the maximum of the last round trip and at least `min`. It shrinks slowly when the
+    /// Linux: the deviation term is the maximum of the last round trip and at least `min`. It decreases slowly when the
     /// RTT falls (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
     Linux {
-        /// The smallest deviation term.
+        /// Minimum of the deviation term.
         min: Duration,
         /// The largest timeout.
         max: Duration,
-        /// The timeout before the first sample.
+        /// The RTO before the first sample.
         initial: Duration,
     },
 }
 
 impl RtoRule {
-    /// The timeout before the first RTT sample.
+    /// The RTO before the first RTT sample.
     pub fn initial(self) -> Duration {
         match self {
             RtoRule::Rfc6298 { initial, .. }
@@ -231,7 +238,7 @@ impl RtoRule {
         }
     }
 
-    /// The smallest timeout; for `Linux` the smallest deviation term.
+    /// The minimum RTO; for `Linux` the minimum of the deviation term.
     pub fn min(self) -> Duration {
         match self {
             RtoRule::Rfc6298 { min, .. }
@@ -251,7 +258,7 @@ impl RtoRule {
         }
     }
 
-    /// The same rule with a different minimum.
+    /// Returns the same rule with another minimum.
     #[must_use]
     pub fn with_min(self, min: Duration) -> RtoRule {
         match self {
@@ -263,81 +270,83 @@ impl RtoRule {
     }
 }
 
-/// The number of ticks in an RTT sample.
+/// How an RTT sample is converted to ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TickSamples {
-    /// The ticks of a free-running clock between sending and ACK, plus one (4.4BSD).
+    /// The number of ticks of a free-running clock between the segment and its ACK, plus one (4.4BSD).
     Counted,
-    /// The nearest integer, at least one (ns-2).
+    /// The RTT divided by the tick, rounded to the nearest integer, at least one (ns-2).
     Nearest,
 }
 
-/// The time at which a timer expires.
+/// When a timer expires relative to its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimerGrain {
     /// At its deadline.
     Exact,
-    /// At the first tick of a clock after its deadline.
+    /// At the first tick of a clock after the deadline.
     Tick(Duration),
-    /// At a tick, in coarser steps for later deadlines: 8 times as coarse for each level of 64 ticks (a hierarchical
-    /// timer wheel without cascading, as in Linux since 4.8).
+    /// At a tick of a hierarchical timer wheel without cascading (Linux since 4.8). Later deadlines have coarser steps:
+    /// each level of 64 slots is 8 times as coarse as the level below.
     Wheel(Duration),
 }
 
-/// The rule by which a sender infers loss from ACKs.
+/// How a sender infers loss from ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossDetection {
-    /// By time: a segment is lost if a segment sent later was delivered at least a reordering window ago (RFC 8985).
+    /// By time: a segment is lost if a later segment was delivered and at least one reordering window has passed since
+    /// then (RFC 8985).
     Rack,
-    /// By the number of duplicate ACKs, regardless of SACK: after the threshold all holes below the highest SACK are
-    /// lost (FreeBSD's SACK recovery). After a timeout all data that is not SACKed is retransmitted in order. SACKed
-    /// data then counts as in flight until three duplicates begin a recovery. Without SACK, duplicates for data
-    /// outstanding at the last fast retransmit or timeout begin no recovery (RFC 6582 section 4.1).
+    /// By the number of duplicate ACKs, even with SACK: after the threshold, all holes below the highest SACK are lost
+    /// (FreeBSD's SACK recovery). After a timeout, all data that is not SACKed is retransmitted in order, and SACKed
+    /// data counts as in flight until three duplicates start a recovery. Without SACK, duplicates for data that was
+    /// outstanding at the last fast retransmit or timeout start no recovery (RFC 6582 section 4.1).
     FreeBsd,
     /// By distance to the highest SACK: a hole is lost if `dup_threshold` segments follow it, SACKed or not (FACK:
     /// Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; Linux's
-    /// default until 4.15).
+    /// default before 4.15).
     Fack,
     /// By count: a hole is lost if `dup_threshold` segments above it are SACKed (RFC 6675).
     Rfc6675,
 }
 
-/// The reaction of a sender without SACK to the first ACK that advances after a fast retransmit. With `Reno` and
-/// `CarefulReno` every timeout also halves the threshold.
+/// How a sender without SACK reacts to the first ACK of new data after a fast retransmit. With `Reno` and `CarefulReno`
+/// every timeout also halves the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FastRecovery {
-    /// A partial ACK repairs the next hole too, and recovery continues (RFC 6582).
+    /// A partial ACK retransmits the next hole, and recovery continues (RFC 6582).
     NewReno,
-    /// Recovery ends (RFC 5681 section 3.2 step 6). Further duplicates begin another recovery and halve the window
-    /// again.
+    /// Recovery ends (RFC 5681 section 3.2 step 6). Further duplicate ACKs start another recovery, which halves the
+    /// window again.
     Reno,
-    /// Recovery ends. Further duplicates begin no recovery until all data outstanding at the last recovery or timeout
-    /// is acknowledged. If a window has several losses, all but the first therefore wait for a timeout (ns-2's
-    /// `bugFix_`).
+    /// Recovery ends. Further duplicate ACKs start no recovery until all data that was outstanding at the last recovery
+    /// or timeout is acknowledged. If a window of data has several losses, all but the first therefore wait for a
+    /// timeout (ns-2's `bugFix_`).
     CarefulReno,
 }
 
-/// The way in which the window shrinks to the new threshold during a recovery.
+/// How the window shrinks to the new threshold during a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CwndReduction {
     /// At once (RFC 6675).
     Immediate,
-    /// By one segment for every second ACK, and to at most one segment more than is in flight (rate halving: Mathis,
-    /// Semke and Mahdavi, draft-mathis-tcp-ratehalving, 1999; Linux until 3.1).
+    /// By one segment per two ACKs, with a maximum of one segment more than is in flight (rate halving: Mathis, Semke
+    /// and Mahdavi, draft-mathis-tcp-ratehalving, 1999; Linux before 3.2).
     RateHalving,
     /// In proportion to delivered data (RFC 6937).
     Prr,
-    /// To one segment, plus one for each duplicate ACK while less than the threshold is in the network (FreeBSD's SACK
-    /// recovery). Without SACK: at once, plus one segment for each duplicate (RFC 6582 section 3.2).
+    /// To one segment. Each duplicate ACK then adds one segment while less data than the threshold is in flight
+    /// (FreeBSD's SACK recovery). Without SACK: to the threshold at once, plus one segment per duplicate ACK (RFC 6582
+    /// section 3.2).
     PerDuplicate,
 }
 
-/// The evidence by which a sender detects spurious retransmissions and restores the window.
+/// Which evidence of a spurious retransmission makes a sender restore its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undo {
     /// An ACK echoes a timestamp from before the retransmission (Eifel, RFC 3522 and 4015).
@@ -356,77 +365,79 @@ pub struct Undo {
 pub enum BufferRule {
     /// A constant size.
     Fixed(Bytes),
-    /// The buffer grows with the data of a round trip from `initial` to `max` (dynamic right-sizing, Fisk and Feng
-    /// 2001).
+    /// The buffer grows from `initial` to `max` with the amount of data per round trip (dynamic right-sizing, Fisk and
+    /// Feng 2001).
     Auto {
-        /// The size at the beginning.
+        /// Initial size, in bytes.
         initial: Bytes,
         /// The largest size.
         max: Bytes,
     },
-    /// FreeBSD: the buffer grows by `step` if a round trip used 7/8 of it. The round trip of a receive buffer is
-    /// measured by timestamps; without timestamps it does not grow.
+    /// FreeBSD: the buffer grows by `step` if at least 7/8 of it was used in one round trip. For a receive buffer, the
+    /// round trip is measured by timestamps; without timestamps the buffer does not grow.
     Stepped {
-        /// The size at the beginning.
+        /// Initial size, in bytes.
         initial: Bytes,
-        /// The growth for one round trip.
+        /// Growth per round trip, in bytes.
         step: Bytes,
         /// The largest size.
         max: Bytes,
     },
 }
 
-/// The unit of the send buffer's size, and the condition under which a blocked writer continues.
+/// The unit in which the send buffer counts, and when a blocked writer may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendBufferAccounting {
-    /// Bytes of the stream. A blocked writer continues as soon as data is acknowledged.
+    /// Bytes of the stream. A blocked writer may continue as soon as any data is acknowledged.
     Stream,
-    /// 4.4BSD: bytes of the stream, rounded up to whole segments. A writer whose data does not fit waits until
+    /// 4.4BSD: bytes of the stream, in a buffer of whole segments. A writer whose data does not fit waits until
     /// `low_water` bytes are free.
     Segments {
-        /// Free bytes at which a blocked writer continues.
+        /// Number of free bytes at which a blocked writer may continue.
         low_water: Bytes,
     },
-    /// Linux: bytes of memory. A segment uses `per_segment` bytes in addition to its payload (captures of 6.1). A
-    /// fixed size is doubled, as by `SO_SNDBUF` (socket(7)). A blocked writer waits until 1/3 of the buffer is free,
-    /// and therefore writes in bursts.
+    /// Linux: bytes of memory. A segment occupies `per_segment` bytes more than its payload (captures of 6.1). A fixed
+    /// size is doubled, as by `SO_SNDBUF` (socket(7)). A blocked writer waits until 1/3 of the buffer is free, so it
+    /// writes in bursts.
     Memory {
-        /// Memory of a segment in addition to its payload, in bytes.
+        /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
     },
 }
 
-/// The computation of the offered window.
+/// How the advertised window is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiveWindow {
-    /// The free room of the receive buffer.
+    /// It is the free space of the receive buffer.
     Room,
-    /// As `Room`, for a buffer that holds a whole number of segments (4.4BSD).
+    /// As `Room`, in a buffer of whole segments (4.4BSD).
     Segments,
-    /// Linux: a share of the buffer's memory. A segment uses `per_segment` bytes in addition to its payload (captures of
-    /// user-mode Linux). The window opens as segments arrive. A fixed size is doubled, as by `SO_RCVBUF` (socket(7)).
+    /// Linux: it is a share of the buffer's free memory. A segment occupies `per_segment` bytes more than its payload
+    /// (captures of user-mode Linux). The window opens as segments arrive. A fixed size is doubled, as by `SO_RCVBUF`
+    /// (socket(7)).
     Memory {
-        /// Memory of a segment in addition to its payload, in bytes.
+        /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
-        /// The share of the memory that is window.
+        /// The share of the memory that is usable as window.
         share: WindowShare,
     },
 }
 
-/// The share of a receive buffer's memory that Linux offers as window.
+/// The share of a receive buffer's memory that Linux advertises as window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowShare {
-    /// Half (`tcp_adv_win_scale` 1, until Linux 6.5). A buffer that grows reserves memory for each segment.
+    /// One half (`tcp_adv_win_scale` 1, until Linux 6.5). A buffer that grows reserves memory for the overhead of each
+    /// segment.
     Half,
-    /// The payload's share of the memory of a full segment, in units of 1/256, measured when the size of full segments
-    /// changes (`scaling_ratio`, since Linux 6.6). Half before the first segment.
+    /// The payload's share of the memory of a full segment, in units of 1/256 (`scaling_ratio`, since Linux 6.6). It is
+    /// measured whenever the size of full segments changes; before the first segment it is one half.
     Measured,
 }
 
 impl BufferRule {
-    /// The size at the beginning, in bytes.
+    /// Initial size, in bytes.
     pub fn initial(self) -> Bytes {
         match self {
             BufferRule::Fixed(size) => size,
@@ -434,7 +445,7 @@ impl BufferRule {
         }
     }
 
-    /// The largest size, in bytes.
+    /// Maximum size, in bytes.
     pub fn max(self) -> Bytes {
         match self {
             BufferRule::Fixed(size) => size,

@@ -1,4 +1,4 @@
-//! The settings that a scenario may change in a profile: one entry for each key.
+//! The keys by which a scenario may change a profile, one entry per key.
 
 use super::{
     BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, LossDetection, MetricsSave,
@@ -10,21 +10,23 @@ use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window,
 use lopsided_spec::{Amount, Choice, Fault, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};
 use std::collections::BTreeMap;
 
-/// MTU if the scenario sets no MSS, in bytes: that of Ethernet.
+/// MTU in bytes if the scenario sets no MSS: that of Ethernet.
 const MTU: u64 = 1500;
-/// Bytes of IPv4 and TCP headers without options, which the MSS option counts (RFC 6691).
+/// Length of the IPv4 and TCP headers without options, in bytes. The MSS option is the MTU minus this length (RFC
+/// 6691).
 const HEADERS: u64 = 40;
-/// Bytes of the timestamps option with its padding, by which the payload shrinks (RFC 7323 appendix A).
+/// Length of the timestamps option with its padding, in bytes. It reduces the payload of each segment (RFC 7323
+/// appendix A).
 const TIMESTAMPS: u64 = 12;
-/// Linux's default maximum of a receive window, in bytes (half of `tcp_rmem[2]`).
+/// Linux's default maximum of the receive window: half of `tcp_rmem[2]`.
 const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
-/// Delayed ACKs for a profile that has none, in segments and time: as in 4.4BSD's descendants (RFC 1122 section
-/// 4.2.3.2).
+/// Delayed ACKs for a profile that has none: segments per ACK and maximum delay, as in 4.4BSD's descendants (RFC 1122
+/// section 4.2.3.2).
 const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 
-/// Largest tick frequency: one tick per microsecond.
+/// Maximum tick frequency in Hz: one tick per microsecond.
 const MOST_TICKS: u64 = 1_000_000;
-/// Largest DSCP, which has six bits (RFC 2474 section 3).
+/// Maximum DSCP: the field has six bits (RFC 2474 section 3).
 const MOST_DSCP: u64 = 63;
 
 /// The keys in the order in which they are applied. Add an entry here for a new key.
@@ -245,7 +247,7 @@ const SETTINGS: &[StackKey] = &[
 pub struct StackConfig {
     /// One of [`crate::PROFILES`].
     pub profile: String,
-    /// One of [`crate::CONTROLLERS`], or a controller that is added to the run.
+    /// Name of the congestion control: one of [`crate::CONTROLLERS`], or of a controller that is added to the run.
     pub cc: String,
     /// The value of the MSS option in bytes: the MTU minus 40. TCP options reduce the payload further (RFC 6691).
     /// `None` uses the MTU of Ethernet.
@@ -254,17 +256,17 @@ pub struct StackConfig {
 }
 
 impl StackConfig {
-    /// An unchanged profile with a congestion control.
+    /// Creates a configuration with an unchanged profile and this congestion control.
     pub fn new(profile: &str, cc: &str) -> StackConfig {
         StackConfig { profile: profile.to_owned(), cc: cc.to_owned(), mss: None, changes: BTreeMap::new() }
     }
 
-    /// The keys other than `profile`, `cc` and `mss`.
+    /// All keys except `profile`, `cc` and `mss`.
     pub fn keys() -> Vec<KeyInfo> {
         SETTINGS.iter().map(StackKey::info).collect()
     }
 
-    /// The value that was set for a key; `None` if the profile's value applies.
+    /// The value that was set for a key; `None` if it was not set, so that the profile's value applies.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.changes.get(key)
     }
@@ -305,7 +307,7 @@ impl StackConfig {
         }
     }
 
-    /// The differentiated services codepoint of this end's packets.
+    /// The differentiated services codepoint of the packets that this end sends.
     pub fn dscp(&self) -> u8 {
         match self.get("dscp") {
             Some(Value::Integer(dscp)) => (*dscp).min(MOST_DSCP) as u8,
@@ -318,7 +320,7 @@ impl StackConfig {
         Bytes::new(self.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS))
     }
 
-    /// The profile with its changes; `None` if the profile is unknown.
+    /// Returns the profile with all changes applied; `None` if no profile has the configured name.
     pub fn to_profile(&self) -> Option<Profile> {
         let mut profile = Profile::named(&self.profile)?;
         for setting in SETTINGS {
@@ -335,7 +337,7 @@ impl StackConfig {
     }
 }
 
-/// One key of a stack.
+/// One key of a stack configuration.
 struct StackKey {
     name: &'static str,
     text: &'static str,
@@ -343,13 +345,13 @@ struct StackKey {
     change: Change,
 }
 
-/// The effect of a value on a profile.
+/// How a key's value changes a profile.
 enum Change {
     /// Sets the field that the function returns.
     Field(fn(&mut Profile) -> &mut dyn Setting),
     /// Calls a function with the value and the MTU in bytes.
     By(ValueType, fn(&mut Profile, &Value, u64)),
-    /// None, because the host reads the key.
+    /// Changes nothing in the profile: the host reads the key.
     OfHost(ValueType),
 }
 
@@ -408,14 +410,14 @@ impl Choice for FastRecovery {
     ];
 }
 
-/// The delay of a receiver's ACKs (RFC 5681 section 4.2). `None` keeps the profile's value.
+/// When a receiver delays its ACKs (RFC 5681 section 4.2). `None` keeps the profile's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     /// True if ACKs are delayed.
     pub mode: Switch,
     /// Number of segments per ACK.
     pub segments: Option<u32>,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub timeout: Option<Duration>,
 }
 
@@ -503,7 +505,8 @@ fn delayed_ack(profile: &mut Profile, value: &Value, _mtu: u64) {
     profile.ack = match (mode, base.policy, segments, timeout) {
         (Switch::Off, ..) => AckSettings { policy: "immediate", ..base },
         (_, "immediate", _, _) => delayed(segments.unwrap_or(USUAL_DELAY.0), timeout.unwrap_or(USUAL_DELAY.1)),
-        // A fixed number of segments replaces Linux's policy; a timeout alone only changes its delay.
+        // If a number of segments is set, simple delayed ACKs replace Linux's policy. If only a timeout is set, Linux's
+        // policy stays and uses that delay.
         (_, "linux", Some(segments), _) => delayed(segments, timeout.unwrap_or(base.min_delay)),
         (_, "linux", None, Some(timeout)) => AckSettings { min_delay: timeout, max_delay: timeout, ..base },
         (_, "linux", None, None) => base,
@@ -537,7 +540,7 @@ fn initial_window(profile: &mut Profile, value: &Value, _mtu: u64) {
     }
 }
 
-/// A window in bytes. A full segment is the MTU without headers and options.
+/// Converts a window to bytes. A full segment is the MTU without headers and options.
 fn octets(profile: &Profile, value: &Value, mtu: u64) -> Option<Bytes> {
     let payload = mtu - HEADERS - if profile.timestamps { TIMESTAMPS } else { 0 };
     match *value {
@@ -550,7 +553,7 @@ fn octets(profile: &Profile, value: &Value, mtu: u64) -> Option<Bytes> {
 fn buffer(base: BufferRule, value: &Value) -> BufferRule {
     match (value, base) {
         (Value::Size(size), _) => BufferRule::Fixed(*size),
-        // A stack with fixed buffers starts from its own size and grows to Linux's maximum.
+        // A stack with fixed buffers starts with its own size and may grow to Linux's maximum.
         (_, BufferRule::Fixed(initial)) => BufferRule::Auto { initial, max: LARGEST_BUFFER.max(initial) },
         _ => base,
     }

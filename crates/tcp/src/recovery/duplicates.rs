@@ -1,13 +1,15 @@
-//! The reordering degree of a path, in segments. With SACK it is measured (Linux's tcp_check_sack_reordering). Without
-//! SACK only duplicate ACKs are counted: each reports that one segment has left the network, but not which one (RFC
-//! 6582). Linux attributes more duplicates than possible to reordering (tcp_check_reno_reordering).
+//! Measures the reordering degree of a path, in segments.
+//!
+//! With SACK it is measured directly (Linux's tcp_check_sack_reordering). Without SACK only duplicate ACKs are counted:
+//! each reports that one segment has left the network, but not which one (RFC 6582). If there are more duplicates than
+//! outstanding segments can explain, Linux concludes that the path reorders (tcp_check_reno_reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::CaState;
 
-/// The largest reordering degree (Linux's tcp_max_reordering).
+/// Maximum reordering degree, in segments (Linux's tcp_max_reordering).
 const REORDERING_MAX: u32 = 300;
 
 impl Recovery {
@@ -22,9 +24,9 @@ impl Recovery {
         }
     }
 
-    /// Adjusts the count of duplicates after an ACK without SACK that covered `segments` (Linux's
-    /// tcp_remove_reno_sacks): one of them filled the hole, and the duplicates had reported the others. FreeBSD
-    /// restarts its count.
+    /// Adjusts the count of duplicate ACKs after an ACK without SACK that covered `segments` segments (Linux's
+    /// tcp_remove_reno_sacks). One of these segments filled the hole; the others had been reported by duplicate ACKs.
+    /// FreeBSD restarts its count.
     pub fn on_covered(&mut self, flight: &Flight, segments: u32) {
         if flight.counts_duplicates() {
             self.dupacks = 0;
@@ -34,8 +36,9 @@ impl Recovery {
         }
     }
 
-    /// Limits the count of duplicates to the outstanding segments without the holes (Linux's tcp_limit_reno_sacked).
-    /// More duplicates mean reordering, and the threshold rises to the number of outstanding segments.
+    /// Limits the count of duplicate ACKs to the number of outstanding segments that are not holes (Linux's
+    /// tcp_limit_reno_sacked). If there were more duplicates, the path reorders, and the threshold rises to the number
+    /// of outstanding segments.
     fn bound_duplicates(&mut self, flight: &Flight, covered: u32) {
         if !notices_reordering(flight) {
             return;
@@ -48,12 +51,12 @@ impl Recovery {
         }
     }
 
-    /// True if reordering may be measured. After a timeout that is so only while the timeout can be undone.
+    /// True if reordering may be measured. After a timeout this is true only while the timeout can still be undone.
     pub fn believes_order(&self) -> bool {
         self.ca_state != CaState::Loss || self.undo.can_undo()
     }
 
-    /// With SACK: measures the reordering degree from a segment delivered out of order.
+    /// Measures the reordering degree from a segment that was delivered out of order. For connections with SACK.
     #[inline]
     pub fn note_reordering(&mut self, flight: &Flight, outcome: &mut AckOutcome) {
         if let Some(from) = outcome.reordered_from.take() {
@@ -61,8 +64,8 @@ impl Recovery {
         }
     }
 
-    /// Measures reordering after the original of a retransmitted segment filled the hole at `from` (Linux's
-    /// tcp_try_undo_partial).
+    /// Measures the reordering degree after the hole at `from` was filled by the original of a retransmitted segment
+    /// (Linux's tcp_try_undo_partial).
     pub(super) fn note_late_original(&mut self, flight: &Flight, from: u64) {
         if notices_reordering(flight) {
             self.extend_reordering(flight, from);
@@ -74,7 +77,7 @@ impl Recovery {
     fn extend_reordering(&mut self, flight: &Flight, from: u64) {
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());
         if from < highest {
-            // RFC 8985 section 6.2 step 3: reordering enables the reordering window.
+            // RFC 8985 section 6.2 step 3: after the first reordering, RACK uses its reordering window.
             self.rack.note_reordering();
             let extent = (highest - from).div_ceil(flight.mss()) as u32;
             if notices_reordering(flight) && extent > self.duplicate_threshold(flight) {
@@ -83,20 +86,20 @@ impl Recovery {
         }
     }
 
-    /// True if the path reorders more than the profile's threshold. SACK then counts as progress (Linux's
+    /// True if the measured reordering degree exceeds the profile's threshold. A SACK then counts as progress (Linux's
     /// tcp_may_raise_cwnd).
     #[inline]
     pub fn expects_reordering(&self, flight: &Flight) -> bool {
         self.reordering > flight.profile.dup_threshold
     }
 
-    /// Number of duplicate ACKs that mean a loss.
+    /// Number of duplicate ACKs after which a segment counts as lost.
     pub fn duplicate_threshold(&self, flight: &Flight) -> u32 {
         self.reordering.max(flight.profile.dup_threshold)
     }
 
-    /// Resets the count of duplicates after a timeout. The raised threshold is reset too if enough duplicates began no
-    /// recovery (Linux's tcp_timeout_mark_lost).
+    /// Resets the count of duplicate ACKs after a timeout. A raised threshold is reset too if there were enough
+    /// duplicates for the normal threshold but no recovery had begun (Linux's tcp_timeout_mark_lost).
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
         if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
@@ -106,7 +109,7 @@ impl Recovery {
     }
 }
 
-/// True for Linux's stacks, which measure reordering and stay in recovery until data beyond the recovery point is
+/// True for Linux's stacks, which measure reordering. They stay in recovery until data beyond the recovery point is
 /// acknowledged.
 pub(super) fn notices_reordering(flight: &Flight) -> bool {
     matches!(flight.profile.loss_detection, LossDetection::Rack | LossDetection::Fack)

@@ -1,7 +1,7 @@
-//! Limited transmit as FreeBSD counts it (RFC 3042): the first and the second duplicate ACK release one segment each,
-//! whatever SACK reports. If the first duplicate's segment could not be sent, the second duplicate releases both.
+//! Limited transmit as in FreeBSD (RFC 3042): each of the first two duplicate ACKs releases one segment, even with
+//! SACK. If the segment of the first duplicate could not be sent, the second duplicate releases both.
 
-/// Number of duplicates that release a segment.
+/// Number of duplicate ACKs that release a segment.
 const DUPLICATES: u32 = 2;
 
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct LimitedTransmit {
 }
 
 impl LimitedTransmit {
-    /// Handles the `count`th duplicate in a row.
+    /// Handles the `count`th consecutive duplicate ACK.
     pub fn on_duplicate(&mut self, count: u32) {
         if count == 1 {
             self.sent = 0;
@@ -27,7 +27,7 @@ impl LimitedTransmit {
         self.sent
     }
 
-    /// Number of segments that may be sent now beyond the window.
+    /// Number of segments that may be sent now although the window is full.
     #[inline]
     pub fn credit(&self) -> u32 {
         self.credit
@@ -42,7 +42,7 @@ impl LimitedTransmit {
         }
     }
 
-    /// Drops unused credit, because another event occurred.
+    /// Discards the unused credit at the next event.
     #[inline]
     pub fn end(&mut self) {
         self.credit = 0;

@@ -1,7 +1,7 @@
 //! Loss recovery.
 //!
-//! Files: `states` has the congestion states and their transitions, `loss_detection` the rules that mark data as lost.
-//! `reduction` has the ways in which the window shrinks, and `undo` the undo of spurious recoveries. `rto` handles
+//! Files: `states` contains the congestion states and their transitions, `loss_detection` the rules that mark data as
+//! lost, `reduction` the rules by which the window shrinks, and `undo` the undo of spurious recoveries. `rto` handles
 //! timeouts and `tlp` tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
 
 mod duplicates;
@@ -33,38 +33,38 @@ use undo_state::UndoState;
 #[derive(Debug)]
 pub(crate) struct Recovery {
     ca_state: CaState,
-    /// Highest offset sent when the last fast retransmit or timeout occurred (RFC 6582's recover).
+    /// Highest offset that had been sent when the last fast retransmit or timeout occurred (RFC 6582's recover).
     repaired_to: Option<u64>,
-    /// Highest offset sent when the current state began. The state ends when it is acknowledged (RFC 6675's
-    /// RecoveryPoint).
+    /// Highest offset that had been sent when the current state began. The state ends when this offset is acknowledged
+    /// (RFC 6675's RecoveryPoint).
     point: u64,
-    /// The reduction under way; `None` if the controller's window is in force.
+    /// The reduction that is under way; `None` if the controller's window is in force.
     reduction: Option<Reduction>,
     undo: UndoState,
     rack: Rack,
     /// True while F-RTO checks whether a timeout was spurious.
     frto: bool,
-    /// True if F-RTO sends new data before any retransmission (RFC 5682 section 3.1 step 2b).
+    /// True if F-RTO must send new data before any further retransmission (RFC 5682 section 3.1 step 2b).
     defer_retransmits: bool,
-    /// The outstanding tail loss probe.
+    /// The outstanding tail loss probe; `None` if there is none.
     tlp: Option<TailProbe>,
     /// True if a tail loss probe must be sent.
     tlp_due: bool,
-    /// Number of duplicate ACKs in a row, which is the only loss signal without SACK.
+    /// Number of consecutive duplicate ACKs, which are the only loss signal without SACK.
     dupacks: u32,
     limited_transmit: LimitedTransmit,
-    /// End of the last transmission, new or retransmitted (4.4BSD's SND.NXT). A timeout resets it to the
-    /// acknowledgement.
+    /// End of the last segment that was sent, new or retransmitted (4.4BSD's SND.NXT). A timeout sets it back to the
+    /// acknowledged offset.
     sent_to: u64,
     /// Reordering degree in segments if it exceeds the profile's threshold; otherwise 0.
     reordering: u32,
-    /// Number of timeouts in a row without progress.
+    /// Number of consecutive timeouts without an acknowledgement of new data.
     timeouts_in_a_row: u32,
     /// Number of segments that DSACKs have reported as duplicates.
     duplicates_told: u64,
     /// True if the next new segment carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
-    /// FreeBSD: true if a partial acknowledgement arrived, which must be answered with a segment.
+    /// FreeBSD: true if a partial acknowledgement has arrived, which must be answered with a segment.
     answer_due: bool,
 }
 
@@ -96,7 +96,7 @@ impl Recovery {
         self.ca_state
     }
 
-    /// Number of timeouts in a row without progress.
+    /// Number of consecutive timeouts without an acknowledgement of new data.
     pub fn timeouts_in_a_row(&self) -> u32 {
         self.timeouts_in_a_row
     }
@@ -110,14 +110,14 @@ impl Recovery {
         self.rack.reordered()
     }
 
-    /// True during a reduction. The window is then recovery's instead of the controller's.
+    /// True during a reduction. Recovery then sets the window in force, not the controller.
     pub fn is_reducing(&self) -> bool {
         self.reduction.is_some()
     }
 
-    // Window and bytes in flight.
+    // The window and the bytes in flight.
 
-    /// Bytes estimated to be in the network (RFC 6675's pipe): usually all outstanding data.
+    /// Bytes estimated to be in the network (RFC 6675's pipe). Without losses, this is all outstanding data.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         if flight.scoreboard.is_unmarked() && self.dupacks == 0 && self.reduction.is_none() {
@@ -132,25 +132,26 @@ impl Recovery {
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {
-                // While no retransmission is outstanding, all outstanding data counts (`sack_bytes_rxmt` of
-                // tcp_output).
+                // `sack_bytes_rxmt` of tcp_output: as long as no retransmission is outstanding, all outstanding data
+                // counts.
                 return if budget.again == 0 { out } else { budget.in_flight() };
             }
             if !flight.profile.limited_transmit && self.ca_state <= CaState::Disorder {
                 return out;
             }
             if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
-                // FreeBSD counts all data up to the next transmission, whatever SACK reports. After a timeout the
-                // skipped data therefore does not count.
+                // FreeBSD counts all data up to the next transmission, even if parts of it are SACKed. After a timeout,
+                // data behind the first pending retransmission therefore does not count.
                 return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else if flight.counts_duplicates() {
-            // FreeBSD without SACK: all data up to the next transmission counts. Duplicates enlarge the window instead.
+            // FreeBSD without SACK: all data up to the next transmission counts. Duplicate ACKs enlarge the window
+            // instead.
             board.first_pending().map_or(out, |start| start - flight.una())
         } else {
-            // Each duplicate ACK reports one segment that left the network. Without limited transmit the first two
-            // duplicates do not count, and after a timeout none does: only the window releases retransmissions.
+            // Each duplicate ACK reports that one segment has left the network. Without limited transmit, duplicates
+            // count only in recovery, or once their number reaches the threshold.
             let left = u64::from(self.dupacks) * flight.mss();
             let counts = flight.profile.limited_transmit
                 || self.ca_state == CaState::Recovery
@@ -160,24 +161,24 @@ impl Recovery {
         }
     }
 
-    /// The congestion window in force: the controller's target, or recovery's during a reduction.
+    /// The congestion window in force: the controller's window, or recovery's during a reduction.
     #[inline]
     pub fn cwnd(&self, flight: &Flight) -> u64 {
         let window = self.reduction.as_ref().map_or_else(|| flight.controller.cwnd().get(), |reduction| reduction.cwnd);
         window.min(flight.max_window())
     }
 
-    /// Bytes in flight as they limit a retransmission.
+    /// Bytes in flight, as compared with the window before a retransmission.
     pub fn in_flight_for_retransmission(&self, flight: &Flight) -> u64 {
         self.budget(flight).map_or_else(|| self.in_flight(flight), |budget| budget.again)
     }
 
-    /// The amount of data that may be in flight now, in bytes: the window, or more if limited transmit allows it.
+    /// Number of bytes that may be in flight now: the window, plus what limited transmit permits.
     #[inline]
     pub fn send_limit(&self, flight: &Flight) -> u64 {
         match self.limited_transmit.credit() {
             0 => self.cwnd(flight),
-            // RFC 3042: one segment beyond the window for each of the first two duplicates.
+            // RFC 3042: one segment beyond the window for each of the first two duplicate ACKs.
             segments => {
                 let to = if self.ca_state == CaState::Loss { self.sent_to } else { flight.nxt() };
                 to.saturating_sub(flight.una()) + u64::from(segments) * flight.mss()
@@ -185,7 +186,7 @@ impl Recovery {
         }
     }
 
-    /// The state of the path, as passed to the controller.
+    /// The measurements of the path that the controller receives.
     pub fn path(&self, flight: &Flight) -> PathState {
         PathState {
             mss: Bytes::new(flight.mss()),
@@ -208,32 +209,32 @@ impl Recovery {
         self.ca_state >= CaState::Recovery && !self.defer_retransmits
     }
 
-    /// Returns whether the next new segment carries CWR, and clears the flag.
+    /// Returns true if the next new segment must carry CWR, and clears the flag.
     #[inline]
     pub fn take_cwr_due(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
     }
 
-    /// Returns whether a partial acknowledgement must be answered, and clears the flag.
+    /// Returns true if a partial acknowledgement must be answered, and clears the flag.
     #[inline]
     pub fn take_answer_due(&mut self) -> bool {
         std::mem::take(&mut self.answer_due)
     }
 
-    /// True in the Open state without a reduction and without a probe.
+    /// True in the Open state if no reduction is under way and no probe is outstanding.
     #[inline]
     pub fn is_calm(&self) -> bool {
         self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
-    /// True if calm, no duplicate was counted and no segment was released by limited transmit. The window is then the
-    /// controller's.
+    /// True if [calm](Recovery::is_calm), no duplicate ACK was counted and limited transmit has released no segment.
+    /// The controller's window is then in force.
     #[inline]
     pub fn is_undisturbed(&self) -> bool {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
     }
 
-    // Effects of an ACK before loss detection.
+    // What an ACK changes before loss detection.
 
     /// Prepares for an acceptable ACK.
     #[inline]
@@ -243,7 +244,7 @@ impl Recovery {
         self.limited_transmit.end();
     }
 
-    /// Handles an ACK that is neither progress nor a duplicate.
+    /// Handles an ACK that neither acknowledges new data nor is a duplicate.
     pub fn on_no_duplicate(&mut self, flight: &Flight) {
         let counting = flight.sack() || flight.counts_duplicates() || self.ca_state <= CaState::Disorder;
         if flight.profile.duplicates == DuplicateCount::InARow && counting {
@@ -251,7 +252,7 @@ impl Recovery {
         }
     }
 
-    /// Records a delivered segment. `highest_sacked` is the highest offset that was SACKed before.
+    /// Records a delivered segment. `highest_sacked` is the highest offset that was SACKed before this ACK.
     #[inline]
     pub fn on_delivered(
         &mut self,
@@ -264,7 +265,8 @@ impl Recovery {
         self.rack.on_delivered(now, sent, min_rtt);
         if !sent.was_ever_retransmitted() {
             outcome.original_delivered |= sent.end() <= self.point;
-            // An original delivered below the highest SACK means reordering (Linux's tcp_check_sack_reordering).
+            // tcp_check_sack_reordering: if an original transmission is delivered below the highest SACK, the path
+            // reorders.
             if highest_sacked.is_some_and(|highest| sent.end() < highest) {
                 let from = outcome.reordered_from.unwrap_or(sent.start());
                 outcome.reordered_from = Some(from.min(sent.start()));
@@ -272,19 +274,19 @@ impl Recovery {
         }
     }
 
-    /// Records segments that were delivered in order, `newest` last. Same result as [`Recovery::on_delivered`] for each
-    /// of them, if no data is SACKed or lost and none was retransmitted.
+    /// Records segments that were delivered in order; `newest` is the last of them. If no data is SACKed or lost and
+    /// none was retransmitted, the result equals that of [`Recovery::on_delivered`] for each segment.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
     }
 
-    /// Processes a DSACK for `start` to `end` and returns the number of segments that were delivered twice (Linux's
-    /// tcp_check_dsack).
+    /// Processes a DSACK for the range from `start` to `end` (Linux's tcp_check_dsack). Returns the number of segments
+    /// that were delivered twice.
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         self.duplicates_told += u64::from(segments);
-        // More duplicates than retransmissions: another host sent them, so ignore the DSACK.
+        // More duplicates than this end has retransmitted: the network duplicated them, so ignore the DSACK.
         if flight.profile.loss_detection == LossDetection::Rack && self.duplicates_told > flight.counters.retransmits {
             return 0;
         }
@@ -292,7 +294,8 @@ impl Recovery {
         if end <= flight.una() as i64 {
             self.undo.on_dsack(end, segments);
         }
-        // A DSACK means reordering only if reordering was detected before, and not if it answers a probe.
+        // A DSACK widens the reordering window only if reordering was detected before, and if it does not answer a tail
+        // loss probe.
         let of_probe = self.tlp.is_some_and(|probe| probe.end as i64 == end);
         if self.rack.reordering_seen() && !of_probe {
             self.rack.widen_for_reordering(flight.nxt(), flight.una());
@@ -300,24 +303,24 @@ impl Recovery {
         segments
     }
 
-    /// Resets the count of duplicates, because the acknowledgement advanced. For connections with SACK.
+    /// Resets the count of duplicate ACKs after new data was acknowledged. For connections with SACK.
     #[inline]
     pub fn on_sack_progress(&mut self) {
         self.dupacks = 0;
     }
 
-    /// Ends the series of timeouts, because an ACK advanced.
+    /// Ends the series of consecutive timeouts, because new data was acknowledged.
     #[inline]
     pub fn on_progress(&mut self) {
         self.timeouts_in_a_row = 0;
     }
 
-    /// Records a retransmission at the timestamp clock value `stamp`.
+    /// Records a retransmission that carries the timestamp `stamp`.
     pub fn on_retransmit(&mut self, stamp: u32) {
         self.undo.on_retransmit(stamp);
     }
 
-    /// Notifies the controller of segments marked lost, before any other event of the ACK.
+    /// Notifies the controller of the segments marked lost. Call it before any other notification of the same ACK.
     #[inline]
     pub fn tell_losses(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.has_losses() {

@@ -1,8 +1,8 @@
-//! Recovery after the path MTU decreased. Segments that were too long are lost and are retransmitted in pieces, at once
-//! and without a reduction (RFC 1191 section 6.4).
+//! Recovery after the path MTU decreased. Segments that are too long for the path are lost, and are retransmitted in
+//! pieces, at once and without a window reduction (RFC 1191 section 6.4).
 //!
 //! As in Linux, the window keeps its number of segments, the repair runs in the Loss state, and the repair is never
-//! undone. Other profiles do the same, although FreeBSD keeps the window in bytes.
+//! undone. Other profiles do the same, although FreeBSD keeps the number of bytes in the window.
 
 use super::Recovery;
 use super::loss_detection::mark_lost;
@@ -11,13 +11,13 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule};
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// Changes the segment size. The window keeps its number of segments.
+    /// Changes the segment size. The window keeps its number of segments, so its size in bytes changes.
     pub fn on_segment_size(&mut self, now: Time, flight: &mut Flight, mss: u32) {
         let from = flight.mss();
         let scale = |octets: u64| octets / from * u64::from(mss);
         let cwnd = scale(self.cwnd(flight));
         let mut ssthresh = flight.controller.ssthresh().map(|ssthresh| scale(ssthresh.get()));
-        // Linux's tcp_current_ssthresh: at least 3/4 of the window outside of recovery.
+        // tcp_current_ssthresh: outside of recovery the threshold is at least 3/4 of the window.
         if self.ca_state <= CaState::Disorder {
             let segments = cwnd / u64::from(mss);
             ssthresh = ssthresh.map(|ssthresh| ssthresh.max((segments / 2 + segments / 4) * u64::from(mss)));

@@ -10,15 +10,16 @@ use crate::send::Flight;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction as Reason, TcpEvent, TcpEventMask};
 use lopsided_core::{Bytes, Time};
 
-/// Number of timeouts in a row after which a connection fails (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
+/// Number of consecutive timeouts after which a connection fails (R2 of RFC 9293 section 3.8.3; Linux's tcp_retries2).
 pub(crate) const TIMEOUTS_MAX: u32 = 15;
 
-/// Error: no answer to [`TIMEOUTS_MAX`] retransmissions in a row, or none within the user timeout.
+/// Error: the peer answered none of [`TIMEOUTS_MAX`] consecutive retransmissions, or did not answer within the user
+/// timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
 
 impl Recovery {
-    /// Handles the expiry of the retransmission timer. Fails if the connection must be given up.
+    /// Handles the expiry of the retransmission timer. Returns an error if the connection must be ended.
     pub fn on_rto(&mut self, now: Time, flight: &mut Flight) -> Result<(), NoAnswer> {
         if flight.scoreboard.is_empty() {
             return Ok(());
@@ -32,8 +33,8 @@ impl Recovery {
         flight.counters.timeouts += 1;
         let repeated = self.timeouts_in_a_row > 1;
         let early_ack = flight.profile.undo.early_ack;
-        // Linux reduces the window once for the same flight (tcp_enter_loss). 4.4BSD, its descendants and ns-2 reduce
-        // it at every timeout.
+        // tcp_enter_loss: Linux reduces the window only once for the same outstanding data. 4.4BSD, its descendants and
+        // ns-2 reduce it at every timeout.
         let fresh = self.ca_state <= CaState::Disorder
             || flight.profile.fast_recovery != FastRecovery::NewReno
             || flight.una() >= self.point
@@ -44,16 +45,16 @@ impl Recovery {
         }
         let before = self.cwnd(flight);
         self.mark_lost_on_timeout(now, flight);
-        // The timeout ends a reduction. 4.4BSD's undo may restore it.
+        // The timeout ends a reduction that is under way. 4.4BSD's undo may restore it.
         let reduction = self.reduction.take();
         self.cwr_due = true;
         self.tell_losses(now, flight);
         self.heed_peer_window(now, flight);
         let path = self.path(flight);
-        // A timeout of data sent after the last reduction counts as the first.
+        // If all data was sent after the last reduction, its timeout counts as the first of a series.
         let consecutive = if fresh { 1 } else { self.timeouts_in_a_row.max(2) };
         flight.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
-        // No F-RTO if the first timeout interrupts a recovery (tcp_enter_loss).
+        // tcp_enter_loss: if the first timeout interrupts a recovery, F-RTO is not used.
         self.frto = flight.profile.undo.frto && (self.ca_state < CaState::Recovery || repeated);
         if early_ack {
             let early_until = (!repeated).then(|| now + early_ack_window(flight));
@@ -61,11 +62,11 @@ impl Recovery {
                 (self.ca_state == CaState::Recovery).then_some(Interrupted { point: self.point, reduction });
             self.undo.on_timeout(early_until, interrupted);
         }
-        // The retransmission replaces the probe.
+        // The retransmission takes the place of the probe.
         self.tlp = None;
         self.forget_duplicates(flight);
         self.limited_transmit.end();
-        // 4.4BSD restarts the transmission at SND.UNA.
+        // 4.4BSD continues to send from SND.UNA.
         self.sent_to = flight.una();
         self.defer_retransmits = false;
         self.point = flight.nxt();
@@ -80,7 +81,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Marks all outstanding data as lost. RACK exempts data sent within the last RTT.
+    /// Marks all outstanding data as lost. With RACK, data sent within the last RTT is not marked.
     fn mark_lost_on_timeout(&mut self, now: Time, flight: &mut Flight) {
         let spare = spares_recent(flight);
         let rack = &self.rack;
@@ -96,7 +97,7 @@ impl Recovery {
         let armed = self.detect_by_rack(now, flight);
         if flight.scoreboard.lost_segments() > lost_before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now, flight);
-            // No ACK sets the first window of this recovery, so set it here.
+            // A timer began this recovery, so no ACK sets its first window: set it here.
             self.update_cwnd_in_reduction(flight, flight.mss(), false);
         }
         if !armed {

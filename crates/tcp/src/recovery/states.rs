@@ -1,5 +1,5 @@
-//! The congestion states of a sender, and how each of them handles an ACK that may mean loss: fast retransmit and
-//! recovery (RFC 5681, 6582, 6675).
+//! The congestion states of a sender, and what each state does with an ACK that may indicate a loss: fast retransmit
+//! and recovery (RFC 5681, 6582, 6675).
 
 use super::Recovery;
 use super::duplicates::notices_reordering;
@@ -12,15 +12,15 @@ use lopsided_core::Time;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
 
 impl Recovery {
-    /// Processes an ACK during or at the beginning of a loss (Linux's tcp_fastretrans_alert). Returns true if it armed
-    /// a loss timer that the ACK must not change.
+    /// Processes an ACK that may start a recovery or arrives during one (Linux's tcp_fastretrans_alert). Returns true
+    /// if it armed a loss timer, which the rest of the ACK processing must not change.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
-        // Without a loss there is no retransmission to compare timestamps with.
+        // In Open no retransmission is outstanding whose timestamp an echo could be compared with.
         if self.ca_state == CaState::Open {
             self.undo.forget_stamp();
         }
         if flight.scoreboard.is_reneged() {
-            // The receiver discarded SACKed data, so ignore all SACK state (RFC 2018 section 8).
+            // RFC 2018 section 8: the receiver has discarded SACKed data, so ignore all SACK state.
             mark_lost(flight, LossRule::Reneged, |flight| flight.scoreboard.mark_all_lost(true, |_| false));
         }
         if self.leave_if_done(now, flight, outcome) {
@@ -33,14 +33,14 @@ impl Recovery {
         }
     }
 
-    /// Ends a state whose recovery point is acknowledged. Returns true if the ACK needs no further processing.
+    /// Ends the state if its recovery point is acknowledged. Returns true if the ACK needs no further processing.
     pub(super) fn leave_if_done(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if flight.una() < self.point {
             return false;
         }
         match self.ca_state {
-            // CWR lasts until data beyond its point is acknowledged, so that the CWR flag has reached the receiver
-            // (tcp_fastretrans_alert).
+            // tcp_fastretrans_alert: the CWR state ends only when data beyond its point is acknowledged. The CWR flag
+            // has then reached the receiver.
             CaState::Cwr if flight.una() > self.point => {
                 self.end_reduction(now, flight);
                 self.set_ca_state(flight, CaState::Open, CaReason::Completed);
@@ -57,8 +57,8 @@ impl Recovery {
                 let why = self.finish_repair(now, flight, outcome);
                 let newreno = flight.profile.fast_recovery == FastRecovery::NewReno && !flight.counts_duplicates();
                 if waits && newreno && flight.outstanding() > 0 {
-                    // Duplicates for the recovery point itself may still arrive. Disorder waits for three more (RFC
-                    // 6582 section 3.2).
+                    // RFC 6582 section 3.2: duplicate ACKs for the recovery point itself may still arrive. In Disorder,
+                    // three of them are needed before the next recovery.
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
                 }
@@ -70,14 +70,14 @@ impl Recovery {
         false
     }
 
-    /// True if a state must stay until data beyond its point is acknowledged: Linux without SACK. Duplicates for the
-    /// point itself may belong to spurious retransmissions (RFC 6582 section 4.1).
+    /// True if the state continues until data beyond its point is acknowledged. This is so for Linux without SACK:
+    /// duplicate ACKs for the point itself may be caused by spurious retransmissions (RFC 6582 section 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// Handles a retransmitted SYN, which Linux treats like any other timeout. The first new data carries CWR. Without
-    /// SACK the Loss state outlasts the handshake, so that F-RTO does not run for a timeout of the first data.
+    /// Handles a retransmitted SYN as any other timeout, as Linux does. The first new data then carries CWR. Without
+    /// SACK, the Loss state continues after the handshake, so that F-RTO is not used for a timeout of the first data.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         self.cwr_due = notices_reordering(flight);
         if self.holds_state(flight) {
@@ -85,8 +85,8 @@ impl Recovery {
         }
     }
 
-    /// Ends a repair whose data is all acknowledged, and undoes the reduction if it was spurious. Returns the reason
-    /// for the change of state.
+    /// Ends a repair once all of its data is acknowledged. If the reduction was spurious, it is undone. Returns the
+    /// reason for the change of state.
     pub(super) fn finish_repair(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> CaReason {
         match self.undo_evidence(flight, outcome.echo) {
             Some(by) => {
@@ -105,21 +105,21 @@ impl Recovery {
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if outcome.una_advanced {
             if self.undo.can_undo() && echo_is_older(outcome.echo, self.undo.first_stamp()) {
-                // The original filled the hole, so it was reordered. While retransmissions are outstanding, send new
-                // data but mark no more as lost (Linux's tcp_try_undo_partial).
+                // tcp_try_undo_partial: the original transmission filled the hole, so it was reordered. As long as
+                // retransmissions are outstanding, send new data but mark no further segments as lost.
                 self.note_late_original(flight, flight.una() - outcome.cumulative);
                 if flight.scoreboard.retrans_out() > 0 {
                     return false;
                 }
                 self.undo_reduction(now, flight, UndoRule::Eifel);
                 self.try_keep_open(flight);
-            // RFC 5681 without NewReno: the first ACK that advances ends the recovery.
+            // RFC 5681: without NewReno, the first ACK of new data ends the recovery.
             } else if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno {
                 let why = self.finish_repair(now, flight, outcome);
                 self.dupacks = 0;
                 self.set_ca_state(flight, CaState::Open, why);
             } else if !flight.sack() {
-                // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 3).
+                // RFC 6582 section 3.2 step 3: after a partial acknowledgement, the next segment counts as lost too.
                 mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
             }
         } else if !flight.sack() && outcome.duplicate {
@@ -193,8 +193,9 @@ impl Recovery {
         timer
     }
 
-    /// Forgets the time of the first retransmission once no retransmission is outstanding (Linux's tcp_try_to_open).
-    /// Otherwise the stamp of a finished recovery would keep Eifel from detecting that a later timeout was spurious.
+    /// Deletes the timestamp of the first retransmission once no retransmission is outstanding (Linux's
+    /// tcp_try_to_open). Otherwise the timestamp of an earlier recovery would prevent Eifel from detecting that a later
+    /// timeout was spurious.
     fn forget_stale_stamp(&mut self, flight: &Flight) {
         let board = &flight.scoreboard;
         let head_went_again = board.first().is_some_and(TxRecord::was_ever_retransmitted);
@@ -203,7 +204,7 @@ impl Recovery {
         }
     }
 
-    /// FreeBSD: retransmissions after a timeout may be lost too, so three duplicates begin a normal recovery.
+    /// FreeBSD: retransmissions after a timeout may be lost too, so three duplicate ACKs start a normal recovery.
     fn count_duplicates_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         if !outcome.duplicate {
             return;
@@ -213,7 +214,8 @@ impl Recovery {
             return;
         }
         if !flight.sack() {
-            // The duplicates answer data that was outstanding at the timeout.
+            // RFC 6582 section 4.1: the duplicates are caused by data that was outstanding at the timeout, so ignore
+            // them.
             self.dupacks = 0;
         } else if flight.scoreboard.highest_sacked().is_some() {
             mark_lost(flight, LossRule::FreeBsdSack, |flight| flight.scoreboard.mark_holes_lost_again());
@@ -223,7 +225,8 @@ impl Recovery {
 
     // State transitions.
 
-    /// Begins a fast recovery with a reduction. CWR and Recovery have reduced the window already.
+    /// Starts a fast recovery and reduces the window, unless the state is CWR or Recovery, in which the window has been
+    /// reduced already.
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());
@@ -235,7 +238,7 @@ impl Recovery {
         self.set_ca_state(flight, CaState::Recovery, CaReason::LossDetected);
     }
 
-    /// Begins a reduction without a retransmission.
+    /// Starts a window reduction without a retransmission.
     pub(super) fn enter_cwr(&mut self, now: Time, flight: &mut Flight, signal: Signal, why: CaReason) {
         self.undo.forget();
         self.begin_reduction(now, flight, signal, why);
@@ -251,11 +254,11 @@ impl Recovery {
         }
     }
 
-    /// Sets the state to Open, or to Disorder while a segment is SACKed, lost or retransmitted (Linux's
+    /// Sets the state to Open, or to Disorder if a segment is SACKed, lost or retransmitted (Linux's
     /// tcp_try_keep_open).
     pub(super) fn try_keep_open(&mut self, flight: &mut Flight) {
         let board = &flight.scoreboard;
-        // Any segment with a mark may still be lost.
+        // As long as any segment has a mark, a loss is still possible.
         let troubled = board.sacked_segments() + board.lost_segments() + board.retrans_out() > 0
             || (!flight.sack() && self.dupacks > 0);
         let (to, why) = if troubled {

@@ -1,9 +1,9 @@
 //! An outstanding tail loss probe.
 
-/// A probe that was sent and not yet answered.
+/// A tail loss probe that was sent and not answered yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
-    /// End of all outstanding data when the probe was sent (TLP.end_seq).
+    /// End of the outstanding data at the time the probe was sent (TLP.end_seq).
     pub end: u64,
     /// True if the probe was a retransmission (TLP.is_retrans).
     pub retransmitted: bool,

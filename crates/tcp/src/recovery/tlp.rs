@@ -9,7 +9,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// Handles the expiry of the probe timer: a probe becomes due, unless one is outstanding.
+    /// Handles the expiry of the probe timer: a probe becomes due, unless one is already outstanding.
     pub fn on_probe_timeout(&mut self, now: Time, flight: &mut Flight) {
         if !flight.scoreboard.is_empty() && self.tlp.is_none() {
             self.tlp_due = true;
@@ -20,7 +20,7 @@ impl Recovery {
         }
     }
 
-    /// Returns whether a probe is due, and clears the flag.
+    /// Returns true if a probe is due, and clears the flag.
     #[inline]
     pub fn take_probe_due(&mut self) -> bool {
         std::mem::take(&mut self.tlp_due)
@@ -32,13 +32,13 @@ impl Recovery {
         self.tlp_due
     }
 
-    /// Records a sent probe and arms a full retransmission timeout for its answer.
+    /// Records that a probe was sent, and arms the retransmission timer for a full RTO.
     pub fn on_probe_sent(&mut self, now: Time, flight: &mut Flight, retransmitted: bool) {
         self.tlp = Some(TailProbe { end: flight.nxt(), retransmitted });
         flight.arm_rto(now);
     }
 
-    /// Processes an ACK for an outstanding probe (section 7.4).
+    /// Processes an ACK while a probe may be outstanding (section 7.4).
     #[inline]
     pub fn process_tlp_ack(&mut self, now: Time, flight: &mut Flight, ack: u64, outcome: &AckOutcome) {
         if let Some(probe) = self.tlp {
@@ -46,17 +46,17 @@ impl Recovery {
         }
     }
 
-    /// Clears the probe if this ACK answers it, and reduces the window if the probe repaired a loss.
+    /// Clears the probe if this ACK answers it. If the probe repaired a loss, the window is reduced.
     fn settle_probe(&mut self, now: Time, flight: &mut Flight, ack: u64, outcome: &AckOutcome, probe: TailProbe) {
         // RFC 8985 section 7.4: the ACK does not cover the probe yet.
         if ack < probe.end {
             return;
         }
-        // The probe was new data, or a DSACK shows that the original arrived: it repaired no loss.
+        // The probe repaired no loss: it was new data, or a DSACK shows that the original had arrived.
         if !probe.retransmitted || outcome.dsack {
             self.tlp = None;
         } else if ack > probe.end {
-            // The probe repaired a loss, which counts as a congestion signal.
+            // The probe repaired a loss, which is a congestion signal.
             self.tlp = None;
             if self.ca_state < CaState::Cwr {
                 self.enter_cwr(now, flight, Signal::Loss, CaReason::ProbeRepaired);
@@ -65,13 +65,13 @@ impl Recovery {
                 self.try_keep_open(flight);
             }
         } else if !outcome.una_advanced && !outcome.sacked && outcome.duplicate {
-            // A duplicate ACK: both the original and the probe arrived.
+            // A duplicate ACK shows that both the original and the probe have arrived.
             self.tlp = None;
         }
     }
 
-    /// Arms a timer after progress: the probe timer if a probe can help, otherwise the retransmission timer (RFC 6298
-    /// rule 5.3).
+    /// Arms a timer after new data was acknowledged: the probe timer if a probe is useful, otherwise the retransmission
+    /// timer (RFC 6298 rule 5.3).
     pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.is_empty() {
             flight.timers.stop_loss();
@@ -83,7 +83,7 @@ impl Recovery {
         }
     }
 
-    /// Arms a timer after new data was sent. `was_idle`: no data was outstanding before.
+    /// Arms a timer after new data was sent. `was_idle` is true if no data was outstanding before.
     pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
         let probe_after = |flight: &Flight| self.probe_after(flight, flight.rto_left(now));
         // Further segments of the same burst would set the same deadline.
@@ -102,7 +102,7 @@ impl Recovery {
         }
     }
 
-    /// The probe timeout: two round trips, at most `rto` (section 7.2). `None` if no probe is useful.
+    /// The probe timeout (section 7.2): two round trips, but at most `rto`. `None` if a probe would not be useful.
     fn probe_after(&self, flight: &Flight, rto: Duration) -> Option<Duration> {
         let may_probe = flight.profile.tlp && flight.sack() && matches!(self.ca_state, CaState::Open | CaState::Cwr);
         if !may_probe || flight.scoreboard.is_empty() {
@@ -110,13 +110,13 @@ impl Recovery {
         }
         let mut after = match flight.rtt.srtt() {
             Some(srtt) => {
-                // The peer may delay the ACK of a single segment (Linux's tcp_schedule_loss_probe).
+                // tcp_schedule_loss_probe: allow for a delayed ACK if only one segment is outstanding.
                 let ack_delay = if flight.scoreboard.segments() == 1 { flight.rtt.rule().min() } else { TIMER_MARGIN };
                 srtt * 2 + ack_delay
             }
             None => flight.rtt.rule().initial(),
         };
-        // The probe must not be later than the RTO.
+        // The probe timer must not expire after the RTO.
         if !rto.is_zero() {
             after = after.min(rto);
         }

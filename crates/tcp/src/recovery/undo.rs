@@ -1,5 +1,5 @@
-//! Undo of a spurious reduction: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO (RFC 5682) and 4.4BSD's
-//! early-ACK rule.
+//! Undoes a reduction that was spurious. The evidence is Eifel's timestamps (RFC 3522, 4015), a DSACK (RFC 3708), F-RTO
+//! (RFC 5682), or 4.4BSD's early-ACK rule.
 
 use super::Recovery;
 use super::duplicates::notices_reordering;
@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRu
 use lopsided_core::{Bytes, Duration, Time};
 
 impl Recovery {
-    /// The evidence that the reduction was spurious; `None` if there is none.
+    /// Returns the evidence that the reduction was spurious; `None` if there is none.
     pub(super) fn undo_evidence(&self, flight: &Flight, echo: Option<u32>) -> Option<UndoRule> {
         let rules = flight.profile.undo;
         if !self.undo.can_undo() {
@@ -37,8 +37,8 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
-    /// Restores window and threshold, but keeps the state. Linux continues PRR up to the restored threshold and keeps
-    /// the window that results.
+    /// Restores the window and the threshold but keeps the state. Linux continues PRR up to the restored threshold, and
+    /// keeps the window that PRR reaches.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
@@ -48,12 +48,12 @@ impl Recovery {
         }
     }
 
-    /// Processes an ACK after a timeout: detects a spurious timeout (F-RTO, Eifel, early ACK) and the end of the
-    /// repair.
+    /// Processes an ACK after a timeout. Detects that the timeout was spurious (by F-RTO, Eifel or an early ACK), or
+    /// that the repair is complete.
     pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
-            // 4.4BSD: an ACK this soon must answer the original segment.
+            // 4.4BSD: an ACK that arrives so soon must be caused by the original segment.
             let early = self.undo.take_early_until().is_some_and(|until| now < until);
             let evidence = if early { Some(UndoRule::EarlyAck) } else { self.undo_evidence(flight, outcome.echo) };
             if let Some(by) = evidence {
@@ -63,20 +63,20 @@ impl Recovery {
         }
         if self.frto {
             if outcome.original_delivered {
-                // RFC 5682 section 3.1 step 3b: data that was never retransmitted was delivered, so the timeout was
-                // spurious.
+                // RFC 5682 section 3.1 step 3b: data that was never retransmitted has been delivered, so the timeout
+                // was spurious.
                 self.undo_timeout(now, flight, UndoRule::FRto);
                 return;
             }
-            // New data was sent after the timeout, so this is the second ACK after it (step 3).
+            // RFC 5682 section 3.1 step 3: new data was sent after the timeout, so this is the second ACK since then.
             if flight.nxt() > self.point {
                 if outcome.sacked || outcome.duplicate {
-                    // Step 3a: the loss was real.
+                    // RFC 5682 section 3.1 step 3a: the loss was real.
                     self.frto = false;
                 }
             } else if outcome.una_advanced && !recovered {
                 self.point = flight.nxt();
-                // Step 2b: send new data first, if any fits the peer's window.
+                // RFC 5682 section 3.1 step 2b: send new data first, provided that it fits the peer's window.
                 if outcome.new_data_fits {
                     self.defer_retransmits = true;
                     return;
@@ -97,21 +97,21 @@ impl Recovery {
         } else if !flight.sack() && outcome.una_advanced {
             self.dupacks = 0;
         } else if !flight.sack() && !flight.counts_duplicates() && outcome.duplicate && flight.nxt() > self.point {
-            // New data sent by F-RTO was delivered, so the duplicate counts.
+            // New data that F-RTO sent has been delivered, so the duplicate ACK counts.
             self.count_duplicate(flight);
         }
     }
 
-    /// Undoes a timeout and returns to the state before it.
+    /// Undoes a timeout and returns to the state from before the timeout.
     fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let interrupted = self.undo.take_interrupted();
         self.undo_reduction(now, flight, by);
         self.dupacks = 0;
-        // The RTO was right, so later timeouts must not be backed off.
+        // The timeout was spurious: cancel the backoff, so that later timeouts are not delayed.
         flight.rtt.forget_backoff();
         let original = by == UndoRule::FRto && !self.holds_state(flight);
         if !original && !flight.sack() && notices_reordering(flight) {
-            // Other retransmissions still cause duplicate ACKs, which do not mean a loss: stay in Loss.
+            // Stay in Loss: other retransmissions will still cause duplicate ACKs, which do not indicate a loss.
             return;
         }
         self.frto = false;
@@ -128,7 +128,8 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: half the smoothed RTT after a timeout. An ACK within this time must answer the original.
+/// 4.4BSD: half of the smoothed RTT. An ACK that arrives within this time after a timeout must be caused by the
+/// original.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

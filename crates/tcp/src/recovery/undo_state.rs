@@ -1,21 +1,21 @@
-//! The state of a recovery that decides whether its retransmissions were spurious.
+//! The state from which [`super::undo`] decides whether the retransmissions of a recovery were spurious.
 
 use super::reduction::progress::Reduction;
 use lopsided_core::Time;
 
 #[derive(Debug, Default)]
 pub(crate) struct UndoState {
-    /// Offset where the recovery began; `None` if there is nothing to undo.
+    /// First unacknowledged offset at the start of the recovery; `None` if there is nothing to undo.
     marker: Option<u64>,
-    /// Number of retransmissions that no DSACK has reported as duplicates yet.
+    /// Number of retransmissions that no DSACK has reported as duplicates so far.
     unconfirmed: u32,
     /// True if a segment was retransmitted in this recovery.
     retransmitted: bool,
-    /// Timestamp clock at the first retransmission.
+    /// Value of the timestamp clock at the first retransmission; `None` before it.
     first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK before this time answers the original segment.
+    /// 4.4BSD: an ACK that arrives before this time is caused by the original segment.
     early_until: Option<Time>,
-    /// The recovery that the timeout interrupted.
+    /// The recovery that the timeout interrupted; `None` if there was none.
     interrupted: Option<Box<Interrupted>>,
 }
 
@@ -27,25 +27,25 @@ pub(crate) struct Interrupted {
 }
 
 impl UndoState {
-    /// Begins a recovery at the offset `una`, while `out` earlier retransmissions are outstanding.
+    /// Starts to track a recovery that begins at the offset `una` while `out` earlier retransmissions are outstanding.
     pub fn begin(&mut self, una: u64, out: u32) {
         self.marker = Some(una);
         self.unconfirmed = out;
         self.retransmitted = out > 0;
     }
 
-    /// Records a timeout with the deadline of 4.4BSD's rule and the recovery that it interrupted.
+    /// Records a timeout: the deadline of 4.4BSD's early-ACK rule, and the recovery that the timeout interrupted.
     pub fn on_timeout(&mut self, early_until: Option<Time>, interrupted: Option<Interrupted>) {
         self.early_until = early_until;
         self.interrupted = interrupted.map(Box::new);
     }
 
-    /// Forgets the time of the first retransmission.
+    /// Deletes the timestamp of the first retransmission.
     pub fn forget_stamp(&mut self) {
         self.first_stamp = None;
     }
 
-    /// Forgets the recovery: it can no longer be undone.
+    /// Deletes the state of the recovery, which can then no longer be undone.
     pub fn forget(&mut self) {
         self.marker = None;
         self.first_stamp = None;
@@ -54,21 +54,21 @@ impl UndoState {
         self.retransmitted = false;
     }
 
-    /// Records a retransmission at the timestamp clock value `stamp`.
+    /// Records a retransmission that carries the timestamp `stamp`.
     pub fn on_retransmit(&mut self, stamp: u32) {
         self.first_stamp.get_or_insert(stamp);
         self.unconfirmed += 1;
         self.retransmitted = true;
     }
 
-    /// Records a DSACK for `segments` segments that end at the offset `end`.
+    /// Records a DSACK for `segments` segments whose last byte is before the offset `end`.
     pub fn on_dsack(&mut self, end: i64, segments: u32) {
         if self.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
             self.unconfirmed = self.unconfirmed.saturating_sub(segments);
         }
     }
 
-    /// True if a reduction could still be undone.
+    /// True if the reduction can still be undone.
     pub fn can_undo(&self) -> bool {
         self.marker.is_some()
     }
@@ -91,7 +91,7 @@ impl UndoState {
     }
 }
 
-/// True if the ACK echoes a time before the first retransmission at `first_stamp` (Eifel, RFC 3522).
+/// True if the ACK echoes a timestamp older than `first_stamp`, that of the first retransmission (Eifel, RFC 3522).
 pub(super) fn echo_is_older(echo: Option<u32>, first_stamp: Option<u32>) -> bool {
     match (echo, first_stamp) {
         (Some(echo), Some(stamp)) if echo != 0 => (echo.wrapping_sub(stamp) as i32) < 0,

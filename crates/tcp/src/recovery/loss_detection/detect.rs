@@ -1,4 +1,4 @@
-//! The choice of the loss-detection rule, and RACK's rule (RFC 8985 section 6.2 steps 4 and 5).
+//! Selects the loss-detection rule of the profile, and implements RACK's rule (RFC 8985 section 6.2 steps 4 and 5).
 
 use super::mark::mark_lost;
 use super::rack::Newest;
@@ -11,11 +11,11 @@ use lopsided_core::tcp_event::{CaState, LossRule, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// Marks segments as lost by the profile's rule. Returns true if RACK's timer was armed.
+    /// Marks segments as lost by the profile's rule. Returns true if RACK's reordering timer was armed.
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            // Linux's tcp_newreno_mark_lost marks in CWR too, the usual state of a sender with ECN.
+            // tcp_newreno_mark_lost: losses are also marked in the CWR state, in which a sender with ECN usually is.
             let enough = self.dupacks >= threshold && self.ca_state < CaState::Recovery;
             if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
                 self.dupacks = 0;
@@ -31,7 +31,7 @@ impl Recovery {
         false
     }
 
-    /// Runs steps 4 and 5 of RACK. Returns true if the reordering timer was armed.
+    /// Performs steps 4 and 5 of RACK. Returns true if the reordering timer was armed.
     pub(in crate::recovery) fn detect_by_rack(&mut self, now: Time, flight: &mut Flight) -> bool {
         let Some(Newest { sent_at, end }) = self.rack.newest() else { return false };
         let window = self.reordering_window(flight);
@@ -44,11 +44,11 @@ impl Recovery {
         true
     }
 
-    /// The time that RACK waits for reordered segments beyond the RTT (RFC 8985 section 6.2 step 4).
+    /// How long RACK waits for reordered segments in addition to the RTT (RFC 8985 section 6.2 step 4).
     fn reordering_window(&self, flight: &Flight) -> Duration {
         if !self.rack.reordering_seen() {
-            // Until reordering is detected, the window is 0 in recovery and after three SACKed segments, as with three
-            // duplicates.
+            // As long as no reordering has been detected, the window is 0 in recovery and after three SACKed segments,
+            // which then have the effect of three duplicate ACKs.
             let enough = flight.scoreboard.sacked_segments() >= flight.profile.dup_threshold;
             if self.ca_state >= CaState::Recovery || enough {
                 return Duration::ZERO;
@@ -59,7 +59,8 @@ impl Recovery {
     }
 }
 
-/// True for RACK, which does not mark segments sent within the last RTT as lost after a timeout (RFC 8985 section 6.3).
+/// True for RACK, which after a timeout does not mark segments as lost that were sent within the last RTT (RFC 8985
+/// section 6.3).
 pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
     flight.sack() && flight.profile.loss_detection == LossDetection::Rack
 }

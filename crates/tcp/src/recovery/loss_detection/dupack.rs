@@ -1,12 +1,13 @@
-//! The duplicate-ACK threshold without SACK (RFC 5681 section 3.2).
+//! Loss detection without SACK: the threshold of duplicate ACKs (RFC 5681 section 3.2).
 
 use super::mark::mark_lost;
 use crate::profile::FastRecovery;
 use crate::send::Flight;
 use lopsided_core::tcp_event::LossRule;
 
-/// Marks the first segment as lost and returns whether it did. Careful stacks ignore duplicates for data that was
-/// outstanding at the last fast retransmit or timeout, up to `repaired_to` (RFC 6582 section 4.1).
+/// Marks the first segment as lost and returns true, unless the duplicates must be ignored. Careful stacks ignore
+/// duplicates for data up to `repaired_to`, which was outstanding at the last fast retransmit or timeout (RFC 6582
+/// section 4.1).
 pub(super) fn detect(flight: &mut Flight, repaired_to: Option<u64>) -> bool {
     let careful = flight.profile.fast_recovery == FastRecovery::CarefulReno || flight.counts_duplicates();
     let is_lost = !(careful && repaired_to.is_some_and(|to| flight.una() <= to));

@@ -1,11 +1,12 @@
-//! FreeBSD's SACK recovery: after the duplicate threshold all holes below the highest SACK are lost. SACK alone does
-//! not begin a recovery, and a recovery does not retransmit data sent after it began.
+//! FreeBSD's SACK recovery: once the number of duplicate ACKs reaches the threshold, all holes below the highest SACK
+//! are lost. SACK blocks without duplicate ACKs start no recovery, and a recovery does not retransmit data that was
+//! sent after it began.
 
 use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// Marks lost segments. `point`: the end of the current recovery.
+/// Marks segments as lost. `point` is the end of the current recovery.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, dupacks: u32, point: u64) {
     let upto = match ca_state {
         CaState::Recovery => point,

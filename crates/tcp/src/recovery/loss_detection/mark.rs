@@ -3,7 +3,7 @@
 use crate::send::Flight;
 use lopsided_core::tcp_event::{LossRule, TcpEvent, TcpEventMask};
 
-/// Runs `mark` and records the number of segments that it marked.
+/// Calls `mark` and records the number of segments that it marked as lost.
 #[inline]
 pub(in crate::recovery) fn mark_lost<R>(flight: &mut Flight, rule: LossRule, mark: impl FnOnce(&mut Flight) -> R) -> R {
     let before = flight.scoreboard.retransmit_pending();

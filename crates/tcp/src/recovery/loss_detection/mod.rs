@@ -1,4 +1,4 @@
-//! The rules by which a segment counts as lost, one per file.
+//! The rules that decide when a segment counts as lost, one per file.
 
 mod detect;
 mod dupack;

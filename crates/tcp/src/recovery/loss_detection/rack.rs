@@ -1,12 +1,12 @@
-//! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost if a segment sent later was delivered and
-//! enough time has passed.
+//! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost if a segment that was sent later has been
+//! delivered and enough time has passed.
 
 use crate::send::TxRecord;
 use lopsided_core::{Duration, Time};
 
-/// The largest reordering window, in quarters of the minimum RTT.
+/// Maximum reordering window, in 1/4 of the minimum RTT.
 const STEPS_MAX: u64 = 255;
-/// Number of recoveries that a widened window lasts (RFC 8985 section 6.2 step 4).
+/// Number of recoveries for which a widened window stays in force (RFC 8985 section 6.2 step 4).
 const WIDE_FOR: u32 = 16;
 
 /// The state of RACK: the delivered segment that was sent last, and the expected reordering.
@@ -17,15 +17,15 @@ pub(crate) struct Rack {
     rtt: Duration,
     /// Number of ACKs that reported segments delivered out of order.
     reordered: u32,
-    /// Reordering window in quarters of the minimum RTT; 0 counts as 1.
+    /// Reordering window in units of 1/4 of the minimum RTT; 0 counts as 1.
     steps: u64,
-    /// Number of recoveries that the widened window still lasts.
+    /// Number of further recoveries for which the widened window stays in force.
     wide_for: u32,
-    /// Highest offset sent when the window was last widened.
+    /// Highest offset that had been sent when the window was last widened.
     widened_at: u64,
 }
 
-/// A delivered segment, ordered by the time of sending and then by offset (RACK.xmit_ts and RACK.end_seq).
+/// A delivered segment. The order is that of the send times, then of the offsets (RACK.xmit_ts and RACK.end_seq).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Newest {
     pub sent_at: Time,
@@ -38,7 +38,7 @@ impl Rack {
     pub fn on_delivered(&mut self, now: Time, sent: &TxRecord, min_rtt: Option<Duration>) {
         let rtt = now.saturating_since(sent.sent_at);
         if sent.was_ever_retransmitted() && min_rtt.is_some_and(|min| rtt < min) {
-            // The ACK came too soon for the retransmission, so the original arrived.
+            // The ACK arrived too soon to be caused by the retransmission, so the original has arrived.
             return;
         }
         self.rtt = rtt;
@@ -57,7 +57,7 @@ impl Rack {
         }
     }
 
-    /// Records the end of a recovery without a DSACK. After 16 such recoveries the window returns to normal.
+    /// Records that a recovery ended without a DSACK. After 16 such recoveries the window returns to its normal size.
     pub fn narrow(&mut self) {
         self.wide_for = self.wide_for.saturating_sub(1);
         if self.wide_for == 0 {
@@ -70,12 +70,12 @@ impl Rack {
         self.reordered += 1;
     }
 
-    /// The delivered segment that was sent last.
+    /// Of all delivered segments, the one that was sent last; `None` before the first delivery.
     pub fn newest(&self) -> Option<Newest> {
         self.newest
     }
 
-    /// True if segments were ever delivered out of order.
+    /// True if a segment was ever delivered out of order.
     pub fn reordering_seen(&self) -> bool {
         self.reordered > 0
     }
@@ -85,7 +85,7 @@ impl Rack {
         self.reordered
     }
 
-    /// The reordering window in quarters of the minimum RTT.
+    /// The reordering window, in 1/4 of the minimum RTT.
     pub fn window_quarters(&self) -> u64 {
         self.steps.max(1)
     }
@@ -95,7 +95,8 @@ impl Rack {
         self.time_left(now, sent_at, Duration::ZERO).is_some()
     }
 
-    /// The time that a segment sent at `sent_at` may still take with this reordering window; `None` if it is overdue.
+    /// Time until a segment that was sent at `sent_at` counts as lost, given the reordering window `window`; `None` if
+    /// that time has passed.
     pub fn time_left(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);

@@ -1,10 +1,10 @@
-//! RFC 6675: a hole is lost if enough segments above it were SACKed, or after enough duplicate ACKs.
+//! RFC 6675: a hole is lost if enough segments above it are SACKed, or after enough duplicate ACKs.
 
 use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// Marks holes as lost, and the first segment after enough duplicate ACKs.
+/// Marks holes as lost. After enough duplicate ACKs it also marks the first segment.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, dupacks: u32) {
     let threshold = flight.profile.dup_threshold;
     mark_lost(flight, LossRule::Rfc6675, |flight| {

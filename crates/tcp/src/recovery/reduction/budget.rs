@@ -1,14 +1,15 @@
-//! FreeBSD's window in a recovery.
+//! FreeBSD's window during a recovery.
 //!
-//! With SACK the window counts the bytes sent since the recovery began, retransmitted or new. It begins with one
-//! segment. A duplicate ACK adds a segment while fewer bytes than the threshold are in the network, and up to the
-//! threshold. A partial acknowledgement sets the window to the unacknowledged bytes sent in this recovery plus one
-//! segment, or plus two if it acknowledged two. So one hole at the front is repaired per round trip. The partial
-//! acknowledgement is answered with a segment, which is empty if no data may be sent. Without SACK the window is the
-//! threshold plus a segment for each duplicate that did not release one before, minus the bytes that a partial
-//! acknowledgement covers (RFC 6582 section 3.2).
+//! With SACK, the window limits the bytes sent since the recovery began, retransmitted or new. It starts with one
+//! segment. A duplicate ACK adds one segment, up to the threshold, if fewer bytes than the threshold are in the
+//! network. A partial acknowledgement sets the window to the unacknowledged bytes sent in this recovery plus one
+//! segment, or plus two segments if it acknowledged two. So one hole at the front is repaired per round trip. The
+//! partial acknowledgement is answered with a segment, which is empty if no data may be sent.
 //!
-//! Not modelled: partial retransmissions. If the peer's window allows only a part of a segment, a partial
+//! Without SACK, the window is the threshold, plus one segment for each duplicate ACK that has not released a segment
+//! before, minus the bytes that a partial acknowledgement covers (RFC 6582 section 3.2).
+//!
+//! Not modelled: retransmissions of a part of a segment. If the peer's window has space only for a part, a partial
 //! acknowledgement is answered with an empty segment.
 
 use crate::profile::CwndReduction;
@@ -16,7 +17,7 @@ use crate::recovery::Recovery;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::CaState;
 
-/// The unacknowledged bytes that a FreeBSD recovery's window counts.
+/// The unacknowledged bytes that count against the window of a FreeBSD recovery.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::recovery) struct Budget {
     /// Retransmitted bytes.
@@ -25,25 +26,25 @@ pub(in crate::recovery) struct Budget {
     pub new: u64,
 }
 
-/// The largest window after the recovery: one segment more than the outstanding data, even if there is none.
+/// Maximum window after the recovery, in bytes: one segment more than the outstanding data.
 pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
     outstanding + mss
 }
 
-/// True if the window counts the bytes sent in a recovery: FreeBSD with SACK.
+/// True for FreeBSD with SACK, where the window limits the bytes sent in a recovery.
 fn has_budget(flight: &Flight) -> bool {
     flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack()
 }
 
 impl Budget {
-    /// Retransmitted and new bytes together.
+    /// Sum of the retransmitted and the new bytes.
     pub fn in_flight(self) -> u64 {
         self.again + self.new
     }
 }
 
 impl Recovery {
-    /// The bytes sent in a FreeBSD recovery; `None` outside of one.
+    /// The bytes sent in a FreeBSD recovery; `None` if no such recovery is under way.
     #[inline]
     pub(in crate::recovery) fn budget(&self, flight: &Flight) -> Option<Budget> {
         let counts = self.reduction.is_some() && has_budget(flight);
@@ -51,7 +52,7 @@ impl Recovery {
             .then(|| Budget { again: flight.scoreboard.retrans_bytes(), new: flight.nxt() - self.point })
     }
 
-    /// Restarts the count: retransmissions before the recovery do not count.
+    /// Resets the byte counts, so that retransmissions from before the recovery do not count.
     pub(in crate::recovery) fn begin_budget(&self, flight: &mut Flight) {
         if self.reduction.is_some() && has_budget(flight) {
             flight.scoreboard.settle_retransmissions();
@@ -76,7 +77,8 @@ impl Recovery {
         }
     }
 
-    /// Without SACK: enlarges the window by a segment per duplicate, and deflates it after a partial acknowledgement.
+    /// Without SACK: adds one segment to the window per duplicate ACK, and deflates the window after a partial
+    /// acknowledgement.
     fn inflate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         let Some(reduction) = &mut self.reduction else { return };
         if flight.profile.cwnd_reduction != CwndReduction::PerDuplicate {
@@ -89,7 +91,7 @@ impl Recovery {
         }
     }
 
-    /// With SACK: sets the window after an ACK.
+    /// With SACK: sets the window after an ACK, as described at the head of this file.
     fn update_budget(&mut self, flight: &Flight, outcome: &AckOutcome, budget: Budget) {
         let mss = flight.mss();
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());

@@ -1,5 +1,5 @@
-//! The ways in which the window shrinks, one per file: at once (RFC 6675), by rate halving, in proportion to deliveries
-//! (RFC 6937), or to one segment plus one for each duplicate (FreeBSD).
+//! The rules by which the window shrinks, one per file: at once (RFC 6675), by rate halving, in proportion to the
+//! delivered data (RFC 6937), or to one segment plus one per duplicate ACK (FreeBSD).
 
 mod budget;
 mod immediate;

@@ -1,6 +1,7 @@
 //! The state of a reduction.
 
-/// A reduction under way. The controller has set the target. Until the reduction ends, `cwnd` is the window in force.
+/// A reduction that is under way. The controller has set the target. Until the reduction ends, `cwnd` is the window in
+/// force.
 #[derive(Debug)]
 pub(crate) struct Reduction {
     /// The window in force, in bytes.
@@ -11,11 +12,11 @@ pub(crate) struct Reduction {
     pub prior_cwnd: u64,
     /// Bytes delivered since the reduction began (RFC 6937's prr_delivered).
     pub delivered: u64,
-    /// Number of ACKs that delivered data, for rate halving.
+    /// Number of ACKs that delivered data since the reduction began, for rate halving.
     pub acks: u64,
     /// Bytes sent since the reduction began (RFC 6937's prr_out).
     pub sent: u64,
-    /// True if the reduction was undone but the state stays. The target is then the earlier threshold instead of the
+    /// True if the reduction was undone while the state continues. The target is then the earlier threshold, not the
     /// controller's window.
     pub undone: bool,
 }

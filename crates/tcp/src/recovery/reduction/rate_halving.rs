@@ -1,5 +1,5 @@
-//! Rate halving: one segment less for every second ACK, and at most one segment more than is in flight (Mathis, Semke
-//! and Mahdavi, draft-mathis-tcp-ratehalving, 1999).
+//! Rate halving: the window shrinks by one segment per two ACKs, and is at most one segment larger than the data in
+//! flight (Mathis, Semke and Mahdavi, draft-mathis-tcp-ratehalving, 1999).
 //!
 //! Not modelled: windows below the threshold (Linux lets Reno's window fall to half of the threshold).
 
@@ -14,7 +14,7 @@ pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64) {
     reduction.cwnd = reduction.cwnd.min(in_flight + mss);
 }
 
-/// The largest window after the reduction.
+/// Maximum window after the reduction, in bytes.
 pub(super) fn window_after(reduction: &Reduction, mss: u64) -> u64 {
     reduction.cwnd.max(mss)
 }

@@ -1,4 +1,4 @@
-//! The beginning, the steps and the end of a reduction.
+//! How a reduction begins, advances with each ACK, and ends.
 
 use super::progress::Reduction;
 use super::{budget, immediate, prr, rate_halving};
@@ -10,7 +10,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, Reduction as Reason, TcpEvent,
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// Begins a reduction: the controller sets the target, and the profile's rule the first window.
+    /// Begins a reduction: the controller sets the target window, and the profile's rule sets the window to start from.
     pub(in crate::recovery) fn begin_reduction(
         &mut self,
         now: Time,
@@ -18,9 +18,9 @@ impl Recovery {
         signal: Signal,
         why: CaReason,
     ) {
-        // The reduction also covers a loss that the probe would detect.
+        // Drop the outstanding probe: a loss that it would detect is already covered by this reduction.
         self.tlp = None;
-        // RFC 3168 section 6.1.2: CWR follows a reduction for any reason.
+        // RFC 3168 section 6.1.2: a reduction for any reason is announced by CWR.
         self.cwr_due = true;
         self.tell_losses(now, flight);
         let prior_cwnd = self.cwnd(flight);
@@ -33,7 +33,7 @@ impl Recovery {
             from: Bytes::new(prior_cwnd),
             to: Bytes::new(target),
         });
-        // BBR and others set their window in recovery themselves.
+        // Some controllers, such as BBR, set the window during recovery themselves.
         if flight.controller.owns_recovery() {
             return;
         }
@@ -46,23 +46,23 @@ impl Recovery {
         self.begin_budget(flight);
     }
 
-    /// Lowers the window to the peer's before the threshold is set, for stacks that halve the smaller of both windows.
-    /// Data beyond the peer's window could never be sent.
+    /// Lowers the window to the peer's window before the threshold is computed, for stacks that halve the smaller of
+    /// the two. Data beyond the peer's window could never have been sent.
     pub(in crate::recovery) fn heed_peer_window(&self, now: Time, flight: &mut Flight) {
         if flight.profile.threshold_heeds_peer && !flight.controller.owns_recovery() {
             flight.controller.on_idle(now, Bytes::new(flight.peer_window()));
         }
     }
 
-    /// Lowers the target after the controller lowered its window.
+    /// Lowers the target if the controller has lowered its window meanwhile.
     pub fn follow_target(&mut self, flight: &Flight) {
         if let Some(reduction) = self.reduction.as_mut().filter(|reduction| !reduction.undone) {
             reduction.target = reduction.target.min(flight.controller.cwnd().get());
         }
     }
 
-    /// Performs one step of the reduction for an ACK that delivered data. `safe`: the ACK advanced and reported no
-    /// further loss.
+    /// Advances the reduction by one ACK that delivered data. `safe` is true if the ACK acknowledged new data and
+    /// reported no further loss.
     pub fn update_cwnd_in_reduction(&mut self, flight: &Flight, delivered: u64, safe: bool) {
         if delivered == 0 {
             return;
@@ -76,7 +76,7 @@ impl Recovery {
         }
     }
 
-    /// Records sent data, new or retransmitted: `len` bytes up to `end`.
+    /// Counts `len` bytes of sent data that end at the offset `end`, new or retransmitted.
     #[inline]
     pub fn on_sent(&mut self, len: u64, end: u64) {
         self.sent_to = end;
@@ -86,22 +86,22 @@ impl Recovery {
         self.limited_transmit.on_sent();
     }
 
-    /// True if the recovery's first retransmission is not sent yet. That retransmission ignores the window (RFC 5681
-    /// section 3.2 step 3, RFC 6675 section 5 step 4.3).
+    /// True until the first retransmission of the recovery has been sent. That retransmission is sent even if the
+    /// window is full (RFC 5681 section 3.2 step 3, RFC 6675 section 5 step 4.3).
     pub fn owes_fast_retransmit(&self) -> bool {
         self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }
 
-    /// Ends the reduction. The controller's window, which is the target or larger, is in force again.
+    /// Ends the reduction. From now on the controller's window is in force, which is at least the target.
     pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
         let Some(reduction) = self.reduction.take() else { return };
-        // After an undo within the state, the window that PRR has reached stays.
+        // If the reduction was undone before it ended, keep the window that PRR has reached.
         if reduction.undone {
             flight.controller.on_idle(now, Bytes::new(reduction.cwnd));
             return;
         }
         let at_most = match flight.profile.cwnd_reduction {
-            // RFC 5681 section 3.2 step 6 sets the threshold without such a bound.
+            // RFC 5681 section 3.2 step 6: the window becomes the threshold, without a limit by the outstanding data.
             CwndReduction::Immediate if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno => None,
             CwndReduction::PerDuplicate => Some(budget::window_after(flight.outstanding(), flight.mss())),
             CwndReduction::Immediate => Some(immediate::window_after(flight.outstanding(), flight.mss())),
@@ -116,7 +116,7 @@ impl Recovery {
     }
 }
 
-/// The reason of a reduction for the trace.
+/// The reason for a reduction, as the trace reports it.
 fn reason(signal: Signal, why: CaReason) -> Reason {
     match signal {
         Signal::EcnEcho => Reason::EcnEcho,
