@@ -234,7 +234,7 @@ impl Recovery {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
     }
 
-    // What an ACK changes before loss detection.
+    // Changes by an ACK before loss detection.
 
     /// Prepares for an acceptable ACK.
     #[inline]

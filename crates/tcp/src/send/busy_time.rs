@@ -3,7 +3,7 @@
 
 use lopsided_core::{Duration, Time};
 
-/// What keeps the sender busy or limits it at one instant.
+/// The activity of a sender at one instant, or the limit that blocks it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occupation {
     /// All written data is acknowledged.

@@ -70,7 +70,7 @@ impl Rack {
         self.reordered += 1;
     }
 
-    /// Of all delivered segments, the one that was sent last; `None` before the first delivery.
+    /// The delivered segment with the latest send time; `None` before the first delivery.
     pub fn newest(&self) -> Option<Newest> {
         self.newest
     }
