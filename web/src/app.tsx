@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import {
   CHARTS,
   CanvasPen,
+  MARGIN,
   colourOf,
   drawChart,
   greatest,
@@ -446,7 +447,6 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
   // The playhead moves in every frame; the text follows a few times per second.
   const { from, to } = state.view.value;
   const frame: Frame = { from, to: to || state.duration.value, playhead: state.readTime.value, cursor: state.cursor.value };
-  const over = useRef<HTMLCanvasElement>(null);
   const canvas = useCanvas(
     (element) => {
       const [width, height] = [element.clientWidth, element.clientHeight];
@@ -459,32 +459,9 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
     },
     drawn,
   );
-  // The playhead and the cursor have a canvas of their own, so the curves need not be drawn again.
-  const mark = (): void => {
-    const element = over.current;
-    const [playhead, cursor] = [state.playhead.value, state.cursor.value];
-    const [width, height] = [element?.clientWidth ?? 0, element?.clientHeight ?? 0];
-    if (!element || !width) return;
-    const context = prepare(element, width, height);
-    context.clearRect(0, 0, width, height);
-    const { x } = scale(chart, frame, width, height);
-    for (const [time, colour, dash] of [[cursor, colours.muted, [3, 3]], [playhead, colours.ink, []]] as const) {
-      if (time === null || time < frame.from || time > frame.to) continue;
-      context.strokeStyle = colour;
-      context.setLineDash([...dash]);
-      context.beginPath();
-      context.moveTo(Math.round(x(time)) + 0.5, 4);
-      context.lineTo(Math.round(x(time)) + 0.5, height - 24);
-      context.stroke();
-    }
-  };
-  const marking = useRef(mark);
-  marking.current = mark;
-  useSignalEffect(() => marking.current());
-  useEffect(() => marking.current(), drawn);
   const drag = useRef<number | null>(null);
   const timeAt = (event: { offsetX: number; currentTarget: EventTarget | null }): number => {
-    const element = event.currentTarget as HTMLCanvasElement;
+    const element = event.currentTarget as HTMLElement;
     const time = scale(chart, frame, element.clientWidth, element.clientHeight).time(event.offsetX);
     return Math.max(frame.from, Math.min(frame.to, time));
   };
@@ -509,9 +486,8 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
       </figcaption>
       <div class="stack">
         <canvas ref={canvas} class="plot" role="img" aria-label={told} />
-        <canvas
-          ref={over}
-          class="plot over"
+        <div
+          class="over"
           tabIndex={0}
           role="slider"
           aria-label={`Time in the chart ${CHARTS[name].title}`}
@@ -553,9 +529,26 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
             state.playing.value = false;
             state.seek(state.playhead.peek() + step * (frame.to - frame.from));
           }}
-        />
+        >
+          <Marks state={state} />
+        </div>
       </div>
     </figure>
+  );
+}
+
+const MARKS = { inset: `4px ${MARGIN.right}px ${MARGIN.bottom}px ${MARGIN.left}px` };
+
+/** The playhead and the cursor as upright lines. They move without the curves being drawn again. */
+function Marks({ state }: { state: State }): JSX.Element {
+  const { from, to } = frameOf(state);
+  const mark = (name: string, time: number | null): JSX.Element | false =>
+    time !== null && time >= from && time <= to && <i class={name} style={{ transform: `translateX(${(100 * (time - from)) / (to - from || 1)}%)` }} />;
+  return (
+    <div class="marks" style={MARKS}>
+      {mark("cursor", state.cursor.value)}
+      {mark("playhead", state.playhead.value)}
+    </div>
   );
 }
 
@@ -844,35 +837,7 @@ function Controls({ state }: { state: State }): JSX.Element {
             ))}
           </select>
         </label>
-        {description.flows.slice(0, 4).map((flow) => (
-          <div key={flow.name} class="flow">
-            <span class="name">
-              {flow.name} {flow.direction === "down" ? "↓" : flow.direction === "up" ? "↑" : ""}
-            </span>
-            <label>
-              <span class="hidden">Number of flows {flow.name}</span>
-              <select value={flow.count} onChange={(event) => state.set({ [`flow.${flow.name}.count`]: event.currentTarget.value }, false)}>
-                {[...new Set([1, 2, 3, 4, 6, 8, 12, 16, flow.count])].sort((a, b) => a - b).map((number) => (
-                  <option key={number} value={number}>
-                    {number} ×
-                  </option>
-                ))}
-              </select>
-            </label>
-            {flow.app !== "udp" && (
-              <label>
-                <span class="hidden">Congestion control of {flow.name}</span>
-                <select value={flow.cc} onChange={(event) => state.set({ [`flow.${flow.name}.cc`]: event.currentTarget.value }, false)}>
-                  {(state.catalogue.value?.controllers ?? [{ name: flow.cc, text: "" }]).map((each) => (
-                    <option key={each.name} value={each.name} title={each.text}>
-                      {each.name}
-                    </option>
-                  ))}
-                </select>
-              </label>
-            )}
-          </div>
-        ))}
+        <Flows state={state} />
       </fieldset>
       <div class="buttons">
         <button type="button" class="small" disabled={!Object.keys(settings).length} onClick={() => ((remedy.value = "none"), state.set(Object.fromEntries(Object.keys(settings).map((name) => [name, null])), false))}>
@@ -880,6 +845,43 @@ function Controls({ state }: { state: State }): JSX.Element {
         </button>
       </div>
     </section>
+  );
+}
+
+/** Number and congestion control of each flow. A component of its own, because its long lists stay while a slider moves. */
+function Flows({ state }: { state: State }): JSX.Element {
+  return (
+    <>
+      {(state.description.value?.flows ?? []).slice(0, 4).map((flow) => (
+        <div key={flow.name} class="flow">
+          <span class="name">
+            {flow.name} {flow.direction === "down" ? "↓" : flow.direction === "up" ? "↑" : ""}
+          </span>
+          <label>
+            <span class="hidden">Number of flows {flow.name}</span>
+            <select value={flow.count} onChange={(event) => state.set({ [`flow.${flow.name}.count`]: event.currentTarget.value }, false)}>
+              {[...new Set([1, 2, 3, 4, 6, 8, 12, 16, flow.count])].sort((a, b) => a - b).map((number) => (
+                <option key={number} value={number}>
+                  {number} ×
+                </option>
+              ))}
+            </select>
+          </label>
+          {flow.app !== "udp" && (
+            <label>
+              <span class="hidden">Congestion control of {flow.name}</span>
+              <select value={flow.cc} onChange={(event) => state.set({ [`flow.${flow.name}.cc`]: event.currentTarget.value }, false)}>
+                {(state.catalogue.value?.controllers ?? [{ name: flow.cc, text: "" }]).map((each) => (
+                  <option key={each.name} value={each.name} title={each.text}>
+                    {each.name}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+        </div>
+      ))}
+    </>
   );
 }
 

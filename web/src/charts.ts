@@ -66,7 +66,8 @@ export interface Frame {
   readonly cursor: number | null;
 }
 
-const MARGIN = { left: 54, right: 10, top: 8, bottom: 24 };
+/** Space around the curves of a chart, in CSS pixels. */
+export const MARGIN = { left: 54, right: 10, top: 8, bottom: 24 };
 
 export interface Pen {
   path(points: (move: (x: number, y: number) => void, line: (x: number, y: number) => void) => void, stroke: Stroke): void;

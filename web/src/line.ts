@@ -9,6 +9,9 @@ const DATA = 0;
 const ACK = 1;
 const DATAGRAM = 2;
 
+/** Time in which a lost packet falls out of the picture, in seconds. */
+export const FALL_S = 0.12;
+
 export interface Place {
   readonly row: number;
   readonly x: number;
@@ -45,7 +48,13 @@ export class Line {
       return;
     }
     for (let row = 0; row < packets.up.length; row++) (packets.up[row] ? this.order.up : this.order.down).push(row);
-    this.deepest = { down: deepest(packets, this.order.down), up: deepest(packets, this.order.up) };
+    // The packets of one instant, which come while a control moves, do not show how deep the queue becomes.
+    const isInstant = packets.to_s - packets.from_s < 2 * FALL_S;
+    const least = isInstant ? this.deepest : { down: 1, up: 1 };
+    this.deepest = {
+      down: Math.max(least.down, deepest(packets, this.order.down)),
+      up: Math.max(least.up, deepest(packets, this.order.up)),
+    };
   }
 
   draw(time: number, description: Description | null, colours: Ink, selected: number | null): void {
@@ -189,7 +198,7 @@ export class Line {
         const colour = this.colour(row, lane.up, colours);
         if (lost && !(leaves <= time)) {
           // Dropped packets fall out of the picture.
-          const fall = (time - arrives) / 0.12;
+          const fall = (time - arrives) / FALL_S;
           if (arrives <= time && fall < 1) {
             context.globalAlpha = 1 - fall;
             this.block(context, row, mirror(at.end - 2, 7), at.top + at.tall + 3 + fall * 12, 7, 7, colours.alarm, selected, "lost");

@@ -2,6 +2,7 @@
 
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Laboratory, type Shown } from "./laboratory";
+import { FALL_S } from "./line";
 import type { Catalogue, Description, Packets, Picture, Problem, Scene, View } from "./simulator";
 import { fromBase64, unpack } from "./simulator";
 import * as share from "./share";
@@ -226,14 +227,15 @@ export class State {
     });
   }
 
-  /** The time whose packets the animation needs. */
-  private window(): [number, number] {
+  /** The time whose packets the animation needs. It stands still while a control moves, so that one instant is enough. */
+  private window(moving: boolean): [number, number] {
     const line = this.description.value?.line;
     const { from, to } = this.view.value;
     const rate = (line?.down.rate_bps ?? 1e8) + (line?.up.rate_bps ?? 1e8);
     // Each full packet of 12,000 bits causes half an ACK in the opposite direction.
     const span = Math.max(0.02, Math.min(20, WINDOW_PACKETS / ((rate / 12_000) * 1.5)));
     if (to > from && to - from <= span * 1.01) return [from, to];
+    if (moving) return [Math.max(0, this.playhead.value - FALL_S), this.playhead.value];
     const start = Math.max(0, this.playhead.value - span * 0.15);
     return [start, start + span];
   }
@@ -241,7 +243,7 @@ export class State {
   private wanted(moving: boolean): View {
     const { from, to } = this.view.value;
     const light = moving && this.took > LIGHT_MS;
-    const [packetsFrom, packetsTo] = light ? [0, 0] : this.window();
+    const [packetsFrom, packetsTo] = light ? [0, 0] : this.window(moving);
     return { columns: moving ? COARSE : this.columns, from, to, packetsFrom, packetsTo };
   }
 
