@@ -359,7 +359,7 @@ function Charts({ state, colours }: { state: State; colours: Ink }): JSX.Element
     state.zoom(middle - span / 2, middle + span / 2);
   };
   return (
-    <section aria-label="Charts">
+    <section class="over-time" aria-label="Charts">
       <div class="bar">
         <h2>Over time</h2>
         <div class="buttons">
@@ -605,7 +605,7 @@ function Tables({ state }: { state: State }): JSX.Element | null {
   if (!picture?.flows) return null;
   const links = (picture.links ?? []).filter((link) => (link.sojourn_p95_ms ?? 0) >= 1 || link.dropped_packets || (link.utilisation ?? 0) > 0.1);
   return (
-    <section aria-label="Tables">
+    <section class="tables" aria-label="Tables">
       <div class="scroll" tabIndex={0} role="region" aria-label="Flows">
         <table>
           <caption>Flows over the whole run</caption>

@@ -67,7 +67,7 @@ export interface Frame {
 }
 
 /** Space around the curves of a chart, in CSS pixels. */
-export const MARGIN = { left: 54, right: 10, top: 8, bottom: 24 };
+export const MARGIN = { left: 46, right: 10, top: 8, bottom: 24 };
 
 export interface Pen {
   path(points: (move: (x: number, y: number) => void, line: (x: number, y: number) => void) => void, stroke: Stroke): void;
