@@ -1,16 +1,16 @@
-//! BBR version 1 as in Linux: a model of the path (bottleneck bandwidth and round-trip propagation time) sets rate and
-//! window (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue 14(5),
-//! 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
+//! BBR version 1 as in Linux: a model of the path, which consists of its bottleneck bandwidth and its round-trip
+//! propagation time, determines the pacing rate and the window (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR:
+//! Congestion-Based Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
 //! It includes Linux's later additions: the allowance for aggregated ACKs, the detection of policers (in `policer`),
-//! and packet conservation in the first round of a recovery. BBR owns the window in recovery and requires the sender's
-//! pacing.
+//! and packet conservation in the first round of a recovery. BBR sets the window during recovery itself, and it
+//! requires that the sender paces.
 //!
 //! Rates and gains are in Linux's fixed point. The lifetime of the minimum RTT (10 s) and the duration of ProbeRTT (200
-//! ms) are in ticks of the stack's clock.
+//! ms) are counted in ticks of the stack's clock.
 //!
-//! Deviation from Linux: the first phase of ProbeBW is drawn from a different random generator. Segments are sent one
-//! by one (the reference setup has no segmentation offload), but the window includes Linux's allowance for offload.
+//! Deviation from Linux: another random generator chooses the first phase of ProbeBW. Segments are sent one by one (the
+//! reference setup has no segmentation offload), but the window includes Linux's allowance for offload.
 
 mod fixed_point;
 mod policer;
@@ -22,34 +22,34 @@ use fixed_point::{RunningMax, Ticks, UNIT, microseconds, octets_per_second};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
 
-/// 2 / ln 2 in 1/256, rounded up: doubles the delivery rate every round.
+/// 2 / ln 2 in units of 1/256, rounded up: this gain doubles the delivery rate in every round.
 const HIGH_GAIN: u64 = 739;
-/// The inverse of HIGH_GAIN, rounded down.
+/// The inverse of HIGH_GAIN in units of 1/256, rounded down.
 const DRAIN_GAIN: u64 = 88;
 const CWND_GAIN: u64 = 2 * UNIT;
-/// The gains of ProbeBW's phases.
+/// The pacing gains of ProbeBW's phases.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Number of rounds in the maximum of the delivery rate.
+/// Number of rounds over which the maximum of the delivery rate is taken.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// Lifetime of the minimum RTT.
+/// Time after which a minimum RTT expires.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 /// Duration of ProbeRTT.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// The smallest window, in segments.
+/// Minimum window, in segments.
 const LEAST_WINDOW: u64 = 4;
-/// Growth that a round of Startup needs, in 1/256.
+/// Growth of the bandwidth per round below which Startup may end, in units of 1/256.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
-/// Number of rounds in a row without that growth after which the line counts as full.
+/// Number of consecutive rounds with less growth than that after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Linux's initial window, used instead of the BDP while there is no RTT.
+/// Linux's initial window in segments. It takes the place of the BDP until an RTT is known.
 const INITIAL_SEGMENTS: u64 = 10;
-/// Number of rounds in each half of the aggregation maximum.
+/// Number of rounds in each half of the aggregation window.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// The largest allowance for aggregation, as time at the bandwidth.
+/// Maximum allowance for aggregation, as the time in which the bandwidth delivers it.
 const AGGREGATION_MAX: Duration = Duration::from_millis(100);
 /// Number of segments after which an aggregation epoch restarts.
 const AGGREGATION_EPOCH: u64 = 1 << 20;
-/// The largest window in bytes.
+/// Maximum window, in bytes.
 const LARGEST: u64 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,8 @@ pub struct Bbr {
     /// The window before a recovery or ProbeRTT, in bytes.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// True in the first round of a recovery, in which the sender sends as much as is delivered.
+    /// True in the first round of a recovery, in which the sender sends only as much as is delivered (packet
+    /// conservation).
     conserve: bool,
 
     rounds: Rounds,
@@ -126,7 +127,8 @@ impl Bbr {
 
     // The model of the path.
 
-    /// The bandwidth that the model uses, in fixed point: the maximum, or the rate of a policer.
+    /// The bandwidth that the model uses, in fixed point: the maximum of the delivery rate, or the rate of a detected
+    /// policer.
     fn bandwidth(&self) -> u64 {
         match self.policer.rate() {
             None => self.bandwidth.max(),
@@ -137,7 +139,7 @@ impl Bbr {
     /// Updates rounds and bandwidth (bbr_update_bw).
     fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let sample = &ack.rate;
-        // An interval shorter than the smallest RTT comes from compressed ACKs.
+        // An interval shorter than the minimum RTT is an effect of ACK compression.
         let compressed = path.min_rtt.is_some_and(|min| microseconds(sample.interval) < microseconds(min));
         if sample.interval.is_zero() || compressed {
             self.rounds.start = false;
@@ -158,7 +160,7 @@ impl Bbr {
         }
     }
 
-    /// True if the application or ProbeRTT limits the rate instead of the path.
+    /// True if the application or ProbeRTT limited the delivery rate, so that it does not show the path's bandwidth.
     fn is_limited(&self, ack: &Acked) -> bool {
         ack.rate.app_limited || self.held_back.covers(ack.rate.prior_delivered.get())
     }
@@ -182,7 +184,7 @@ impl Bbr {
                 self.min_rtt_at = now_ticks;
             }
         }
-        // After an idle time the queue is empty already, so no ProbeRTT is needed.
+        // After an idle period the queue is empty anyway, so ProbeRTT is not needed.
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             self.keep_window();
@@ -197,7 +199,7 @@ impl Bbr {
         }
     }
 
-    /// Holds the smallest window for 200 ms and a round. The queue is then empty, and the RTT is that of the path.
+    /// Keeps the minimum window for 200 ms and one round. The queue is then empty, so the RTT is that of the path.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
@@ -216,7 +218,7 @@ impl Bbr {
         }
     }
 
-    /// Leaves ProbeRTT if its time has passed.
+    /// Leaves ProbeRTT once its time has passed.
     fn leave_probe_rtt(&mut self, now: Time) {
         let now_ticks = self.ticks.at(now);
         if self.probe_rtt_until.is_none_or(|until| now_ticks <= until) {
@@ -224,7 +226,7 @@ impl Bbr {
         }
         self.min_rtt_at = now_ticks;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
-        // Once the pipe is full, grow only to the target.
+        // If the pipe has been full, the window grows only to the target.
         if self.filled { self.enter_probe_bw(now) } else { self.mode = Mode::Startup }
     }
 
@@ -232,7 +234,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // Any phase except the draining one, so that flows are not synchronized.
+        // Start in a random phase other than the draining one, so that several flows do not synchronize.
         self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
         self.advance_cycle(now);
     }
@@ -248,13 +250,13 @@ impl Bbr {
         }
     }
 
-    /// True if the current phase of ProbeBW is over (bbr_is_next_cycle_phase).
+    /// True if the current phase of ProbeBW has ended (bbr_is_next_cycle_phase).
     fn is_phase_over(&self, now: Time, ack: &Acked) -> bool {
         let since = microseconds(now.saturating_since(self.cycle_at));
         let full_length = self.min_rtt.is_some_and(|min| since > microseconds(min));
         let gain = self.pacing_gain();
         let in_flight = self.in_flight_at_departure(now, ack.prior_in_flight.get(), ack.next_departure);
-        // Probe until packets are lost, or the data in flight has reached the gain.
+        // A probing phase ends when packets are lost, or when the data in flight has reached the phase's gain.
         if gain > UNIT {
             full_length && (ack.rate.lost > Bytes::ZERO || in_flight >= self.in_flight_for(self.bandwidth.max(), gain))
         } else if gain < UNIT {
@@ -264,7 +266,7 @@ impl Bbr {
         }
     }
 
-    /// Ends Startup's search if the bandwidth has stopped growing (bbr_check_full_bw_reached).
+    /// Declares the pipe full if the bandwidth has stopped growing in Startup (bbr_check_full_bw_reached).
     fn check_full(&mut self, app_limited: bool) {
         if self.filled || !self.rounds.start || app_limited {
             return;
@@ -290,9 +292,9 @@ impl Bbr {
         }
     }
 
-    /// Bytes in flight when pacing allows the next segment (bbr_packets_in_net_at_edt). Until then the line delivers
-    /// whole segments. While BBR raises the bytes in flight, the next segment counts too. At Drain's gain the departure
-    /// is up to 3 segments away.
+    /// Estimates the bytes in flight at the next departure, which pacing may delay (bbr_packets_in_net_at_edt). Until
+    /// then the line delivers whole segments. If the gain exceeds 1, the departing segments count too. With the gain of
+    /// Drain the departure is up to 3 segments away.
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
         let wait = microseconds(departure.saturating_since(now));
         let taken = (u128::from(self.bandwidth()) * u128::from(wait) / u128::from(fixed_point::BW_UNIT)) as u64;
@@ -320,13 +322,13 @@ impl Bbr {
 
     // Rate and window.
 
-    /// `gain` bandwidth-delay products in segments, rounded up.
+    /// `gain` times the bandwidth-delay product, in segments, rounded up.
     fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS };
         fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
-    /// Bytes in flight for a gain, including the allowance for offload and delayed ACKs.
+    /// Target of the bytes in flight for a gain, including the allowance for offload and delayed ACKs.
     fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }
@@ -337,7 +339,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.cycle == 0 { even + 2 } else { even }
     }
 
-    /// Number of segments that offload would send at once: 1 ms at the pacing rate.
+    /// Number of segments that segmentation offload would send at once: 1 ms at the pacing rate.
     fn burst(&self) -> u64 {
         let least = if self.pacer.rate < 1.2e6 / 8.0 { 1 } else { 2 };
         ((self.pacer.rate / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
@@ -364,8 +366,8 @@ impl Bbr {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Reduces the window by lost segments. In the first round of a recovery the window equals the bytes in flight and
-    /// the newly delivered ones. Returns true while that applies.
+    /// Reduces the window by the lost segments. In the first round of a recovery, sets the window to the bytes in
+    /// flight plus the newly delivered bytes, and returns true.
     fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
         let acked = ack.delivered.get();
         self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);
@@ -391,7 +393,7 @@ impl Bbr {
         self.pacer.start(fixed_point::pacing_rate(guess, self.mss, HIGH_GAIN) as f64, path.srtt.is_some());
     }
 
-    /// Sets the rate. Until the pipe was full once, the rate never falls.
+    /// Sets the pacing rate. Until the pipe has been full once, the rate never falls.
     fn set_rate(&mut self, gain: u64) {
         let rate = fixed_point::pacing_rate(self.bandwidth(), self.mss, gain) as f64;
         if self.filled || rate > self.pacer.rate {
@@ -421,7 +423,7 @@ impl Controller for Bbr {
         self.guess_rate(path);
     }
 
-    /// Sets the initial window before the handshake ends. An idle time leaves the window unchanged.
+    /// Sets the initial window before the handshake ends. An idle period does not change the window.
     fn on_idle(&mut self, _now: Time, window: Bytes) {
         if !self.established {
             self.cwnd = window.get().max(1);
@@ -435,7 +437,7 @@ impl Controller for Bbr {
         self.restarting = true;
         self.aggregation.epoch.restart(now);
         match self.mode {
-            // The queue is empty: do not send faster than the bandwidth.
+            // After an idle period the queue is empty, so do not send faster than the bandwidth.
             Mode::ProbeBw => self.set_rate(UNIT),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
@@ -464,14 +466,15 @@ impl Controller for Bbr {
         if let Signal::Timeout { .. } = signal {
             self.cwnd = path.in_flight.get().saturating_add(self.mss).min(LARGEST);
             self.ca_state = CaState::Loss;
-            // The restart after a timeout must not look like a full pipe.
+            // The slow restart after a timeout must not count as rounds without growth.
             self.full = None;
             self.rounds.start = true;
             self.watch_policer(now, true, false, path);
         }
     }
 
-    /// Spurious losses must not end Startup or indicate a policer. The window is restored at the end of the recovery.
+    /// Spurious losses must neither end Startup nor indicate a policer. The window is restored at the end of the
+    /// recovery.
     fn on_undo(&mut self, _now: Time) {
         self.full = None;
         self.full_rounds = 0;
@@ -509,11 +512,11 @@ impl Controller for Bbr {
     }
 }
 
-/// The largest lead of ACKs over the bandwidth (bbr_update_ack_aggregation).
+/// The maximum number of bytes by which ACKs were ahead of the bandwidth (bbr_update_ack_aggregation).
 #[derive(Debug, Default)]
 struct Aggregation {
     epoch: AckEpoch,
-    /// The largest number of early bytes in this half of the rounds and in the last half.
+    /// That maximum in the current and in the last half of the aggregation window.
     extra: [u64; 2],
     rounds: u32,
 }
@@ -534,7 +537,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
-    /// Window in addition to the bandwidth-delay product, in bytes.
+    /// Part of the window that is added to the bandwidth-delay product, in bytes.
     fn allowance(&self, bandwidth: f64) -> u64 {
         let most = (bandwidth * AGGREGATION_MAX.as_secs_f64()) as u64;
         self.extra[0].max(self.extra[1]).min(most)

@@ -34,13 +34,13 @@ use model::{
     State, UNBOUNDED, Undo,
 };
 
-/// Number of ProbeBW cycles in the maximum of the delivery rate: the current and the last one.
+/// Number of ProbeBW cycles over which the maximum of the delivery rate is taken: the current and the last cycle.
 const BANDWIDTH_CYCLES: usize = 2;
-/// Number of rounds in the aggregation maximum.
+/// Number of rounds over which the maximum of the ACK aggregation is taken.
 const AGGREGATION_ROUNDS: usize = 10;
-/// Largest amount that offload would send at once, in bytes.
+/// Maximum amount of data that segmentation offload would send at once, in bytes.
 const MAX_QUANTUM: u64 = 64 << 10;
-/// The largest window in bytes.
+/// Maximum window, in bytes.
 const LARGEST: u64 = 1 << 30;
 
 #[derive(Debug)]
@@ -54,14 +54,14 @@ pub struct Bbr3 {
     /// The window before a recovery or ProbeRTT, in bytes.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// Bytes delivered by the connection.
+    /// Number of bytes that the connection has delivered.
     delivered: u64,
 
     rounds: Rounds,
-    /// The maximum of the delivery rate by cycle, in bytes per second.
+    /// The maximum of the delivery rate over the last cycles, in bytes per second.
     max_bw: MaxOf<BANDWIDTH_CYCLES>,
     cycle: u64,
-    /// The bandwidth: the maximum, limited by the short-term bound, in bytes per second.
+    /// The bandwidth that the model uses: the maximum, limited by the short-term bound, in bytes per second.
     bw: f64,
     propagation: PropagationTime,
     epoch: AckEpoch,
@@ -73,7 +73,7 @@ pub struct Bbr3 {
     probe: ProbeBw,
     latest: DeliveryOfRound,
     short_term: ShortTerm,
-    /// The long-term bound of the bytes in flight: the most that was tried without too much loss.
+    /// The long-term bound of the bytes in flight: the largest amount that has been tried without too much loss.
     inflight_longterm: u64,
     undo: Undo,
     pacer: Pacer,
@@ -112,7 +112,7 @@ impl Bbr3 {
         }
     }
 
-    /// The sample of an ACK (section 4.1.2.3). ProbeRTT counts as app-limited.
+    /// The rate sample of an ACK (section 4.1.2.3). In ProbeRTT it counts as app-limited.
     fn sample(&self, ack: &Acked, path: &PathState) -> Sample {
         let rate = &ack.rate;
         let exists = rate.delivered > Bytes::ZERO;
@@ -146,24 +146,25 @@ impl Bbr3 {
         }
     }
 
-    /// Updates the aggregation maximum (section 5.5.9).
+    /// Updates the maximum of the ACK aggregation (section 5.5.9).
     fn update_aggregation(&mut self, now: Time, sample: &Sample) {
         let extra = self.epoch.extra(now, sample.newly_acked, self.bw, u64::MAX).min(self.cwnd) as f64;
         let round = self.rounds.count;
         if self.full_pipe.reached || !self.rounds.start {
             self.extra_acked.add(round, extra);
         } else {
-            // In Startup only the last round counts.
+            // In Startup the maximum covers only the last round.
             self.extra_acked.reset(round, extra);
         }
     }
 
-    /// Bandwidth-delay product in bytes; the initial window before the first RTT sample.
+    /// Bandwidth-delay product, in bytes. The initial window takes its place before the first RTT sample.
     fn bdp(&self, bw: f64) -> f64 {
         self.propagation.min_rtt.map_or(self.initial_window as f64, |min| bw * min.as_secs_f64())
     }
 
-    /// `gain` bandwidth-delay products in bytes; the initial window before the first RTT sample.
+    /// `gain` times the bandwidth-delay product, in bytes. The initial window takes its place before the first RTT
+    /// sample.
     fn bdp_multiple(&self, gain: f64) -> u64 {
         match self.propagation.min_rtt {
             None => self.initial_window,
@@ -177,28 +178,28 @@ impl Bbr3 {
         inflight.max(least) + if self.state == State::ProbeBwUp { 2 * self.mss } else { 0 }
     }
 
-    /// Bytes in flight for a bandwidth, including the allowance.
+    /// Target of the bytes in flight for a bandwidth, including the allowance for offload and delayed ACKs.
     fn inflight_at(&self, bw: f64) -> u64 {
         self.with_budget(self.bdp(bw).min(LARGEST as f64) as u64)
     }
 
-    /// Bytes that offload would send at once (section 5.6.3): 1 ms at the pacing rate.
+    /// Number of bytes that segmentation offload would send at once (section 5.6.3): 1 ms at the pacing rate.
     fn quantum(&self) -> u64 {
         ((self.pacer.rate * 1e-3) as u64).min(MAX_QUANTUM).max(2 * self.mss)
     }
 
-    /// The largest window of the state, before the bounds apply (section 5.6.4.2).
+    /// Maximum window in the current state, before the bounds are applied (section 5.6.4.2).
     fn max_inflight(&self) -> u64 {
         let gained = self.bdp_multiple(self.state.cwnd_gain());
         self.with_budget(gained.saturating_add(self.extra_acked.max() as u64))
     }
 
-    /// The bytes in flight that the model requires, or the window if that is smaller.
+    /// The bytes in flight that the model aims for: one BDP, or the window if that is smaller.
     fn target_inflight(&self) -> u64 {
         (self.bdp(self.bw) as u64).min(self.cwnd)
     }
 
-    // Rate and window (section 5.6).
+    // Pacing rate and window (section 5.6).
 
     fn set_pacing_rate(&mut self, gain: f64) {
         self.pacer.set(self.bw, gain, self.full_pipe.reached);
@@ -242,7 +243,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Follows the congestion state, and restores the window at the end of a recovery.
+    /// Tracks the congestion state of the connection, and restores the window at the end of a recovery.
     fn follow_phase(&mut self, ca_state: CaState) {
         let before = std::mem::replace(&mut self.ca_state, ca_state);
         if ca_state < CaState::Recovery {
@@ -253,7 +254,7 @@ impl Bbr3 {
         }
     }
 
-    /// Reads the values of the connection.
+    /// Copies the values that the model needs from the connection's state.
     fn see(&mut self, path: &PathState) {
         self.mss = path.mss.get().max(1);
         self.sack = path.sack;
@@ -274,7 +275,7 @@ impl Controller for Bbr3 {
         self.pacer.guess(self.cwnd, path.srtt, STARTUP_PACING_GAIN);
     }
 
-    /// Restarts after an idle time (section 5.4.1).
+    /// Restarts after an idle period (section 5.4.1).
     fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
         if !path.app_limited {
             return;
@@ -288,7 +289,7 @@ impl Controller for Bbr3 {
         }
     }
 
-    /// Sets the initial window before the handshake ends. An idle time leaves the window unchanged (section 5.4.1).
+    /// Sets the initial window before the handshake ends. An idle period does not change the window (section 5.4.1).
     fn on_idle(&mut self, _now: Time, window: Bytes) {
         if !self.established {
             self.initial_window = window.get().max(1);
@@ -304,7 +305,7 @@ impl Controller for Bbr3 {
         }
         let sample = self.sample(ack, path);
         let in_flight = path.in_flight.get();
-        // The steps are in the order of section 5.2.3: first the model and the states.
+        // Section 5.2.3 prescribes this order: first update the model and the state machine.
         self.latest.update(&sample, self.delivered);
         self.update_max_bw(ack, path, &sample);
         self.adapt_to_round();
@@ -317,7 +318,7 @@ impl Controller for Bbr3 {
         self.check_probe_rtt(now, &sample, in_flight);
         self.latest.advance(&sample);
         self.bw = self.max_bw.max().min(self.short_term.bw);
-        // The model is up to date: set the control parameters from it.
+        // Then set the control parameters from the updated model.
         self.set_pacing_rate(self.state.pacing_gain());
         self.set_window(&sample);
     }

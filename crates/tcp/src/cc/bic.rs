@@ -1,14 +1,14 @@
 //! BIC: a binary search for the window at which the last loss occurred (Xu, Harfoush and Rhee, Binary Increase
 //! Congestion Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
 //!
-//! Below the last maximum, the window moves by 1/4 of the distance per RTT, at most 16 segments, and slowly at the
-//! maximum. Beyond the maximum, the window departs from it as slowly as it approached it. Windows up to 14 segments
-//! follow Reno.
+//! Below the window of the last loss, the window moves towards it by 1/4 of the distance per RTT, at most by 16
+//! segments, and only slowly near it. Beyond it, the window departs as slowly as it approached. Windows up to 14
+//! segments grow as Reno's.
 //!
-//! Deviations from the paper, as in Linux: a step is 1/4 of the distance instead of 1/2; at the last segment before the
-//! maximum and up to four beyond it, the window grows by one segment per five round trips; the growth per ACK is
-//! multiplied by the receiver's segments per ACK. ACKs already count by their delivered bytes, so BIC grows twice as
-//! fast as intended with delayed ACKs.
+//! Deviations from the paper, as in Linux: a step is 1/4 of the distance instead of 1/2; from one segment below the
+//! maximum to four segments beyond it, the window grows by one segment per five round trips; the growth per ACK is
+//! multiplied by the receiver's number of segments per ACK. Because ACKs already count by their delivered bytes, BIC
+//! grows twice as fast as intended with delayed ACKs.
 //!
 //! As in Linux, the paper's search for an unknown maximum begins after slow start.
 
@@ -16,31 +16,31 @@ use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// Window after a loss, in 1/1024.
+/// Window after a loss, in 1/1024 of the window before.
 const BETA: u64 = 819;
 const BETA_SCALE: u64 = 1024;
-/// Windows up to this size follow Reno, in segments.
+/// Maximum window that grows as Reno's, in segments.
 const LOW_WINDOW: u64 = 14;
-/// Largest growth per RTT in segments (Smax).
+/// Maximum growth per RTT, in segments (Smax).
 const INCREMENT_MAX: u64 = 16;
-/// The step is the distance to the maximum divided by this.
+/// A step is the distance to the maximum divided by this number.
 const SEARCH: u64 = 4;
-/// Round trips per segment of growth at the maximum, times `SEARCH`.
+/// Number of round trips per segment of growth near the maximum, multiplied by `SEARCH`.
 const SMOOTH: u64 = 20;
-/// Before the first loss: largest number of acknowledged segments per segment of growth.
+/// Before the first loss: maximum number of acknowledged segments per segment of growth.
 const EVERY_AT_FIRST: u64 = 20;
-/// The growth is recomputed after this time, or when the window has changed.
+/// Time after which the growth is recomputed. It is also recomputed when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
 #[derive(Debug)]
 pub struct Bic {
-    /// The window at the last loss, lowered by fast convergence; 0 before the first loss.
+    /// Window at the last loss in segments, lowered by fast convergence; 0 before the first loss.
     last_max: u64,
-    /// Time and window at the last computation of `every`.
+    /// Time at which `every` was last computed, and the window at that time.
     computed: Option<(Time, u64)>,
-    /// Acknowledged segments per segment of growth.
+    /// Number of acknowledged segments per segment of growth.
     every: u64,
-    /// Smoothed number of segments per ACK, in 1/16.
+    /// Smoothed number of segments per ACK, in units of 1/16.
     per_ack: u64,
     tick: Duration,
 }
@@ -98,7 +98,8 @@ impl WindowAlgorithm for Bic {
         "bic"
     }
 
-    /// Counts the segments per ACK. The ACK that ends a recovery still belongs to the recovery and does not count.
+    /// Measures the number of segments per ACK. The ACK that ends a recovery does not count, because it still belongs
+    /// to the recovery.
     fn on_arrival(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &Window) {
         if ack.ca_state == CaState::Open {
             self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(u64::from(ack.segments)).min(16 * 1024);
@@ -130,7 +131,7 @@ mod tests {
     use super::super::tests::path::{acked, path_state, setup};
     use super::*;
 
-    /// Section III of the paper with Linux's constants, for a last maximum of 1000 segments.
+    /// Section III of the paper with Linux's constants. The window at the last loss is 1000 segments.
     #[test]
     fn the_search_is_quick_far_from_the_maximum_and_slow_near_it() {
         let bic = Bic { last_max: 1000, ..Bic::new(&setup()) };
@@ -157,8 +158,8 @@ mod tests {
         assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
     }
 
-    /// Linux measures the segments per ACK only in the Open state, because recovery does not show the receiver's
-    /// delayed ACKs.
+    /// Linux measures the number of segments per ACK only in the Open state, because delayed ACKs do not occur in
+    /// recovery.
     #[test]
     fn only_the_acks_of_the_open_state_tell_how_many_segments_an_ack_covers() {
         let mut bic = Bic::new(&setup());

@@ -15,19 +15,19 @@
 
 use lopsided_core::Duration;
 
-/// The score above which a queue counts as partly classic.
+/// Score above which a queue counts as partly classic.
 const STICKY: f64 = 8.0;
-/// The largest score: 8 above the score from which a queue counts as classic.
+/// Maximum score: 8 more than the score from which a queue counts as classic.
 const LARGEST: f64 = STICKY + 1.0 + 8.0;
-/// The least alpha at a classic queue. A mark then reduces the window by half of this share.
+/// Minimum alpha at a classic queue. A mark then reduces the window by at least half of this share.
 const CLASSIC_ALPHA: f64 = 0.625;
-/// Binary logarithm of the weight of the averages before the first reduction.
+/// Weight of a new sample in the averages before the first reduction, as a negative binary logarithm.
 const FIRST_SHIFT: u32 = 18;
 
 /// Reference values, as binary logarithms of microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct References {
-    /// Deviation of the RTT.
+    /// Reference value of the RTT's deviation.
     deviation: f64,
     /// Queueing delay.
     depth: f64,
@@ -36,8 +36,8 @@ pub(super) struct References {
 impl References {
     /// 750 us and 2 ms, as in the paper.
     pub const PAPER: References = References { deviation: 9.551, depth: 10.966 };
-    /// The values of L4STeam's Linux 5.15: 16 times too small, because alpha had got four more bits. They are 1.5 us
-    /// and 1.6 us, so that every queue counts as classic (L4STeam/linux, issue 38).
+    /// The values of L4STeam's Linux 5.15. They are too small by a factor of 16, because alpha has four more bits
+    /// there: with 1.5 us and 1.6 us, every queue counts as classic (L4STeam/linux, issue 38).
     pub const LINUX_5_15: References =
         References { deviation: References::PAPER.deviation / 16.0, depth: References::PAPER.depth / 16.0 };
 }
@@ -46,11 +46,11 @@ impl References {
 #[derive(Debug)]
 pub(super) struct ClassicQueue {
     references: References,
-    /// Averages of the RTT and of its deviation in microseconds; `None` before the first sample.
+    /// Averages of the RTT and of its deviation, in microseconds; `None` before the first sample.
     average: Option<(f64, f64)>,
-    /// The smallest RTT in microseconds.
+    /// Minimum RTT, in microseconds.
     least: f64,
-    /// Binary logarithm of the weight of the RTT's average.
+    /// Weight of a new RTT sample in the average, as a negative binary logarithm.
     shift: u32,
     score: f64,
 }
@@ -74,13 +74,14 @@ impl ClassicQueue {
         *deviation += (error.abs() - *deviation) * weight / 2.0;
     }
 
-    /// Sets the weight of the averages for a window of `segments`: about `2 segments^1.5` samples.
+    /// Sets the weight of the averages for a window of `segments` segments, so that they cover about `2 segments^1.5`
+    /// samples.
     pub fn on_reduction(&mut self, segments: u32) {
         let log = segments.max(1).ilog2();
         self.shift = (log + log / 2 + 1).min(FIRST_SHIFT);
     }
 
-    /// Updates the score. To be called once per virtual round trip after the first mark.
+    /// Updates the score. Call it once per virtual round trip after the first mark.
     pub fn on_round(&mut self) {
         let Some((mean, deviation)) = self.average else { return };
         let depth = mean - self.least;
@@ -89,14 +90,14 @@ impl ClassicQueue {
         self.score = score.clamp(0.0, LARGEST);
     }
 
-    /// The least alpha to use for a reduction: 0 at an L4S queue.
+    /// Minimum of alpha for a reduction; 0 at an L4S queue.
     pub fn least_alpha(&self) -> f64 {
         CLASSIC_ALPHA * (self.score - STICKY).clamp(0.0, 1.0)
     }
 }
 
-/// The binary logarithm of `value`, at least 0, with an error below 0.01. Only arithmetic of IEEE 754, so that all
-/// platforms agree; the library's function may differ in the last bit.
+/// Approximates the binary logarithm of `value` with an error below 0.01; the result is at least 0. It uses only IEEE
+/// 754 arithmetic, so that all platforms agree; the result of a library function may differ in the last bit.
 fn log2(value: f64) -> f64 {
     let value = value.max(1.0);
     let exponent = (value as u64).ilog2();
@@ -108,7 +109,8 @@ fn log2(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Runs `rounds` round trips of 20 samples. The queueing delay alternates around `depth` by `deviation`.
+    /// Returns the state after `rounds` round trips of 20 samples. The queueing delay alternates between `depth` plus
+    /// and minus `deviation`.
     fn after(references: References, rounds: u32, depth_us: u64, deviation_us: u64) -> ClassicQueue {
         let mut queue = ClassicQueue::new(references);
         queue.on_reduction(20);

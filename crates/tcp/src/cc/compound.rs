@@ -1,17 +1,17 @@
-//! Compound TCP: a delay-based window in addition to Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach
-//! for High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV), the default of Windows from 2007 to
-//! 2017.
+//! Compound TCP: a delay-based window that is added to Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach
+//! for High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV). It was the default of Windows from
+//! 2007 to 2017.
 //!
 //! The window is cwnd + dwnd. In congestion avoidance cwnd grows by 1 / (cwnd + dwnd) per ACK. Once per round trip dwnd
-//! changes by the queue that Vegas's formula estimates: below gamma segments it grows by alpha win^k - 1, otherwise it
-//! shrinks by zeta times the queue. A loss halves cwnd and multiplies the sum of both by 1 - beta. alpha = 1/8, beta =
-//! 1/2, k = 3/4, gamma = 30, zeta = 1.
+//! changes by the queue that Vegas's formula estimates: if the queue is shorter than gamma segments, dwnd grows by
+//! alpha win^k - 1, otherwise it shrinks by zeta times the queue. A loss halves cwnd and multiplies the sum of both by
+//! 1 - beta. alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30, zeta = 1.
 //!
-//! dwnd is used from a window of 38 segments on, the lower end of HighSpeed TCP. Below it Compound is Reno. Microsoft's
-//! unpublished additions are not modelled. The RTT is the mean of the round, as in section IV-B; the base RTT is the
-//! smallest RTT so far.
+//! dwnd is used if the window is at least 38 segments, the lower end of HighSpeed TCP; a smaller window is Reno's.
+//! Microsoft's unpublished additions are not modelled. The RTT is the mean of the round, as in section IV-B; the base
+//! RTT is the minimum so far.
 //!
-//! Left out: the tuning of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
+//! Left out: the adaptation of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 
 use super::delay::share;
 use super::round::Round;
@@ -52,10 +52,10 @@ impl Compound {
     }
 }
 
-/// dwnd after a round trip without loss (equation 5).
+/// Returns dwnd after a round trip without loss (equation 5).
 fn dwnd(dwnd: u64, win: u64, queued: u64) -> u64 {
     if queued < GAMMA {
-        // win^(3/4) by two square roots.
+        // Compute win^(3/4) with two square roots.
         let root = libm::sqrt(win as f64);
         let gain = ALPHA * root * libm::sqrt(root) - 1.0;
         dwnd + libm::round(gain.max(0.0)) as u64

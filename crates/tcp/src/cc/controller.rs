@@ -1,4 +1,4 @@
-//! The contract between a congestion control and the connection.
+//! The interface between a congestion control and the connection.
 
 use crate::ecn::Feedback;
 use crate::profile::{ByteCounting, Profile};
@@ -6,29 +6,31 @@ use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// The content of one acknowledgement, as a controller receives it.
+/// One acknowledgement, as a controller receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// Bytes delivered with this ACK: newly acknowledged or newly SACKed.
+    /// Number of bytes that this ACK reports as delivered for the first time, by acknowledgement or SACK.
     pub delivered: Bytes,
     /// Bytes by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
     /// Number of segments that the ACK covers, including segments that were SACKed before.
     pub segments: u32,
-    /// True if only the acknowledgement is new: the same window, no SACK, no ECN echo (4.4BSD's header prediction).
+    /// True if the ACK only acknowledges new data: it changes no window and has no SACK block and no ECN echo (4.4BSD's
+    /// header prediction).
     pub predicted: bool,
     /// True if [`Controller::on_arrival`] was called for this ACK.
     pub told: bool,
-    /// True if the ACK may raise the window: it advanced, or it SACKed data on a path that reorders more than usual.
+    /// True if the ACK may raise the window: it acknowledges new data, or it SACKs data while the measured reordering
+    /// exceeds the threshold.
     pub may_raise: bool,
-    /// RTT of the oldest acknowledged segment. `None` if it was sent more than once (Karn's rule).
+    /// RTT of the oldest newly acknowledged segment; `None` if that segment was retransmitted (Karn's rule).
     pub rtt: Option<Duration>,
-    /// RTT of the newest acknowledged segment, which usually excludes the peer's ACK delay. `None` if it was sent more
-    /// than once.
+    /// RTT of the newest delivered segment, which usually excludes the peer's ACK delay; `None` if that segment was
+    /// retransmitted.
     pub newest_rtt: Option<Duration>,
-    /// True if the peer may have delayed the ACK, because it covers one short segment that was outstanding alone.
+    /// True if the peer may have delayed the ACK, because it covers a single short segment that was outstanding alone.
     pub maybe_delayed: bool,
-    /// One-way delay to the peer by timestamps, in milliseconds, plus an unknown constant. Only differences are
+    /// One-way delay to the peer in ms, from timestamps, with an unknown constant offset: only differences are
     /// meaningful. The delay excludes the return path but includes the peer's ACK delay.
     pub forward_ms: Option<u32>,
     /// Bytes in flight before this ACK.
@@ -38,40 +40,40 @@ pub struct Acked {
     pub cwnd_limited: bool,
     /// True if the window was full at some time in the last round trip.
     pub cwnd_full: bool,
-    /// True during fast recovery or a reduction. The connection then sets the window.
+    /// True during fast recovery or a reduction, while the connection sets the window.
     pub in_recovery: bool,
-    /// The window in force before this ACK during a reduction.
+    /// Window in force before this ACK if a reduction is under way; otherwise `None`.
     pub reduced_to: Option<Bytes>,
     /// The sender's congestion state after this ACK.
     pub ca_state: CaState,
-    /// Time at which pacing allows the next segment; now or earlier if no segment must wait.
+    /// Time at which pacing permits the next segment. If it is not in the future, no segment has to wait.
     pub next_departure: Time,
-    /// True if the ACK carried an ECN echo or a higher count of marks.
+    /// True if the ACK carried an ECN echo, or a higher count of marks than the last ACK.
     pub ecn_echo: bool,
-    /// Bytes newly reported as marked: all delivered bytes with an ECN echo, or the counted bytes with accurate
-    /// feedback.
+    /// Number of bytes newly reported as marked. With accurate feedback it is counted; otherwise it is all bytes
+    /// delivered by an ACK with an ECN echo.
     pub marked: Bytes,
     /// The delivery-rate sample of this ACK.
     pub rate: RateSample,
 }
 
-/// The delivery rate between two ACKs (draft-cheng-iccrg-delivery-rate-estimation).
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// Bytes delivered in `interval`; 0 if there is no sample.
     pub delivered: Bytes,
     /// The time in which the bytes were delivered.
     pub interval: Duration,
-    /// Bytes that the connection had delivered when the newest acknowledged segment was sent. A round ends when this
-    /// exceeds the delivered bytes at the end of the last round.
+    /// Bytes that had been delivered when the newest acknowledged segment was sent. A round ends when this value
+    /// reaches the number of bytes delivered at the end of the last round.
     pub prior_delivered: Bytes,
     /// Bytes that this ACK marked as lost.
     pub lost: Bytes,
-    /// Bytes in flight when the newest acknowledged segment was sent, including its own.
+    /// Bytes in flight when the newest acknowledged segment was sent, including that segment.
     pub tx_in_flight: Bytes,
     /// Bytes marked lost since the newest acknowledged segment was sent.
     pub lost_since_sent: Bytes,
-    /// True if the application limited the rate.
+    /// True if the application limited the rate of the sample.
     pub app_limited: bool,
 }
 
@@ -82,11 +84,11 @@ pub struct Lost {
     pub start: u64,
     /// Stream offset after the last byte.
     pub end: u64,
-    /// Bytes in flight when the segment was last sent, including its own.
+    /// Bytes in flight when the segment was last sent, including this segment.
     pub tx_in_flight: Bytes,
-    /// Bytes marked lost since the segment was last sent, including its own.
+    /// Bytes marked lost since the segment was last sent, including this segment.
     pub lost_since_sent: Bytes,
-    /// True if the application had no more data when the segment was sent.
+    /// True if the application had no more data when the segment was last sent.
     pub app_limited: bool,
 }
 
@@ -101,33 +103,34 @@ pub struct PathState {
     pub srtt: Option<Duration>,
     /// The minimum RTT of the last 5 minutes; `None` before the first sample.
     pub min_rtt: Option<Duration>,
-    /// Bytes delivered since the beginning.
+    /// Total number of delivered bytes.
     pub delivered: Bytes,
-    /// Bytes marked lost since the beginning.
+    /// Total number of bytes marked lost.
     pub lost: Bytes,
     /// Stream offset of the oldest unacknowledged byte.
     pub una: u64,
-    /// Stream offset of the next byte never sent. Data sent in answer to an ACK begins at or after that ACK's `nxt`.
+    /// Stream offset of the first byte that was never sent. Data that is sent in response to an ACK begins at or after
+    /// this offset.
     pub nxt: u64,
-    /// True if some of the data in flight was sent when the application had no more data.
+    /// True if a part of the data in flight was sent when the application had no more data.
     pub app_limited: bool,
-    /// True if the peer sends SACK. Several losses per round trip are then visible.
+    /// True if the peer sends SACK, so that several losses per round trip can be detected.
     pub sack: bool,
     /// The sender's congestion state.
     pub ca_state: CaState,
 }
 
-/// The reason for a reduction of the window.
+/// The congestion signal that causes a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// An ECN echo; at most one per round trip.
     EcnEcho,
-    /// A loss detected by duplicate or selective ACKs; at most one per recovery.
+    /// A loss detected by duplicate ACKs or SACK; at most one per recovery.
     Loss,
-    /// The retransmission timer expired. From the second timeout in a row on, the threshold must not fall further (RFC
-    /// 5681 section 3.1).
+    /// The retransmission timer has expired. From the second consecutive timeout on, the threshold must not fall
+    /// further (RFC 5681 section 3.1).
     Timeout {
-        /// Number of timeouts in a row, from 1.
+        /// Number of consecutive timeouts, including this one.
         consecutive: u32,
     },
 }
@@ -136,11 +139,12 @@ pub enum Signal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EcnUse {
-    /// RFC 3168, if the profile enables ECN.
+    /// ECN as in RFC 3168, if the profile enables it.
     Classic,
-    /// ECN whatever the profile says. As a receiver, this end echoes each mark (RFC 8257 section 3.2).
+    /// ECN with an echo of each mark (RFC 8257 section 3.2), even if the profile does not enable ECN.
     DctcpEcho,
-    /// Accurate feedback whatever the profile says. Data is sent as ECT(1) if the peer agrees (RFC 9331).
+    /// Accurate feedback, even if the profile does not enable it. Data is sent as ECT(1) if the peer supports it (RFC
+    /// 9331).
     Accurate,
 }
 
@@ -198,49 +202,50 @@ pub struct CcState {
 pub trait Controller: Debug + Send {
     /// The name of the algorithm, as in a scenario.
     fn name(&self) -> &str;
-    /// Sets the kind of ECN feedback that the handshake agreed on. Called before `on_established`.
+    /// Receives the kind of ECN feedback that the handshake has negotiated. Called before `on_established`.
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
-    /// The handshake is complete. The segment size is known, and possibly an RTT.
+    /// Called when the handshake is complete. The segment size is known, and usually an RTT.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Data is sent into an empty network, for the first time, after an idle time or after a timeout. The last new data
-    /// was sent `idle` ago.
+    /// Called when data is sent while nothing is in flight: for the first time, after an idle period, or after a
+    /// timeout. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// An ACK arrived that may change the congestion state, window or threshold. Called before the change, with all
-    /// values of the ACK except the delivery rate. Other ACKs are reported only by [`Controller::on_ack`].
+    /// Called for an ACK that may change the congestion state, the window or the threshold, before any of them changes.
+    /// All fields of `ack` are set except the delivery rate. Other ACKs are reported only by [`Controller::on_ack`].
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
-    /// An ACK that delivered data.
+    /// Called for each ACK that delivered data.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
-    /// The window must be reduced. After a timeout `path.in_flight` counts the data that is still assumed to be in the
-    /// network.
+    /// Called when the window must be reduced. After a timeout, `path.in_flight` is the number of bytes that are still
+    /// assumed to be in the network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
-    /// A segment was marked lost. Called before the congestion signal and the ACK that the loss belongs to, and only if
-    /// [`Controller::needs_losses`] returns true.
+    /// Called for each segment that is marked lost, before the congestion signal and the ACK that the loss belongs to.
+    /// Called only if [`Controller::needs_losses`] returns true.
     fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
-    /// True if [`Controller::on_lost`] must be called.
+    /// True if the controller needs calls of [`Controller::on_lost`].
     fn needs_losses(&self) -> bool {
         false
     }
-    /// A reduction is complete: the data that was outstanding at its beginning is acknowledged.
+    /// Called when a reduction is complete: the data that was outstanding at its start has been acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
-    /// The last congestion signal was spurious. The controller must restore window and threshold.
+    /// Called if the last congestion signal was spurious. The controller must restore the window and the threshold.
     fn on_undo(&mut self, now: Time);
-    /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1). The window must not exceed
-    /// `restart_window`.
+    /// Called when sending resumes after an idle period of more than one RTO (RFC 5681 section 4.1). The window must
+    /// not exceed `restart_window`.
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// The window was not full for an RTO, or the sender was idle. The window becomes `window`, and the threshold at
-    /// least 3/4 of the old window (RFC 2861 section 3).
+    /// Called if the window was not full for one RTO, or the sender was idle. The window becomes `window`, and the
+    /// threshold at least 3/4 of the old window (RFC 2861 section 3).
     fn on_unused(&mut self, now: Time, window: Bytes) {
         self.on_idle(now, window);
     }
-    /// Continues a connection whose window another controller has set. Called after `on_established`.
+    /// Takes over a connection whose window another controller has set. Called after `on_established`.
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);
     }
-    /// The segment size changed to `mss`. `cwnd` and `ssthresh` have the same number of segments as before.
+    /// Called after the segment size has changed to `mss`. `cwnd` and `ssthresh`, in bytes, have the same number of
+    /// segments as before.
     fn on_segment_size(&mut self, now: Time, _mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.adopt(now, cwnd, ssthresh);
     }
-    /// The state for a trace or a log. The default names the phases slow start and congestion avoidance.
+    /// The state for traces and logs. The default reports the phases slow start and congestion avoidance.
     fn state(&self) -> CcState {
         let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());
         let slow_start = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
@@ -251,12 +256,12 @@ pub trait Controller: Debug + Send {
     fn cwnd(&self) -> Bytes;
     /// The slow-start threshold in bytes; `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
-    /// Pacing rate in payload per second; `None` without pacing. A controller that paces returns a rate from its first
-    /// window on.
+    /// Pacing rate in bits of payload per second; `None` without pacing. A controller that paces must return a rate
+    /// from the start of the connection on.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
-    /// True if the controller also sets the window during recovery. Otherwise the connection reduces the window to the
+    /// True if the controller also sets the window during recovery. If false, the connection reduces the window to the
     /// new target (RFC 6937).
     fn owns_recovery(&self) -> bool {
         false
@@ -267,25 +272,25 @@ pub trait Controller: Debug + Send {
     }
 }
 
-/// The inputs for creating a controller.
+/// The inputs for the creation of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The initial window in bytes.
     pub initial_window: Bytes,
-    /// Threshold of the first slow start in bytes; `None` if the host has stored none for the destination.
+    /// Slow-start threshold that the host has saved for the destination, in bytes; `None` if it has saved none.
     pub remembered_threshold: Option<Bytes>,
-    /// The unit in which ACKs grow the window.
+    /// How much an ACK adds to the congestion window.
     pub counting: ByteCounting,
     /// True if a mark reduces the window less than a loss (RFC 8511), for algorithms that support it.
     pub abe: bool,
-    /// Tick of the stack's clock, for algorithms that measure in ticks; zero for an exact clock.
+    /// Tick of the stack's clock, for algorithms that count in ticks; zero for an exact clock.
     pub tick: Duration,
     /// Seed for algorithms with random numbers.
     pub seed: u64,
 }
 
 impl Setup {
-    /// The inputs for a profile, a segment size of `mss` bytes and a seed.
+    /// The inputs that follow from a profile, a segment size of `mss` bytes and a seed.
     pub fn new(profile: &Profile, mss: Bytes, seed: u64) -> Setup {
         Setup {
             initial_window: profile.initial_window(mss),

@@ -28,15 +28,15 @@ use lopsided_core::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     name: &'static str,
-    /// Window after a signal, in 1/1024 of the window before.
+    /// Window after a congestion signal, in 1/1024 of the window before.
     beta: u64,
     exit: SlowStartExit,
 }
 
-/// The event that ends slow start, except a loss.
+/// The event, in addition to a loss, that ends slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SlowStartExit {
-    /// None: only a loss.
+    /// No event: only a loss ends slow start.
     Loss,
     /// HyStart, as in Linux.
     HyStart,
@@ -49,26 +49,27 @@ pub const LINUX: Constants = Constants { name: "cubic", beta: 717, exit: SlowSta
 /// RFC 9438 with RFC 9406.
 pub const HYSTART_PLUS_PLUS: Constants =
     Constants { name: "cubic-hystart++", beta: 717, exit: SlowStartExit::PlusPlus };
-/// Slow start until the first loss.
+/// Slow start that lasts until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
-/// CUBIC until Linux 2.6.25, with a beta of 819/1024 and without HyStart (Ha, Rhee and Xu, CUBIC: a new TCP-friendly
-/// high-speed TCP variant, 2008).
+/// CUBIC in Linux before 2.6.26, with a beta of 819/1024 and without HyStart (Ha, Rhee and Xu, CUBIC: a new
+/// TCP-friendly high-speed TCP variant, 2008).
 pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819, exit: SlowStartExit::Loss };
 
-/// The unit of factors, and units of time per second in the cubic function.
+/// The factor 1 in fixed point; also the number of time units per second in the cubic function.
 const SCALE: u64 = 1024;
-/// C of RFC 9438, 0.4 segments per cubic second, in 1/1024.
+/// C of RFC 9438: 0.4 segments per second cubed, in units of 1/1024.
 const C: u64 = 410;
-/// Window after a mark in 1/1024, with alternative back-off: 0.85 (RFC 8511 section 3.1).
+/// Window after an ECN mark with alternative back-off: 0.85, in units of 1/1024 (RFC 8511 section 3.1).
 const BETA_ECN: u64 = 870;
-/// Linux recomputes the function after this time in whole ticks, or when the window has changed.
+/// Time after which Linux recomputes the function, rounded to whole ticks. It also recomputes it when the window has
+/// changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 const SECOND: u64 = 1_000_000_000;
-/// RTT samples are ignored for this time after a reduction, while the queue drains.
+/// Time after a reduction during which RTT samples are ignored, because the queue drains.
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
-/// Before the first reduction: largest number of acknowledged segments per segment of growth.
+/// Before the first reduction: maximum number of acknowledged segments per segment of growth.
 const EVERY_AT_FIRST: u64 = 20;
-/// Acknowledged windows per segment of growth at the flat part of the function.
+/// Number of acknowledged windows per segment of growth on the flat part of the function.
 const EVERY_ON_PLATEAU: u64 = 100;
 
 /// CUBIC's growth and reduction.
@@ -78,24 +79,24 @@ pub struct Cubic {
     abe: bool,
     /// Tick of the stack's clock in ns; 1 for an exact clock.
     tick: u64,
-    /// Acknowledged windows, in 1/8, per segment of growth of the friendly window: 8 (1 + beta) / (3 (1 - beta)) (RFC
-    /// 9438 equation 4).
+    /// Number of acknowledged windows per segment of growth of the Reno-friendly window, in units of 1/8: 8 (1 + beta)
+    /// / (3 (1 - beta)) (RFC 9438 equation 4).
     friendly_every: u64,
-    /// The smallest RTT since the last timeout.
+    /// Minimum RTT since the last timeout; `None` before the first sample.
     min_rtt: Option<Duration>,
-    /// The window before the last reduction, lowered by fast convergence; 0 before the first reduction.
+    /// Window before the last reduction in segments, lowered by fast convergence; 0 before the first reduction.
     w_max: u64,
     epoch: Option<Epoch>,
-    /// Acknowledged segments that have not yet increased the friendly window.
+    /// Number of acknowledged segments that have not increased the Reno-friendly window yet.
     ack_cnt: u64,
-    /// Time and window at the last computation of `every`.
+    /// Time at which `every` was last computed, and the window at that time.
     computed: Option<(Time, u64)>,
-    /// Acknowledged segments per segment of growth.
+    /// Number of acknowledged segments per segment of growth.
     every: u64,
     hystart: HyStart,
 }
 
-/// State since congestion avoidance last began.
+/// The state of an epoch, which lasts from the start of congestion avoidance to the next reduction.
 #[derive(Debug)]
 struct Epoch {
     begun: Time,
@@ -103,12 +104,12 @@ struct Epoch {
     k: u64,
     /// The window at the inflection point, in segments.
     origin: u64,
-    /// The window that Reno would have, in segments.
+    /// Window that Reno would have at this time, in segments.
     friendly: u64,
 }
 
 impl Cubic {
-    /// Creates a variant for a stack with this tick.
+    /// Creates a variant of CUBIC for a stack whose clock has this tick.
     pub fn new(constants: Constants, tick: Duration) -> Cubic {
         let beta = constants.beta;
         let hystart = match constants.exit {
@@ -131,13 +132,13 @@ impl Cubic {
         }
     }
 
-    /// Sets whether a mark reduces the window less than a loss (RFC 8511).
+    /// Sets whether an ECN mark reduces the window by less than a loss (RFC 8511).
     #[must_use]
     pub fn with_abe(self, abe: bool) -> Cubic {
         Cubic { abe, ..self }
     }
 
-    /// The time, rounded down to a tick of the stack's clock.
+    /// Rounds a time down to a tick of the stack's clock.
     fn ticks(&self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos() / self.tick * self.tick)
     }
@@ -156,7 +157,7 @@ impl Cubic {
             self.follow_curve(now, cwnd, acked);
         }
         self.follow_reno(cwnd);
-        // RFC 9438 section 4.4: at most 1.5 windows per round trip.
+        // RFC 9438 section 4.4: the window grows to at most 1.5 times its size per round trip.
         self.every = self.every.max(2);
     }
 
@@ -172,17 +173,17 @@ impl Cubic {
         let ahead = now.saturating_since(epoch.begun).as_nanos() + min_rtt;
         let target = curve((u128::from(ahead) * u128::from(SCALE) / u128::from(SECOND)) as u64, epoch.k, epoch.origin);
         self.every = if target > cwnd { cwnd / (target - cwnd) } else { EVERY_ON_PLATEAU * cwnd };
-        // No loss so far: search for the maximum faster than the flat function.
+        // Before the first loss the function is flat and would grow too slowly, so limit `every`.
         if self.w_max == 0 {
             self.every = self.every.min(EVERY_AT_FIRST);
         }
     }
 
-    /// Follows the window that Reno would have now (RFC 9438 section 4.3), and lowers `every` if that window is larger.
+    /// Updates the window that Reno would have (RFC 9438 section 4.3), and lowers `every` if that window is larger.
     fn follow_reno(&mut self, cwnd: u64) {
         let Some(epoch) = &mut self.epoch else { return };
         let every = (cwnd * self.friendly_every / 8).max(1);
-        // Linux compares with `>`, so one segment stays as credit.
+        // Linux compares with `>`, so one segment remains as credit.
         let whole = self.ack_cnt.saturating_sub(1) / every;
         self.ack_cnt -= whole * every;
         epoch.friendly = epoch.friendly.saturating_add(whole);
@@ -192,21 +193,22 @@ impl Cubic {
     }
 }
 
-/// K of RFC 9438 equation 2 in 1/1024 s, for a window that is `below` segments under the origin.
+/// K of RFC 9438 equation 2 in 1/1024 s, for a window that is `below` segments smaller than the origin.
 fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// A cube root with Linux's precision: a first guess by the leading bits in 1/64, then one step of Newton's method with
-/// 341/1024 for a third. The guess is some hundredths too high, so the result is mostly slightly too small. Linux has a
-/// table for the guess. This formula gives the same root for five of six distances up to 400 segments, and a root that
-/// differs by 1 for the others.
+/// A cube root with Linux's precision: a first guess from the leading bits, in units of 1/64, then one step of Newton's
+/// method with 341/1024 for 1/3. The guess is too high by a few hundredths, so the result is usually slightly too
+/// small. Linux takes the guess from a table. For distances up to 400 segments, this formula gives the same root in
+/// five of six cases, and a root that differs by 1 in the others.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {
         return cube_root(cube.into());
     }
-    // Number of bits of the root beyond those of the guess. The guess uses four to six leading bits of the cube.
+    // Number of bits by which the root is longer than the guess. The guess uses the four to six leading bits of the
+    // cube.
     let beyond = (bits - 1) / 3 - 1;
     let leading = cube >> (3 * beyond);
     let in_64ths = cube_root(256 * u128::from(1093 * leading - 172)) + 4;
@@ -257,7 +259,7 @@ impl WindowAlgorithm for Cubic {
         self.min_rtt = Some(min_rtt);
         match ack.reduced_to {
             None if window.in_slow_start() => self.hystart.watch(now, rtt, min_rtt, path, window),
-            // During a reduction the window is below the threshold. Linux treats that as slow start.
+            // During a reduction the window is below the threshold, which Linux treats as slow start.
             Some(cwnd) if window.ssthresh().is_some_and(|ssthresh| cwnd.get() < ssthresh * window.mss()) => {
                 let mut reduced = *window;
                 reduced.set_octets(cwnd.get());
@@ -286,8 +288,8 @@ impl WindowAlgorithm for Cubic {
         let cwnd = window.segments();
         let beta = self.constants.beta;
         self.epoch = None;
-        // Fast convergence: a window that did not reach the last maximum leaves room for other flows (RFC 9438 section
-        // 4.7).
+        // RFC 9438 section 4.7, fast convergence: a flow whose window has not reached the last maximum gives up
+        // bandwidth to other flows.
         self.w_max = if cwnd < self.w_max { cwnd * (SCALE + beta) / (2 * SCALE) } else { cwnd };
         let left = if self.abe && signal == Signal::EcnEcho { BETA_ECN } else { beta };
         cwnd * left / SCALE

@@ -6,8 +6,8 @@ use lopsided_core::Bytes;
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
 #[test]
 fn k_is_the_time_to_regain_what_was_lost() {
-    // With a W_max of 1000 and a beta of 0.7, the cube root of 750 is 9.0856 s with a C of 0.4; here C is 410/1024. The
-    // values are those that Linux computes, which are not the integer parts.
+    // For a W_max of 1000 segments and a beta of 0.7, K is the cube root of 750, 9.0856 s, with C = 0.4; here C is
+    // 410/1024. The expected values are those that Linux computes, which differ from the exact integer parts.
     assert_eq!([10, 17, 25, 60, 100, 300].map(inflection), [2992, 3573, 4062, 5436, 6451, 9294]);
     assert_eq!(inflection(0), 0);
     for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {
@@ -27,7 +27,7 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-/// Linux's clock has ticks. Within a tick, the target for one RTT later is constant.
+/// Linux's clock has ticks, so the target for one RTT later is constant within a tick.
 #[test]
 fn the_function_moves_by_ticks() {
     let every = |ms: u64| {
@@ -44,7 +44,7 @@ fn the_function_moves_by_ticks() {
 fn lossy(constants: Constants, cwnd: u64) -> WindowController<Cubic> {
     let mut cubic = WindowController::new(&setup(), Cubic::new(constants, Duration::ZERO));
     let state = path_state();
-    // One ACK grows slow start to the wanted window.
+    // One large ACK in slow start grows the window to the requested size.
     let rest = cwnd - cubic.cwnd().get() / MSS;
     cubic.on_ack(Time::from_nanos(1), &Acked { newest_rtt: None, ..acked(rest, Duration::from_millis(100)) }, &state);
     assert_eq!(cubic.cwnd().get(), cwnd * MSS);
@@ -61,12 +61,12 @@ fn beta_and_fast_convergence() {
         assert_eq!(cubic.algorithm().w_max, 1000);
         cubic.on_congestion(Time::from_nanos(3), Signal::Loss, &path_state());
         assert_eq!(cubic.cwnd().get() / MSS, second, "{}", constants.name);
-        // The window was reduced before it reached W_max again, so W_max becomes (1 + beta) / 2 of this window.
+        // The window was reduced before it had reached W_max again, so W_max becomes (1 + beta) / 2 of this window.
         assert_eq!(cubic.algorithm().w_max, first * (SCALE + constants.beta) / (2 * SCALE));
     }
 }
 
-/// Acknowledges a window every `rtt` and returns the window after `span`.
+/// Acknowledges one window per `rtt`. Returns the window after `span`, in segments.
 fn grown(mut cubic: WindowController<Cubic>, rtt: Duration, span: Duration) -> u64 {
     let mut now = Time::from_nanos(3);
     let end = now + span;
@@ -92,20 +92,20 @@ fn a_fast_long_path_follows_the_cubic_function() {
     }
 }
 
-/// Section 4.3: on a short path the window follows a Reno of the same average window, whose increase is 3 (1 - beta) /
-/// (1 + beta).
+/// Section 4.3: on a short path the window follows that of a Reno flow with the same average window, which grows by 3
+/// (1 - beta) / (1 + beta) segments per round trip.
 #[test]
 fn a_short_path_is_in_the_friendly_region() {
     let rtt = Duration::from_millis(10);
     let mut cubic = lossy(LINUX, 100);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
     let window = grown(cubic, rtt, Duration::from_secs(2));
-    // 200 round trips at 0.529 segments from 70 segments. The cubic function would be at 99 segments.
+    // From 70 segments, 200 round trips of 0.529 segments each. The cubic function would be at 99 segments.
     let reno = 70.0 + 200.0 * 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
     assert!((window as f64 - reno).abs() < 6.0, "{window} segments, friendly {reno}");
 }
 
-/// Section 5.8: the cubic function does not advance during an idle time.
+/// Section 5.8: the cubic function does not advance during an idle period.
 #[test]
 fn an_idle_time_does_not_count() {
     let rtt = Duration::from_millis(100);
@@ -123,11 +123,11 @@ fn an_idle_time_does_not_count() {
     assert!(window < 730, "{window} segments after one round trip of sending");
 }
 
-/// HyStart leaves slow start at about the BDP, whereas plain slow start continues until the queue overflows.
+/// HyStart ends slow start at about one BDP. Plain slow start continues until the queue overflows.
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
     let rtt = Duration::from_millis(100);
-    // 20 Mbit/s and 100 ms are 172 segments, and the queue holds 172 segments too.
+    // The BDP of 20 Mbit/s and 100 ms is 172 segments, and the queue holds 172 segments too.
     for (name, early) in [("cubic", true), ("cubic-slow-start", false)] {
         let mut path = Path::new(controller(name), 20.0, rtt, 172);
         path.run(Duration::from_secs(1));
@@ -148,7 +148,7 @@ fn undo_restores() {
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
 
-/// During a repair the window is below the threshold. Linux treats that as slow start, and HyStart may end it.
+/// During a repair the window is below the threshold. Linux treats this as slow start, so that HyStart may end it.
 #[test]
 fn hystart_may_lower_the_threshold_in_a_repair() {
     let after = |reduced_to: Option<u64>| {

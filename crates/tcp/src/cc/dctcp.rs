@@ -1,22 +1,23 @@
 //! DCTCP: the window shrinks in proportion to the share of marked bytes (RFC 8257).
 //!
-//! alpha is the smoothed share of bytes that were acknowledged with an ECN echo. It begins at 1 and is updated once per
-//! round trip with g = 1/16. A mark reduces the window by alpha / 2, at most once per round trip, and a loss by half.
-//! Growth is Reno's. The connection echoes each mark (section 3.2) and negotiates ECN for this controller whatever the
-//! profile says. With accurate ECN, its counters replace the echo.
+//! alpha is the smoothed share of bytes whose ACKs carried an ECN echo. It starts at 1 and is updated once per round
+//! trip with g = 1/16. A mark reduces the window by alpha / 2, at most once per round trip; a loss halves it. The
+//! window grows as Reno's. For this controller the connection echoes each mark (section 3.2) and negotiates ECN even if
+//! the profile does not enable it. With accurate ECN, the counters take the place of the echo.
 //!
-//! Left out: ECN-capable SYNs and retransmissions (section 3.5), and the advice for different RTTs (section 5).
+//! Left out: ECN-capable SYNs and retransmissions (section 3.5), and the advice for flows with different RTTs (section
+//! 5).
 
 use super::round::Round;
 use super::{Acked, EcnUse, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// g, the weight of the newest sample.
+/// g: the weight of the newest sample in alpha.
 const GAIN: f64 = 1.0 / 16.0;
 
 #[derive(Debug)]
 pub struct Dctcp {
-    /// The smoothed share of marked bytes.
+    /// Smoothed share of marked bytes, from 0 to 1.
     alpha: f64,
     /// Bytes acknowledged in this round.
     acked: u64,
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
     }
 
-    /// With marks from a short queue on, the line stays full and the queue short, which is DCTCP's purpose.
+    /// The purpose of DCTCP: if marking starts at a short queue, the line stays full and the queue stays short.
     #[test]
     fn a_short_marking_threshold_keeps_the_line_full() {
         let mut path = Path::new(controller("dctcp"), 100.0, Duration::from_millis(5), 1000);
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(path.losses, 0);
         let windows: Vec<u64> = path.trace.iter().rev().take(5000).map(|(_, window)| *window).collect();
         let (least, most) = (windows.iter().min().copied(), windows.iter().max().copied());
-        // 43 segments of BDP and 20 of queue.
+        // The BDP is 43 segments, and the marking threshold 20 segments.
         assert!(least > Some(43) && most < Some(80), "{least:?} to {most:?}");
     }
 }

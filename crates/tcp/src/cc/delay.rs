@@ -1,23 +1,24 @@
-//! Measurements of delay-based algorithms: the minimum RTT of the path and of each round trip.
+//! Measurements for delay-based algorithms: the minimum RTT of the path, and of each round trip.
 
 use super::round::Round;
 use super::{Acked, PathState};
 use crate::CaState;
 use lopsided_core::Duration;
 
-/// RTTs of a path, by round.
+/// RTT samples of a path, by round.
 #[derive(Debug, Default)]
 pub(super) struct RoundRtt {
-    /// The smallest RTT since the beginning: that of the path without a queue.
+    /// Minimum RTT since the start of the connection, which is the RTT without queueing delay; `None` before the first
+    /// sample.
     pub base: Option<Duration>,
-    /// Minimum RTT of this round.
+    /// Minimum RTT of the current round; `None` before its first sample.
     pub min: Option<Duration>,
-    /// Number of RTT samples in this round.
+    /// Number of RTT samples in the current round.
     pub samples: u32,
     round: Round,
-    /// True if RTT samples are used. The Open state enables them and begins a round; any other state disables them. A
-    /// restart enables them in any state: Linux's Vegas stays active in the recovery after a timeout, because that
-    /// begins with an empty network (tcp_vegas_cwnd_event).
+    /// True if RTT samples are used. A change to the Open state enables them and begins a round; a change to any other
+    /// state disables them. A restart enables them in any state: Linux's Vegas stays active in the recovery after a
+    /// timeout, because nothing is in flight when that recovery begins (tcp_vegas_cwnd_event).
     pub open: bool,
     ca_state: Option<CaState>,
 }
@@ -26,7 +27,7 @@ pub(super) struct RoundRtt {
 impl RoundRtt {
     pub fn sample(&mut self, ack: &Acked) {
         if let Some(rtt) = ack.newest_rtt {
-            // Never zero, because the RTT is a divisor.
+            // Add 1 us, so that the RTT is never zero: it is used as a divisor.
             let rtt = rtt + Duration::from_micros(1);
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
@@ -34,7 +35,7 @@ impl RoundRtt {
         }
     }
 
-    /// Follows the congestion state. Returns true if the state became Open, which begins a round.
+    /// Tracks the congestion state. Returns true if it has changed to Open, which begins a round.
     pub fn follow(&mut self, ca_state: CaState, path: &PathState) -> bool {
         if self.ca_state.replace(ca_state) == Some(ca_state) {
             return false;
@@ -46,7 +47,7 @@ impl RoundRtt {
         self.open
     }
 
-    /// True if the round has ended: the data sent since its beginning is acknowledged.
+    /// True if the round has ended: all data that was sent before it began has been acknowledged.
     pub fn is_over(&self, path: &PathState) -> bool {
         self.round.is_passed(path)
     }
@@ -58,13 +59,13 @@ impl RoundRtt {
         self.min = None;
     }
 
-    /// Discards all samples, because the path may have changed during an idle time.
+    /// Discards all samples, because the path may have changed during an idle period.
     pub fn restart(&mut self, path: &PathState) {
         *self =
             RoundRtt { open: true, round: Round::begin(path), ca_state: Some(path.ca_state), ..RoundRtt::default() };
     }
 
-    /// The base RTT and this round's minimum RTT, in nanoseconds.
+    /// The base RTT and the minimum RTT of this round, in ns; `None` without a sample.
     pub fn pair(&self) -> Option<(u64, u64)> {
         Some((self.base?.as_nanos(), self.min?.as_nanos()))
     }

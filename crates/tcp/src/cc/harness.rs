@@ -1,18 +1,18 @@
 //! Runs a controller alone, for tests: a line with a queue, and a sender that fills its window and detects losses one
-//! RTT later. It is deterministic and exact enough to compare an algorithm with its published rules.
+//! RTT later. It is deterministic, and exact enough to compare an algorithm with its published rules.
 //!
-//! Not modelled: TCP. Each segment is acknowledged separately, lost segments are detected and retransmitted at once,
-//! and no timer expires.
+//! TCP itself is not modelled: each segment is acknowledged separately, a loss is detected and repaired at once, and no
+//! timer expires.
 
 use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
 use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
 use std::collections::VecDeque;
 
-/// Payload of every segment in bytes.
+/// Payload of each segment, in bytes.
 pub const MSS: u64 = 1448;
 
-/// Inputs of a controller with an initial window of 10 segments.
+/// Inputs for a controller with an initial window of 10 segments.
 pub fn setup() -> Setup {
     Setup {
         abe: false,
@@ -24,7 +24,7 @@ pub fn setup() -> Setup {
     }
 }
 
-/// The state of a new connection.
+/// The path state of a new connection.
 pub fn path_state() -> PathState {
     PathState {
         mss: Bytes::new(MSS),
@@ -41,7 +41,7 @@ pub fn path_state() -> PathState {
     }
 }
 
-/// An ACK of `segments` segments with an RTT, without loss.
+/// An ACK that delivers `segments` segments with this RTT, without loss.
 pub fn acked(segments: u64, rtt: Duration) -> Acked {
     Acked {
         delivered: Bytes::new(segments * MSS),
@@ -108,7 +108,7 @@ pub struct Path {
     room: u64,
     /// RTT without a queue.
     rtt: Duration,
-    /// Queue length in segments from which segments are marked; `None` without marks.
+    /// Queue length in segments from which arriving segments are marked; `None` to mark none.
     pub mark_from: Option<u64>,
     /// Time at which the line becomes idle.
     free: Time,
@@ -116,9 +116,9 @@ pub struct Path {
     state: PathState,
     delivered_at: Time,
     next: u64,
-    /// In recovery until this segment is acknowledged.
+    /// The recovery ends when this segment is acknowledged; `None` outside of recovery.
     recovery: Option<u64>,
-    /// Time at which pacing allows the next segment.
+    /// Time at which pacing permits the next segment.
     may_send: Time,
     /// Number of delivered segments.
     pub delivered: u64,
@@ -156,12 +156,12 @@ impl Path {
         path
     }
 
-    /// Time to send one segment.
+    /// Time that the line needs to send one segment.
     fn serialize(&self) -> Duration {
         Duration::from_nanos(MSS * 1_000_000_000 / self.rate)
     }
 
-    /// Runs for `span` and returns the share of the line's capacity that was used for delivered segments.
+    /// Simulates `span` of time. Returns the share of the line's capacity that delivered segments have used.
     pub fn run(&mut self, span: Duration) -> f64 {
         let (end, before) = (self.now + span, self.delivered);
         loop {
@@ -205,7 +205,7 @@ impl Path {
                 delivered_at: self.delivered_at,
                 in_flight: self.state.in_flight.get() + MSS,
                 losses: self.losses,
-                // The loss is detected when the following segment would arrive.
+                // The loss is detected at the time at which the ACK of the next segment would arrive.
                 acked_at: self.free + self.rtt,
                 lost,
                 marked,
@@ -235,7 +235,7 @@ impl Path {
                 app_limited: false,
             };
             self.controller.on_lost(self.now, &lost, &self.state);
-            // At most one signal per recovery, as from a connection.
+            // Send at most one signal per recovery, as a connection does.
             self.signal(Signal::Loss);
         } else {
             self.delivered += 1;

@@ -1,18 +1,18 @@
-//! HighSpeed TCP: AIMD whose increase and decrease depend on the window (RFC 3649).
+//! HighSpeed TCP: additive increase and multiplicative decrease that depend on the window (RFC 3649).
 //!
-//! Up to 38 segments it is Reno. Above, the window grows by a(w) segments per RTT and a loss reduces it by b(w). Both
-//! follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
+//! Up to 38 segments it is Reno. A larger window grows by a(w) segments per RTT, and a loss reduces it by the share
+//! b(w). Both follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
 //!
-//! Deviations, as in Linux: the increase is made once per ACK instead of once per acknowledged segment, so delayed ACKs
-//! halve it; the row of the table is that of the last ACK in congestion avoidance, so a loss in the first slow start
-//! halves the window.
+//! Deviations, as in Linux: the window grows once per ACK instead of once per acknowledged segment, so delayed ACKs
+//! halve its growth; a loss uses the table row of the last ACK in congestion avoidance, so a loss in the first slow
+//! start halves the window.
 //!
-//! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not have.
+//! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not implement.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// Appendix B: the largest window in segments for an increase of 1, 2, 3 ... segments.
+/// Appendix B: the largest windows, in segments, that grow by 1, 2, 3 ... segments per RTT.
 const WINDOWS: [u64; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
     5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,
@@ -20,22 +20,23 @@ const WINDOWS: [u64; 73] = [
     37253, 38992, 40808, 42707, 44694, 46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401,
     79517, 84035, 89053, 94717,
 ];
-/// Section 5: between these windows the decrease changes from 1/2 to 1/10.
+/// Section 5: between these two windows, in segments, the decrease falls from 1/2 to 1/10.
 const LOW_WINDOW: f64 = 38.0;
 const HIGH_WINDOW: f64 = 83_000.0;
 const HIGH_DECREASE: f64 = 0.1;
 
 #[derive(Debug, Default)]
 pub struct HighSpeed {
-    /// Row of the table for the current window: one less than the increase.
+    /// Row of the table for the current window. The increase in segments is this number plus one.
     row: usize,
-    /// Progress towards the next segment of increase: the window grows by one segment once this number reaches the
-    /// window in segments.
+    /// Progress towards the next increase: the window grows by one segment once this number reaches the window in
+    /// segments.
     cwnd_cnt: u64,
 }
 
 impl HighSpeed {
-    /// a(w) in segments per RTT. The window changes little between ACKs, so the new row is close to the old one.
+    /// Returns a(w) in segments per RTT. The search starts at the last row, because the window changes little between
+    /// two ACKs.
     fn increase(&mut self, cwnd: u64) -> u64 {
         while self.row + 1 < WINDOWS.len() && cwnd > WINDOWS[self.row] {
             self.row += 1;
@@ -47,7 +48,7 @@ impl HighSpeed {
     }
 }
 
-/// b(w) of section 5 for the window of a row, with two decimals as in the table.
+/// b(w) of section 5 for the window of a table row, rounded to two decimals as in the table.
 fn decrease(row: usize) -> f64 {
     let exact = decrease_of(WINDOWS[row] as f64);
     libm::round(exact * 100.0) / 100.0
@@ -89,7 +90,7 @@ impl WindowAlgorithm for HighSpeed {
 mod tests {
     use super::*;
 
-    /// a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), from the response function of section 5.
+    /// a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), with the response function p(w) of section 5.
     fn increase_of(window: f64) -> f64 {
         let (p, b) = (0.078 / libm::pow(window, 1.2), decrease_of(window));
         window * window * p * 2.0 * b / (2.0 - b)
@@ -124,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Each window of the table is one where the response function passes a whole number of segments.
+    /// At each window of the table, the response function passes a whole number of segments.
     #[test]
     fn the_table_follows_from_the_response_function() {
         for (row, window) in WINDOWS.iter().enumerate().skip(1) {

@@ -20,21 +20,21 @@ use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// The value 1 of alpha and beta.
+/// The value 1 of alpha and beta in fixed point.
 const ONE: u64 = 128;
 /// Smallest beta: 0.5.
 const BETA_MIN: u64 = 64;
 /// Largest beta: 0.8.
 const BETA_MAX: u64 = 102;
-/// RTTs per second at which the growth is not scaled.
+/// Number of RTTs per second at which the growth is not scaled (an RTT of 100 ms).
 const REFERENCE_RTTS: u64 = 10;
-/// Bounds of the divisor of the growth, in 1/8.
+/// Minimum and maximum of the divisor that scales the growth, in units of 1/8.
 const SCALE: (u64, u64) = (4, 80);
-/// Below this RTT the queue's depth is ignored.
+/// RTT below which the depth of the queue is ignored.
 const LEAST_RTT: Duration = Duration::from_millis(10);
-/// RTTmax rises by at most this per sample.
+/// Maximum by which one sample may raise RTTmax.
 const RTT_STEP: Duration = Duration::from_millis(20);
-/// RTTmax - RTTmin is multiplied by this fraction after each congestion, so that RTTmax can adapt to a new path.
+/// Fraction by which RTTmax - RTTmin is multiplied after each congestion event, so that RTTmax can adapt to a new path.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
 /// H-TCP's growth and reduction. Times are in ticks, except `tick`.
@@ -44,31 +44,31 @@ pub struct Htcp {
     tick: u64,
     /// Ticks per second.
     hz: u64,
-    /// The increase in segments per window, in 1/128.
+    /// Increase in segments per window, in units of 1/128.
     alpha: u64,
-    /// The window after a loss, in 1/128.
+    /// Window after a loss, in 1/128 of the window before.
     beta: u64,
-    /// Time of the last congestion.
+    /// Time of the last congestion event.
     last_congestion: u64,
-    /// Value of `last_congestion` before the last congestion, for undo; `None` after its repair.
+    /// Value of `last_congestion` before the last congestion event, for undo; `None` once the repair is complete.
     before: Option<u64>,
     min_rtt: Option<u64>,
     max_rtt: u64,
-    /// The largest throughput since the last congestion, in segments per second.
+    /// Maximum throughput since the last congestion event, in segments per second.
     best: u64,
-    /// The largest throughput before the last congestion, in segments per second.
+    /// Maximum throughput before the last congestion event, in segments per second.
     old_best: u64,
     /// The smoothed throughput, in segments per second.
     throughput: u64,
-    /// Segments acknowledged since `since`.
+    /// Number of segments acknowledged since `since`.
     count: u64,
-    /// Start of the throughput sample; `None` for the beginning of time.
+    /// Start of the throughput sample; `None` if it is time zero.
     since: Option<u64>,
-    /// True if beta may adapt, because a congestion at a steady throughput has occurred.
+    /// True if beta may adapt: a congestion event has occurred while the throughput was steady.
     adaptive: bool,
-    /// Segments by which the next ACK counts.
+    /// Number of segments that the next ACK counts for.
     segments: u64,
-    /// Segments acknowledged since the last increase.
+    /// Number of segments acknowledged since the last increase.
     cwnd_cnt: u64,
 }
 
@@ -95,7 +95,7 @@ impl Htcp {
         }
     }
 
-    /// The time in ticks.
+    /// Converts a time to ticks.
     fn ticks(&self, now: Time) -> u64 {
         now.as_nanos() / self.tick
     }
@@ -113,7 +113,7 @@ impl Htcp {
         }
     }
 
-    /// Samples the throughput over about a window of segments, and at least an RTT (Linux's
+    /// Measures the throughput over about one window of segments, and at least one RTT (Linux's
     /// measure_achieved_throughput).
     fn measure_throughput(&mut self, now: u64, segments: u64, cwnd: u64) {
         self.count = self.count.saturating_add(segments);
@@ -123,7 +123,7 @@ impl Htcp {
             return;
         }
         let now_at = self.since.map_or(0, |since| self.count * self.hz / (now - since));
-        // Right after a congestion the old average does not apply.
+        // Soon after a congestion event, the old average is out of date.
         if now - self.last_congestion < min_rtt * 4 {
             self.throughput = now_at;
             self.best = now_at;
@@ -146,7 +146,7 @@ impl Htcp {
     fn update_beta(&mut self) {
         let (best, old) = (self.best, self.old_best);
         self.old_best = best;
-        // The throughput counts as equal within 20 %.
+        // Throughputs that differ by at most 20 % count as equal.
         if !(4 * old..=6 * old).contains(&(5 * best)) {
             self.beta = BETA_MIN;
             self.adaptive = false;
@@ -163,22 +163,22 @@ impl Htcp {
         }
     }
 
-    /// Records a congestion, at the beginning of its repair.
+    /// Records a congestion event at the start of its repair.
     fn begin_repair(&mut self, now: Time) {
         self.before = Some(self.last_congestion);
         self.last_congestion = self.ticks(now);
     }
 }
 
-/// alpha without beta's factor, `since` ticks after the last congestion, with `hz` ticks per second. As in Linux, it is
-/// a whole number of segments, at least one. In the first second the window grows as Reno's.
+/// alpha without the factor of beta, `since` ticks after the last congestion event, with `hz` ticks per second. As in
+/// Linux, it is a whole number of segments and at least one. In the first second the window grows as Reno's.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);
     let factor = if beyond > 0 { 1 + (10 * beyond + (beyond / 2) * (beyond / 2) / hz) / hz } else { 1 };
     let factor = factor.min(1 << 40) as u64;
     match min_rtt {
-        // The divisor is in whole eighths.
+        // The divisor is rounded down to 1/8.
         Some(min) if min > 0 => {
             let eighths = (hz as u64 * 8 / (REFERENCE_RTTS * min)).clamp(SCALE.0, SCALE.1);
             (factor * 8 / eighths).max(1)
@@ -198,7 +198,7 @@ impl WindowAlgorithm for Htcp {
 
     fn on_arrival(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &Window) {
         if ack.ca_state == CaState::Open {
-            // Linux counts the covered segments in the Open state only.
+            // Linux counts the segments that an ACK covers only in the Open state.
             self.segments = u64::from(ack.segments);
         }
         if let Some(rtt) = ack.newest_rtt {
@@ -215,7 +215,7 @@ impl WindowAlgorithm for Htcp {
 
     fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
         if ack.ca_state == CaState::Open && self.before.take().is_some() {
-            // The time since the last congestion counts from the end of the repair.
+            // The time since the last congestion event is measured from the end of its repair.
             self.last_congestion = self.ticks(now);
         }
     }
@@ -265,7 +265,7 @@ mod tests {
     use super::super::tests::path::{acked, path_state, setup};
     use super::*;
 
-    /// Section 2 of the draft: alpha at several times since the last congestion, at the reference RTT.
+    /// Section 2 of the draft: alpha at several times after a congestion event, at the reference RTT.
     #[test]
     fn alpha_grows_from_the_second_second_on() {
         let scaled = |since_ms: u64, rtt_ms: u64| scaled_increase(since_ms / 4, Some(rtt_ms / 4), 250);
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(htcp.beta, 64, "the throughput changed by more than a fifth");
     }
 
-    /// Linux: the ACK that ends a repair belongs to the repair, and counts as one segment.
+    /// Linux: the ACK that ends a repair still belongs to the repair, and counts as one segment.
     #[test]
     fn an_ack_counts_with_what_it_covers_in_the_open_state_only() {
         let mut htcp = Htcp::new(&setup());
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!([CaState::Open, CaState::Recovery, CaState::Disorder].map(&mut counted), [30, 1, 1]);
     }
 
-    /// Linux's comparison is unsigned: a window smaller than the growth per RTT never counts as full.
+    /// Linux's comparison is unsigned, so a window smaller than the growth per RTT never counts as full.
     #[test]
     fn no_throughput_is_taken_while_the_increase_exceeds_the_window() {
         let measured = |alpha| {

@@ -1,13 +1,15 @@
-//! Hybla: the growth of a path with a short reference RTT, at any RTT (Caini and Firrincieli, TCP Hybla: a TCP
+//! Hybla: at any RTT, the window grows as on a path with a short reference RTT (Caini and Firrincieli, TCP Hybla: a TCP
 //! enhancement for heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
 //!
-//! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start and rho^2 / cwnd after it. rho
-//! follows the smallest smoothed RTT. The connection begins with rho segments. A loss halves the window.
+//! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start, and rho^2 / cwnd segments in
+//! congestion avoidance. rho is computed from the minimum smoothed RTT. The connection starts with a window of rho
+//! segments. A loss halves the window.
 //!
 //! As in Linux, an ACK counts once, however many segments it covers. If an ACK adds less than 1/128 segment, the window
-//! still grows by one segment per RTT. Outside the Open state Hybla is Reno.
+//! still grows by one segment per RTT. Outside of the Open state, Hybla is Reno.
 //!
-//! Left out: the paper's other parts (packet spacing, bandwidth estimate for the initial threshold, mandatory SACK).
+//! Left out: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold, mandatory
+//! SACK).
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
@@ -15,20 +17,20 @@ use lopsided_core::{Duration, Time};
 
 /// RTT0, the reference RTT.
 const REFERENCE: Duration = Duration::from_millis(25);
-/// The window grows in parts of this fraction of a segment.
+/// Number of parts into which a segment of growth is divided.
 const PART: f64 = 128.0;
-/// Largest rho, so that 2^rho stays finite.
+/// Maximum rho, so that 2^rho stays finite.
 const RHO_MAX: f64 = 16.0;
 
 #[derive(Debug)]
 pub struct Hybla {
-    /// RTT / 25 ms, at least 1.
+    /// RTT divided by 25 ms, at least 1.
     rho: f64,
-    /// The smallest smoothed RTT.
+    /// Minimum smoothed RTT; `None` before the first sample.
     min_srtt: Option<Duration>,
     /// Growth that is not yet a whole segment, in 1/128 segment.
     parts: u64,
-    /// Number of ACKs that added less than a segment, since the last whole segment.
+    /// Number of ACKs since the last whole segment of growth that added less than a segment each.
     small: u64,
 }
 
@@ -110,7 +112,8 @@ impl WindowAlgorithm for Hybla {
 mod tests {
     use super::*;
 
-    /// Section 3: at the reference RTT Hybla is Reno; at four times that RTT its increase per ACK is 16 times Reno's.
+    /// Section 3: at the reference RTT Hybla is Reno. At four times that RTT, an ACK increases the window 16 times as
+    /// much as in Reno.
     #[test]
     fn the_increase_is_that_of_the_reference_path() {
         assert_eq!(rho(Duration::from_millis(10)), 1.0);

@@ -1,27 +1,27 @@
-//! HyStart and HyStart++, which end slow start before it overflows the queue.
+//! HyStart and HyStart++, which end slow start before the queue overflows.
 //!
-//! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) with both of its signs,
-//! as in Linux. The first sign is a train of closely spaced ACKs that lasts longer than half the smallest RTT (section
-//! 4.1). The second sign is a minimum RTT of a round that exceeds the smallest RTT by 1/8, limited to 4 to 16 ms
-//! (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own bursts, at most 1
-//! ms. A pause of 2 ms ends the train.
+//! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) uses two indications, as
+//! in Linux. The first is a train of closely spaced ACKs that lasts longer than half of the minimum RTT (section 4.1).
+//! The second is that the minimum RTT of a round exceeds the minimum RTT by 1/8, but at least by 4 ms and at most by 16
+//! ms (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own bursts, at
+//! most 1 ms. A pause of 2 ms ends the train.
 //!
-//! HyStart++ (RFC 9406) uses only the delay sign. It continues with a conservative phase at 1/4 of the pace, and
-//! returns to slow start if the RTT falls.
+//! HyStart++ (RFC 9406) uses only the delay indication. It continues with a conservative phase, in which the window
+//! grows at 1/4 of the speed, and returns to slow start if the RTT falls.
 //!
-//! Left out: HyStart++'s variant for paced senders, without the limit of eight segments per ACK.
+//! Left out: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
 
 use super::round::Round;
 use super::{PathState, Window};
 use lopsided_core::{Duration, Time};
 
-/// HyStart is off below this window, in segments.
+/// Window below which HyStart is off, in segments.
 const LOW_WINDOW: u64 = 16;
-/// Longest gap between two ACKs of a train.
+/// Maximum time between two ACKs of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Largest extension of the train for the sender's own bursts.
+/// Maximum extension of the train that allows for the sender's own bursts.
 const BURST_MAX: Duration = Duration::from_millis(1);
-/// Bytes that a Linux sender may send in one burst, times 4.
+/// Number of bytes that a Linux sender may send in one burst, multiplied by 4.
 const BURST_OCTETS: u64 = 4 * 65_536;
 /// RFC 9406's MIN_RTT_THRESH (section 4.3).
 const RISE_MIN: Duration = Duration::from_millis(4);
@@ -35,7 +35,7 @@ const SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// RFC 9406's CSS_ROUNDS.
 const CSS_ROUNDS: u32 = 5;
-/// RFC 9406's L: the largest growth per ACK, in segments.
+/// RFC 9406's L: maximum growth per ACK, in segments.
 const SEGMENTS_PER_ACK: u64 = 8;
 
 /// The variant of HyStart.
@@ -50,7 +50,8 @@ pub(super) enum HyStart {
 }
 
 impl HyStart {
-    /// Processes an ACK in slow start with its RTT and the smallest RTT. Ends slow start if a sign appears.
+    /// Processes the RTT of an ACK in slow start. `min_rtt` is the minimum RTT. Ends slow start if an indication is
+    /// found.
     #[inline]
     pub fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &mut Window) {
         let found = match self {
@@ -63,7 +64,7 @@ impl HyStart {
         }
     }
 
-    /// Bytes by which slow start may grow with this ACK.
+    /// Number of bytes by which this ACK may grow the window in slow start.
     pub fn growth(&mut self, octets: u64, window: &Window) -> u64 {
         match self {
             HyStart::PlusPlus(rounds) => rounds.growth(octets, window.mss()),
@@ -76,13 +77,13 @@ impl HyStart {
         match self {
             HyStart::Off => {}
             HyStart::Linux(train) => *train = Train::begin(now, path),
-            // RFC 9406 section 4.3: only the first slow start is monitored.
+            // RFC 9406 section 4.3: HyStart++ monitors only the first slow start.
             HyStart::PlusPlus(rounds) => rounds.over = true,
         }
     }
 }
 
-/// State of Linux's HyStart in a round.
+/// The state of Linux's HyStart in a round.
 #[derive(Debug, Default)]
 pub(super) struct Train {
     round: Round,
@@ -93,7 +94,7 @@ pub(super) struct Train {
     /// Minimum RTT of the first samples of the round.
     round_min: Option<Duration>,
     samples: u32,
-    /// True once the end of slow start is indicated, by the ACK train or by the delay.
+    /// True once the ACK train or the delay has indicated the end of slow start.
     found: bool,
 }
 
@@ -102,7 +103,7 @@ impl Train {
         Train { round: Round::begin(path), begun: now, last: now, round_min: None, samples: 0, found: false }
     }
 
-    /// Processes an ACK and returns true if a sign appears (`hystart_update`).
+    /// Processes an ACK. Returns true if an indication is found (`hystart_update`).
     fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &Window) -> bool {
         if self.found {
             return false;
@@ -113,14 +114,14 @@ impl Train {
         if window.segments() < LOW_WINDOW {
             return false;
         }
-        // First sign: a train of ACKs that lasts longer than half the RTT.
+        // First indication: a train of ACKs that lasts longer than half of the RTT.
         if now.saturating_since(self.last) <= TRAIN_GAP {
             self.last = now;
             let length = (min_rtt + burst_time(path, window)) / 2;
             self.found = now.saturating_since(self.begun) > length;
         }
         self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
-        // Second sign: the minimum RTT of the round has risen.
+        // Second indication: the minimum RTT of the round has risen.
         if self.samples < SAMPLES {
             self.samples += 1;
         } else if self.round_min.is_some_and(|min| min > min_rtt + rise(min_rtt)) {
@@ -130,19 +131,19 @@ impl Train {
     }
 }
 
-/// Duration of the sender's own burst at twice the window per RTT.
+/// Duration of the sender's own burst, at a rate of two windows per RTT.
 fn burst_time(path: &PathState, window: &Window) -> Duration {
     let Some(srtt) = path.srtt else { return BURST_MAX };
     let nanos = u128::from(BURST_OCTETS) * u128::from(srtt.as_nanos()) / u128::from(2 * window.octets());
     Duration::from_nanos(nanos.min(u128::from(BURST_MAX.as_nanos())) as u64)
 }
 
-/// Smallest rise of the RTT that counts as a sign.
+/// Minimum rise of the RTT that counts as an indication.
 fn rise(min_rtt: Duration) -> Duration {
     (min_rtt / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
 }
 
-/// State of HyStart++ in a slow start.
+/// The state of HyStart++ during slow start.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     round: Round,
@@ -151,14 +152,14 @@ pub(super) struct Rounds {
     /// Minimum RTT of the last round.
     last: Option<Duration>,
     samples: u32,
-    /// Baseline RTT and number of rounds in conservative slow start; `None` outside.
+    /// Baseline RTT and number of rounds in conservative slow start; `None` outside of it.
     conservative: Option<(Duration, u32)>,
-    /// True once slow start is no longer monitored.
+    /// True once HyStart++ has stopped monitoring.
     over: bool,
 }
 
 impl Rounds {
-    /// Processes an ACK and returns true if slow start must end.
+    /// Processes an ACK. Returns true if slow start must end.
     fn watch(&mut self, rtt: Duration, path: &PathState) -> bool {
         if self.over {
             return false;
@@ -183,14 +184,14 @@ impl Rounds {
         }
         match (self.conservative, self.last) {
             (None, Some(last)) if current >= last + rise(last) => self.conservative = Some((current, 0)),
-            // The rise of the RTT was temporary.
+            // The RTT has fallen again, so its rise was temporary: return to slow start.
             (Some((baseline, _)), _) if current < baseline => self.conservative = None,
             _ => {}
         }
         false
     }
 
-    /// Bytes by which slow start may grow with an ACK of `octets` bytes.
+    /// Number of bytes by which an ACK of `octets` bytes may grow the window.
     fn growth(&mut self, octets: u64, mss: u64) -> u64 {
         if self.over {
             return octets;
@@ -205,14 +206,14 @@ mod tests {
     use super::super::tests::path::{MSS, path_state};
     use super::*;
 
-    /// Plays a round of `samples` ACKs with this RTT. Returns true if slow start should end.
+    /// Simulates a round of `samples` ACKs with this RTT. Returns true if slow start should end.
     fn round(rounds: &mut Rounds, number: u64, rtt_ms: u64, samples: u32) -> bool {
         let path = PathState { una: number * 1000 + 1, nxt: (number + 1) * 1000, ..path_state() };
         (0..samples).any(|_| rounds.watch(Duration::from_millis(rtt_ms), &path))
     }
 
-    /// RFC 9406 section 4.2: the window grows at 1/4 of the pace once a round's RTT exceeds that of the last round by
-    /// 1/8, after eight samples.
+    /// RFC 9406 section 4.2: if a round's RTT exceeds that of the last round by 1/8 after eight samples, the window
+    /// grows at 1/4 of the speed.
     #[test]
     fn a_rise_of_the_rtt_makes_slow_start_conservative() {
         let mut rounds = Rounds::default();

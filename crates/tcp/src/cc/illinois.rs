@@ -1,11 +1,11 @@
-//! Illinois: a loss reduces the window, and the delay determines the amount of the reduction and the speed of growth
+//! Illinois: a loss reduces the window, and the delay determines the size of the reduction and the speed of the growth
 //! (Liu, Basar and Srikant, TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks,
 //! Performance Evaluation 65, 2008, section 2).
 //!
-//! Once per round trip it uses the mean queueing delay d and the largest delay so far, D. The increase is 10 segments
-//! up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 at D. The decrease is 1/8 up to D/10, 1/2 from 8/10 D on, and
-//! linear in between. Windows below 15 segments are Reno's. After a queue the largest increase returns only after five
-//! round trips without a queue (theta).
+//! Once per round trip it computes the mean queueing delay d and the maximum queueing delay so far, D. The increase is
+//! 10 segments per window for d up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 segments at D. The decrease is
+//! 1/8 for d up to D/10, 1/2 from 8/10 D on, and linear in between. Windows below 15 segments behave as Reno's. After a
+//! round trip with a queue, the maximum increase returns only after five round trips without a queue (theta).
 //!
 //! As in Linux, which uses integers: slow start is Reno's, a timeout resets both parameters to Reno's, an ACK counts
 //! all segments that it covers, including SACKed ones, and rounds also end while the application limits the sender.
@@ -23,35 +23,35 @@ const ALPHA_MAX: u64 = 10 * ALPHA_ONE;
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
-/// Windows below this size, in segments, are Reno's.
+/// Window below which Illinois behaves as Reno, in segments.
 const SMALL_WINDOW: u64 = 15;
-/// Number of round trips without a queue after which the increase is the largest again.
+/// Number of round trips without a queue after which the increase returns to its maximum.
 const THETA: u32 = 5;
-/// Largest RTT in microseconds; longer RTTs are clamped. Its product with ALPHA_MAX fits in 32 bits.
+/// Maximum RTT in microseconds; longer RTTs count as this value. Its product with ALPHA_MAX fits in 32 bits.
 const RTT_MAX_US: u64 = u32::MAX as u64 / ALPHA_MAX;
 
 #[derive(Debug)]
 pub struct Illinois {
-    /// The increase in segments per window, in 1/128.
+    /// Increase in segments per window, in units of 1/128.
     alpha: u64,
-    /// The decrease as a share of the window, in 1/64.
+    /// Decrease as a share of the window, in units of 1/64.
     beta: u64,
-    /// The smallest RTT so far, in microseconds.
+    /// Minimum RTT so far, in microseconds; `None` before the first sample.
     base_us: Option<u64>,
-    /// The largest RTT so far, in microseconds.
+    /// Maximum RTT so far, in microseconds.
     max_us: u64,
     /// Sum of this round's RTT samples, in microseconds.
     sum_us: u64,
     /// Number of this round's RTT samples.
     count: u64,
     round: Round,
-    /// True if there was a queue.
+    /// True if a queue was found since the increase was last at its maximum.
     above: bool,
-    /// Number of round trips without a queue since then.
+    /// Number of round trips without a queue since a queue was last found.
     low: u32,
-    /// Segments that the last ACK covers.
+    /// Number of segments that the last ACK covers.
     acked: u64,
-    /// Segments acknowledged since the last increase.
+    /// Number of segments acknowledged since the last increase.
     cwnd_cnt: u64,
 }
 
@@ -86,7 +86,7 @@ impl Illinois {
         self.begin_round(path);
     }
 
-    /// Updates the increase. `delay` is the mean queueing delay of the round and `largest` the largest so far, in
+    /// Updates the increase. `delay` is the mean queueing delay of the round and `largest` the maximum so far, in
     /// microseconds.
     fn update_alpha(&mut self, delay: u64, largest: u64) {
         if delay > largest / 100 {
@@ -94,7 +94,7 @@ impl Illinois {
             self.alpha = alpha(delay, largest);
             return;
         }
-        // After a round trip with a queue, wait for theta round trips without a queue.
+        // After a round trip with a queue, theta round trips without a queue must follow first.
         if self.above {
             self.low += 1;
             if self.low < THETA {
@@ -114,7 +114,7 @@ impl Illinois {
     }
 }
 
-/// The increase for delays beyond D/100 (equation 3): ALPHA_MAX at D/100, ALPHA_MIN at D.
+/// The increase for queueing delays longer than D/100 (equation 3): ALPHA_MAX at D/100, ALPHA_MIN at D.
 fn alpha(delay: u64, largest: u64) -> u64 {
     let least = largest / 100;
     let (range, beyond) = (largest - least, delay - least);
@@ -158,7 +158,7 @@ impl WindowAlgorithm for Illinois {
         if self.round.is_passed(path) {
             self.end_round(window.segments(), path);
         }
-        // An unused window does not grow, although its rounds end.
+        // A window that is not fully used does not grow, although its rounds end.
         if !ack.cwnd_limited {
             return;
         }
@@ -199,11 +199,11 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// The ends of the curves of figure 1, and a point in between, in 1/128 and 1/64.
+    /// The end points of the curves in figure 1, and one point in between, in units of 1/128 and 1/64.
     #[test]
     fn increase_and_decrease_follow_the_delay() {
         assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);
-        // Halfway: 10 / (1 + 0.5 x 9.7 / 0.3) segments. The quotients are rounded down.
+        // Halfway: 10 / (1 + 0.5 x 9.7 / 0.3) segments, with quotients rounded down.
         assert_eq!((alpha(505_000, SECOND), alpha(SECOND, SECOND)), (73, ALPHA_MIN));
         assert_eq!([50_000, 100_000, 450_000, 800_000, SECOND].map(|delay| beta(delay, SECOND)), [8, 8, 20, 32, 32]);
     }
@@ -234,8 +234,8 @@ mod tests {
         assert_eq!((illinois.alpha, illinois.beta), (ALPHA_MAX, BETA_MIN));
     }
 
-    /// Linux's `ca->acked = sample->pkts_acked`: segments that SACK reported earlier count again when the cumulative
-    /// ACK covers them.
+    /// Linux's `ca->acked = sample->pkts_acked`: segments that were SACKed earlier count again when the cumulative ACK
+    /// covers them.
     #[test]
     fn an_ack_counts_all_segments_that_it_covers() {
         let mut illinois = Illinois::default();
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(window.segments(), 101);
     }
 
-    /// Longer RTTs count as 2^32 / 1280 microseconds, which is 3.36 s.
+    /// An RTT longer than 2^32 / 1280 microseconds (3.36 s) counts as that value.
     #[test]
     fn long_rtts_are_clamped() {
         let (mut illinois, mut window) = (Illinois::default(), Window::new(setup().initial_window, setup().counting));

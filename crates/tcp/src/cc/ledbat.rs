@@ -1,16 +1,16 @@
 //! LEDBAT: yields to other traffic by keeping its own queueing delay at a target (RFC 6817).
 //!
 //! The window changes by GAIN * off_target * bytes acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms
-//! and a gain of 1. It never exceeds the bytes in flight by more than one segment. The delay is that of the path to the
-//! peer, from timestamps: the smallest of the last four samples minus the smallest of the last ten minutes. Without
-//! timestamps the RTT replaces the delay. Section 2.2 advises against it, because it includes the return path. A loss
-//! halves the window, but not below two segments.
+//! and a gain of 1. It exceeds the bytes in flight by at most one segment. The delay is that of the path to the peer,
+//! measured by timestamps: the minimum of the last four samples minus the minimum of the last ten minutes. Without
+//! timestamps the RTT takes the place of the delay. Section 2.2 advises against this, because the RTT includes the
+//! return path. A loss halves the window, but not below two segments.
 //!
-//! Deviations: timestamps are in milliseconds and include the peer's ACK delay, most of which the filter's minimum
-//! removes; there is no slow start, as in the RFC; a threshold exists only after a timeout, and the window grows back
+//! Deviations: timestamps are in milliseconds and include the peer's ACK delay, most of which the minimum filter
+//! removes; there is no slow start, as in the RFC; a threshold exists only after a timeout, and the window then grows
 //! to it as Reno's.
 //!
-//! Left out: correction of clock skew (appendix A.2), because these hosts have none.
+//! Left out: the correction of clock skew (appendix A.2), because the simulated clocks have none.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
@@ -32,13 +32,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Ledbat {
-    /// The first sample. Delays are relative to it and signed, because the clock wraps.
+    /// The first sample. Later samples are stored relative to it, as signed numbers, because the clock wraps.
     origin: Option<u32>,
     /// The last samples, in ms.
     current: [i64; CURRENT],
     /// Position of the next sample.
     next: usize,
-    /// The minimum of each of the last minutes, in ms.
+    /// The minimum of each of the last ten minutes, in ms.
     base: [i64; HISTORY],
     /// Start of the current minute.
     minute: Time,
@@ -66,15 +66,15 @@ impl Ledbat {
         }
     }
 
-    /// The queueing delay in milliseconds.
+    /// The queueing delay in ms; `None` before the first sample.
     fn queueing(&self) -> Option<f64> {
         let smallest = |delays: &[i64]| delays.iter().copied().min().filter(|delay| *delay != i64::MAX);
         Some((smallest(&self.current)? - smallest(&self.base)?) as f64)
     }
 }
 
-/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it. The fall is at most as fast as the rise
-/// (section 2.4.3 allows a faster fall).
+/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it. The window falls at most as fast as it rises
+/// (section 2.4.3 permits a faster fall).
 fn off_target(queueing_ms: f64) -> f64 {
     ((TARGET_MS - queueing_ms) / TARGET_MS).max(-1.0)
 }
@@ -104,7 +104,7 @@ impl WindowAlgorithm for Ledbat {
         let (cwnd, mss) = (window.octets(), window.mss());
         let change = GAIN * off_target(queueing) * octets as f64 * mss as f64 / cwnd as f64;
         let wanted = (cwnd as f64 + change).max((LEAST_WINDOW * mss) as f64) as u64;
-        // Section 2.4.2: an unused window must not grow.
+        // Section 2.4.2: a window that is not fully used must not grow.
         let allowed = ack.prior_in_flight.get().saturating_add(ALLOWED_INCREASE * mss);
         window.set_octets(wanted.min(allowed.max(cwnd)));
     }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!([0.0, 50.0, 100.0, 150.0, 500.0].map(off_target), [1.0, 0.5, 0.0, -0.5, -1.0]);
     }
 
-    /// A window of ACKs changes the window by the gain: at most one segment per RTT (section 2.4.2).
+    /// Section 2.4.2: one window of ACKs changes the window by the gain, at most by one segment.
     #[test]
     fn a_round_trip_moves_the_window_by_its_distance_from_the_target() {
         for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
@@ -136,7 +136,7 @@ mod tests {
             while ledbat.cwnd().get() < 100 * MSS {
                 ledbat.on_ack(Time::ZERO, &ack, &path_state());
             }
-            // Fill the filter with the new delay, without growth of the window.
+            // Fill the filter with samples of the new delay while the window cannot grow.
             ack.forward_ms = Some(20 + queue_ms);
             let unlimited = Acked { cwnd_limited: false, ..ack };
             (0..4).for_each(|_| ledbat.on_ack(Time::ZERO, &unlimited, &path_state()));
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// The base delay is forgotten after ten minutes, and the clock may wrap.
+    /// The base delay expires after ten minutes, and the clock may wrap.
     #[test]
     fn the_base_delay_is_of_the_last_ten_minutes() {
         let mut ledbat = Ledbat::default();

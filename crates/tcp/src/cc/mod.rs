@@ -1,10 +1,10 @@
-//! Congestion control: the contract, and one file per algorithm.
+//! Congestion control: the interface of a controller, and one file per algorithm.
 //!
 //! A controller sets targets (window, threshold, pacing rate). The connection detects losses and selects the segments
 //! to send. During fast recovery the connection also reduces the window to the target (RFC 6937), unless the controller
 //! [owns the recovery](Controller::owns_recovery).
 //!
-//! Most algorithms define only the growth of the window and its reduction, as a [`WindowAlgorithm`].
+//! Most algorithms define only how the window grows and how it is reduced, as a [`WindowAlgorithm`].
 //! [`WindowController`] turns such an algorithm into a controller.
 
 mod bbr;

@@ -1,14 +1,14 @@
-//! Path measurements shared by both BBR versions: packet-timed rounds, maxima over the last rounds, the lead of ACKs
-//! over the bandwidth, and the pacing rate. Sections are those of draft-ietf-ccwg-bbr-06.
+//! Path measurements that both BBR versions use: packet-timed rounds, maxima over the last rounds, the number of bytes
+//! by which ACKs are ahead of the bandwidth, and the pacing rate. Section numbers refer to draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
 
-/// The pacing rate is slightly below the bandwidth, so that the queue stays short (section 5.6.2).
+/// Pacing rate as a share of the bandwidth. It is below 1, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
 
-/// Packet-timed round trips (section 5.5.1). A round ends with the ACK of a segment that was sent after the previous
-/// round ended.
+/// Packet-timed round trips (section 5.5.1). A round ends with the ACK of a segment that was sent after the last round
+/// had ended.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     /// Number of rounds so far.
@@ -38,7 +38,7 @@ impl Rounds {
 /// The exact maximum over the last `N` rounds.
 #[derive(Debug)]
 pub(super) struct MaxOf<const N: usize> {
-    /// Number and maximum of each round, at the place of the round number modulo `N`.
+    /// For each of the last `N` rounds, its number and its maximum, stored at the round number modulo `N`.
     maxima: [(u64, f64); N],
     max: f64,
 }
@@ -55,7 +55,7 @@ impl<const N: usize> MaxOf<N> {
         self.max
     }
 
-    /// Adds a value. `round` must not decrease.
+    /// Adds a value of the round `round`, which must not be lower than that of the last call.
     pub fn add(&mut self, round: u64, value: f64) {
         let place = &mut self.maxima[(round % N as u64) as usize];
         if place.0 == round {
@@ -70,40 +70,41 @@ impl<const N: usize> MaxOf<N> {
         self.max = recent.fold(0.0, |max, (_, value)| max.max(*value));
     }
 
-    /// Discards all other values.
+    /// Discards all stored values and adds this one.
     pub fn reset(&mut self, round: u64, value: f64) {
         *self = MaxOf::default();
         self.add(round, value);
     }
 }
 
-/// Data sent with ProbeRTT's small window, which does not show the bandwidth (MarkConnectionAppLimited in section
-/// 5.3.4.3).
+/// The data that was sent with ProbeRTT's small window, whose delivery rate does not show the bandwidth
+/// (MarkConnectionAppLimited in section 5.3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// Delivered bytes when the first of this data was sent, and when the last of it will be delivered.
+    /// The range of delivered counts that belongs to this data: from the count when its first segment was sent to the
+    /// count when its last segment will have been delivered.
     octets: Option<(u64, u64)>,
 }
 
 impl HeldBack {
-    /// Adds `in_flight` bytes, sent while `delivered` bytes had been delivered.
+    /// Extends the range by `in_flight` bytes, which were sent when `delivered` bytes had been delivered.
     pub fn extend(&mut self, delivered: u64, in_flight: u64) {
         let first = self.octets.map_or(delivered, |(first, _)| first);
         self.octets = Some((first, delivered.saturating_add(in_flight)));
     }
 
-    /// True if a segment sent at this delivered count belongs to this data.
+    /// True if a segment belongs to this data. `prior_delivered` is the delivered count when it was sent.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
     }
 }
 
-/// The lead of ACKs over the bandwidth (section 5.5.9). Data that a shared medium holds back and delivers at once must
-/// not stop the sender.
+/// The number of bytes by which ACKs are ahead of the bandwidth (section 5.5.9). A shared medium may hold back ACKs and
+/// deliver them together; the sender must not stop in the meantime.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
-    /// Bytes acknowledged since the epoch began.
+    /// Number of bytes acknowledged since the epoch began.
     acked: u64,
 }
 
@@ -114,8 +115,8 @@ impl AckEpoch {
         self.acked = 0;
     }
 
-    /// Bytes acknowledged since the epoch began, minus those that the bandwidth (in bytes per second) explains. A new
-    /// epoch begins when the ACKs fall behind the bandwidth, or at `limit` bytes.
+    /// Adds `delivered` bytes. Returns by how many bytes the ACKs of this epoch exceed what `bandwidth` (in bytes per
+    /// second) would have delivered. A new epoch begins when the ACKs fall behind the bandwidth, or at `limit` bytes.
     pub fn extra(&mut self, now: Time, delivered: u64, bandwidth: f64, limit: u64) -> u64 {
         let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
@@ -132,7 +133,7 @@ impl AckEpoch {
 pub(super) struct Pacer {
     /// The rate in bytes per second.
     pub rate: f64,
-    /// True once a rate was computed from an RTT.
+    /// True once the rate has been computed from an RTT.
     seen_rtt: bool,
 }
 
@@ -143,18 +144,18 @@ impl Pacer {
         self.start(gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64(), srtt.is_some());
     }
 
-    /// Sets the first rate. `of_rtt`: it was computed from an RTT.
+    /// Sets the first rate, in bytes per second. `of_rtt` is true if it was computed from an RTT.
     pub fn start(&mut self, rate: f64, of_rtt: bool) {
         self.seen_rtt |= of_rtt;
         self.rate = rate;
     }
 
-    /// True if the rate was set without an RTT and an RTT is known now.
+    /// True if the rate was set without an RTT and an RTT is known by now.
     pub fn is_to_guess_anew(&self, srtt: Option<Duration>) -> bool {
         !self.seen_rtt && srtt.is_some()
     }
 
-    /// Sets the rate. Until the pipe was full once, the rate never falls.
+    /// Sets the rate to `gain` times the bandwidth. Until the pipe has been full once, the rate never falls.
     pub fn set(&mut self, bandwidth: f64, gain: f64, filled: bool) {
         let rate = bandwidth * gain * PACING_MARGIN;
         if filled || rate > self.rate {
@@ -162,7 +163,7 @@ impl Pacer {
         }
     }
 
-    /// The rate in bit/s.
+    /// The pacing rate in bit/s.
     pub fn bit_rate(&self) -> BitRate {
         BitRate::from_bps((self.rate * 8.0) as u64)
     }
@@ -187,7 +188,8 @@ mod tests {
         assert_eq!(max.max(), 10.0, "rounds without a sample age too");
     }
 
-    /// The bandwidth is 1,000 bytes per second. 500 bytes arrive early, then none until the ACKs are behind again.
+    /// The bandwidth is 1,000 bytes per second. 500 bytes arrive early; then no bytes arrive until the bandwidth has
+    /// caught up.
     #[test]
     fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();

@@ -24,44 +24,44 @@ use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::{CaState, Feedback};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// Weight of the newest sample of alpha.
+/// Weight of the newest sample in alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// The smallest virtual RTT.
+/// Minimum virtual RTT.
 const LEAST_VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Number of round trips after which the RTT affects growth less. Short flows keep their speed.
+/// Number of round trips after which growth depends less on the RTT. Shorter flows keep their normal growth.
 const INDEPENDENT_AFTER: u32 = 500;
 /// Assumed RTT before the first sample.
 const UNKNOWN_RTT: Duration = Duration::from_millis(1);
-/// The smallest window after a reduction, in segments.
+/// Minimum window after a reduction, in segments.
 const LEAST_SEGMENTS: f64 = 2.0;
-/// The largest window in bytes.
+/// Maximum window, in bytes.
 const LARGEST: f64 = (1 << 30) as f64;
 
 #[derive(Debug)]
 pub struct Prague {
     name: &'static str,
-    /// Detection of a classic queue, if it is on.
+    /// The detection of a classic queue; `None` if it is off.
     classic: Option<ClassicQueue>,
-    /// The window in bytes, with a fraction for small steps.
+    /// The window in bytes. It has a fraction, because steps may be smaller than a byte.
     cwnd: f64,
     ssthresh: Option<f64>,
     mss: f64,
     srtt: Duration,
-    /// True if marks are counted and data is sent as ECT(1).
+    /// True if accurate feedback is negotiated, so that data is sent as ECT(1).
     accurate: bool,
-    /// The smoothed share of marked bytes; `None` before the first mark.
+    /// Smoothed share of marked bytes; `None` before the first mark.
     alpha: Option<f64>,
-    /// Bytes delivered since alpha was updated.
+    /// Number of bytes delivered since alpha was last updated.
     acked: u64,
-    /// Bytes marked since alpha was updated.
+    /// Number of bytes marked since alpha was last updated.
     marked: u64,
     updated: Time,
     round: Round,
-    /// Number of round trips since the beginning.
+    /// Number of round trips since the start of the connection.
     rounds: u32,
-    /// Time of the last reduction by a mark, and the window before it.
+    /// Time of the last reduction by a mark, and the window before that reduction.
     reduced: Option<(Time, f64)>,
-    /// Window and threshold before the last signal, for undo.
+    /// Window and threshold before the last congestion signal, for undo.
     before: Option<(f64, Option<f64>)>,
 }
 
@@ -86,14 +86,14 @@ impl Prague {
         }
     }
 
-    /// Reduces the window as Reno if the queue seems to be a classic one.
+    /// Enables the detection of classic queues, at which the window is reduced as Reno's.
     pub(super) fn with_fallback(mut self, name: &'static str, references: References) -> Prague {
         self.name = name;
         self.classic = Some(ClassicQueue::new(references));
         self
     }
 
-    /// Reads segment size and RTT.
+    /// Copies the segment size and the RTT from the connection's state.
     fn see(&mut self, path: &PathState) {
         self.mss = path.mss.get().max(1) as f64;
         self.srtt = path.srtt.unwrap_or(self.srtt).max(Duration::from_nanos(1));
@@ -111,7 +111,7 @@ impl Prague {
         self.cwnd = octets.clamp(self.mss, LARGEST);
     }
 
-    /// Reduces the window to `octets` bytes and begins congestion avoidance.
+    /// Reduces the window to `octets` bytes and starts congestion avoidance.
     fn reduce_to(&mut self, octets: f64) {
         self.before = Some((self.cwnd, self.ssthresh));
         let window = octets.max(LEAST_SEGMENTS * self.mss);
@@ -131,11 +131,11 @@ impl Prague {
         }
         self.round = Round::begin(path);
         self.rounds = self.rounds.saturating_add(1);
-        // RTT independence: short round trips update alpha only once per virtual one.
+        // RTT independence: on a path with a short RTT, alpha is updated only once per virtual RTT.
         if now.saturating_since(self.updated) >= self.virtual_rtt() && self.acked > 0 {
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = self.alpha.map(|alpha| alpha + GAIN * (share - alpha));
-            // Before the first mark nothing shows that the path has an AQM.
+            // Before the first mark there is no sign that the path has an AQM.
             if let (Some(classic), Some(_)) = (&mut self.classic, self.alpha) {
                 classic.on_round();
             }
@@ -144,7 +144,7 @@ impl Prague {
         }
     }
 
-    /// Grows the window by the unmarked bytes of an ACK.
+    /// Grows the window for the unmarked bytes of an ACK.
     fn grow(&mut self, ack: &Acked) {
         let unmarked = ack.delivered.get().saturating_sub(ack.marked.get()) as f64;
         if self.in_slow_start() {
@@ -155,7 +155,7 @@ impl Prague {
         }
     }
 
-    /// The growth in segments per round trip.
+    /// Growth of the window, in segments per round trip.
     fn pace_of_growth(&self) -> f64 {
         if !self.accurate || self.rounds < INDEPENDENT_AFTER {
             return 1.0;
@@ -178,7 +178,8 @@ impl Prague {
         self.reduce_to(self.cwnd * (1.0 - alpha / 2.0));
     }
 
-    // The loss reduces the window by half of the value before a mark of the same virtual round trip.
+    // A loss halves the window. If a mark has reduced it in the same virtual round trip, the loss halves the window
+    // from before that reduction.
     fn on_loss(&mut self, now: Time) {
         let virtual_rtt = self.virtual_rtt();
         let since_mark = self.reduced.take().filter(|(at, _)| now.saturating_since(*at) < virtual_rtt);
@@ -208,7 +209,7 @@ impl Controller for Prague {
             classic.on_rtt(rtt);
         }
         self.measure(now, ack, path);
-        // Growth continues after a mark, but not during the repair of a loss.
+        // The window continues to grow after a mark, but not while a loss is being repaired.
         let repairing = ack.in_recovery && ack.ca_state != CaState::Cwr;
         if !repairing && ack.cwnd_limited && ack.may_raise {
             self.grow(ack);
@@ -269,7 +270,7 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
 
-    /// A controller with accurate feedback and a window of `segments`, in congestion avoidance.
+    /// Returns a controller in congestion avoidance with accurate feedback and a window of `segments` segments.
     fn prague(segments: u64) -> Prague {
         let mut prague = Prague::new(&setup());
         prague.on_feedback_agreed(Feedback::Accurate);
@@ -288,7 +289,7 @@ mod tests {
         PathState { srtt: Some(rtt), una: una * MSS, nxt: (una + 10) * MSS, ..path_state() }
     }
 
-    /// A round trip of ten segments, of which `marked` are marked.
+    /// Simulates a round trip of ten segments, `marked` of which are CE-marked.
     fn round(prague: &mut Prague, now: Time, rtt: Duration, una: u64, marked: u64) {
         let ack = Acked { marked: Bytes::new(marked * MSS), ..acked(10, rtt) };
         prague.on_ack(
@@ -306,7 +307,7 @@ mod tests {
         assert_eq!(prague.alpha, None);
         prague.on_congestion(at(40), Signal::EcnEcho, &path_of(rtt, 20));
         assert_eq!(prague.alpha, Some(1.0));
-        // With rounds of 10 ms, alpha may change 25 ms after its last update.
+        // With round trips of 10 ms, alpha may change at the earliest 25 ms after its last update.
         round(&mut prague, at(45), rtt, 20, 5);
         assert_eq!(prague.alpha, Some(1.0));
         round(&mut prague, at(55), rtt, 30, 0);
@@ -339,7 +340,7 @@ mod tests {
         prague.cwnd = (10 * MSS) as f64;
         round(&mut prague, at(2), rtt, 20, 0);
         assert_eq!(prague.cwnd, (10 * MSS) as f64 + MSS as f64 / 25.0);
-        // Marked bytes do not grow the window. An RTT above the virtual one changes nothing.
+        // Marked bytes do not grow the window. If the RTT is longer than the virtual RTT, it has no effect.
         prague.cwnd = (10 * MSS) as f64;
         round(&mut prague, at(3), Duration::from_millis(100), 30, 10);
         assert_eq!(prague.cwnd().get(), 10 * MSS);

@@ -1,4 +1,4 @@
-//! The congestion controls by name: the built-in ones and those that a run adds.
+//! The congestion controls by name: the built-in controllers, and controllers that a run adds.
 
 use super::controller::{Controller, Setup};
 use super::cubic::{self, Cubic};
@@ -110,12 +110,12 @@ const fn names() -> [&'static str; TABLE.len()] {
     names
 }
 
-/// The description and source of an algorithm; `None` if the name is unknown.
+/// Description and source of an algorithm; `None` if no algorithm has this name.
 pub fn text(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, text, _)| *text)
 }
 
-/// Creates the controller with this name; `None` if the name is unknown.
+/// Creates the controller with this name; `None` if no controller has it.
 pub fn build(name: &str, setup: &Setup) -> Option<Box<dyn Controller>> {
     maker(name).map(|build| build(setup))
 }
@@ -124,7 +124,7 @@ pub(crate) fn maker(name: &str) -> Option<Build> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, _, build)| *build)
 }
 
-/// Creates a controller for a connection. The same `Setup` must create the same controller, otherwise runs are not
+/// Creates a controller for a connection. For equal setups it must create equal controllers; otherwise runs are not
 /// repeatable.
 pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
@@ -167,12 +167,12 @@ impl RunControllers {
         Ok(())
     }
 
-    /// The names of the added controllers, in the order of addition.
+    /// The names of the added controllers, in the order in which they were added.
     pub fn names(&self) -> Vec<&str> {
         self.own.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The factory of a controller, added or built in; `None` if the name is unknown.
+    /// The factory of a built-in or added controller; `None` if no controller has this name.
     pub fn get(&self, name: &str) -> Option<ControllerFactory> {
         let own = self.own.iter().find(|(own, _)| own == name).map(|(_, make)| Arc::clone(make));
         own.or_else(|| maker(name).map(|make| Arc::new(make) as ControllerFactory))
@@ -185,7 +185,7 @@ impl fmt::Debug for RunControllers {
     }
 }
 
-/// Error: a congestion control with this name exists.
+/// Error: a congestion control with this name already exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTaken {
     /// The name.

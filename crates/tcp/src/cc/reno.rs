@@ -1,10 +1,10 @@
-//! Reno: slow start and additive increase, multiplicative decrease (RFC 5681), with the ACK-counting variants of
-//! different stacks.
+//! Reno: slow start, additive increase and multiplicative decrease (RFC 5681), with the rules by which different stacks
+//! count ACKs.
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD: a queue that
-//! marks is short, and half a window would leave the line idle.
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD: an AQM that
+//! marks keeps its queue short, so that half of the window would leave the line idle.
 //!
-//! The connection performs recovery (NewReno, SACK, PRR), so `newreno` is the same algorithm.
+//! The connection performs the recovery (NewReno, SACK, PRR), so `newreno` is the same algorithm.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::ByteCounting;
@@ -18,12 +18,12 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// Reno with a name, as in a scenario.
+    /// Creates Reno under the name `name`, as in a scenario.
     pub fn named(name: &'static str) -> Reno {
         Reno { name, abe: false }
     }
 
-    /// Sets whether a mark reduces the window less than a loss (RFC 8511).
+    /// Sets whether an ECN mark reduces the window by less than a loss (RFC 8511).
     #[must_use]
     pub fn with_abe(self, abe: bool) -> Reno {
         Reno { abe, ..self }
@@ -56,7 +56,7 @@ impl WindowAlgorithm for Reno {
 }
 
 /// Adds one step per ACK, however many segments the ACK covers (RFC 5681 equation 3). The step is computed in bytes and
-/// rounded down, as in 4.4BSD. With fewer ACKs the window therefore grows more slowly.
+/// rounded down, as in 4.4BSD. If the receiver sends fewer ACKs, the window therefore grows more slowly.
 fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };

@@ -1,11 +1,11 @@
-//! A round trip by stream offsets: it ends when the data sent before its beginning is acknowledged.
+//! A round trip measured by stream offsets: it ends when all data sent before it began has been acknowledged.
 
 use super::PathState;
 
 /// The current round of a controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// The value of `nxt` when the round began.
+    /// Value of `nxt` when the round began.
     end: u64,
 }
 
@@ -15,13 +15,13 @@ impl Round {
         Round { end: path.nxt }
     }
 
-    /// True if data sent after the round began is acknowledged (Linux's `after(ack, beg_snd_nxt)`).
+    /// True if data that was sent after the round began has been acknowledged (Linux's `after(ack, beg_snd_nxt)`).
     pub fn is_passed(self, path: &PathState) -> bool {
         path.una > self.end
     }
 
-    /// True if all data sent before the round began is acknowledged (`!before(snd_una, next_seq)` in Linux's DCTCP).
-    /// This can be true one ACK earlier than [`Round::is_passed`].
+    /// True if all data that was sent before the round began has been acknowledged (`!before(snd_una, next_seq)` in
+    /// Linux's DCTCP). It may become true one ACK earlier than [`Round::is_passed`].
     pub fn is_acknowledged(self, path: &PathState) -> bool {
         path.una >= self.end
     }

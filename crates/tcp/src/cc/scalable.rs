@@ -1,16 +1,16 @@
 //! Scalable TCP: the window grows by a fixed share per RTT and shrinks by a fixed share per loss (Kelly, Scalable TCP:
 //! Improving Performance in Highspeed Wide Area Networks, CCR 33(2), 2003, section 3).
 //!
-//! Each acknowledged segment adds 1/100 segment, and a loss reduces the window by 1/8. Below 100 segments the window
-//! grows by one segment per RTT, as Reno's. That is Linux's form of the paper's switch to the traditional algorithm at
-//! low windows. In the paper, a loss then halves the window too.
+//! Each acknowledged segment adds 1/100 segment, and a loss reduces the window by 1/8. A window below 100 segments
+//! grows by one segment per RTT, as Reno's. This is how Linux implements the paper's use of the traditional algorithm
+//! for small windows; in the paper, a loss then also halves the window.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// Acknowledged segments per segment of growth.
+/// Number of acknowledged segments per segment of growth.
 const EVERY: u64 = 100;
-/// A loss reduces the window by 1 in this number of segments.
+/// A loss reduces the window by 1/`LOSS_SHARE`.
 const LOSS_SHARE: u64 = 8;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl WindowAlgorithm for Scalable {
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         let octets = window.slow_start(window.acked_bytes_for_growth(ack));
         if octets > 0 {
-            // Below 100 segments this is Reno's growth.
+            // Below 100 segments, `every` equals the window, which gives Reno's growth.
             window.add_one_per(window.segments().min(EVERY), octets);
         }
     }

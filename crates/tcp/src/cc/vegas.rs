@@ -1,13 +1,13 @@
 //! Vegas: keeps two to four segments in the queue (Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a
 //! Global Internet, JSAC 13(8), 1995, section 3), as in Linux.
 //!
-//! Once per round trip, the difference between the window and the window that the base RTT requires is compared with
-//! alpha = 2, beta = 4 and, in slow start, gamma = 1 segments. With fewer than three samples in a round, and outside
-//! the Open state, Vegas is Reno.
+//! Once per round trip, Vegas estimates the queue as the window minus the window that would suffice at the base RTT. It
+//! compares this estimate with alpha = 2, beta = 4 and, in slow start, gamma = 1 segments. With fewer than three RTT
+//! samples in a round, and outside of the Open state, Vegas is Reno.
 //!
 //! Deviations from the paper, as in Linux: slow start doubles the window every round trip instead of every other one;
-//! the connection's RACK replaces the fine-grained retransmission checks; the difference is computed from the smallest
-//! RTT of the round.
+//! the connection's RACK takes the place of the fine-grained retransmission checks; the estimate uses the minimum RTT
+//! of the round.
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
@@ -17,7 +17,7 @@ use lopsided_core::{Duration, Time};
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 const GAMMA: u64 = 1;
-/// This number of samples or fewer may all come from delayed ACKs.
+/// If a round has at most this number of RTT samples, all of them may come from delayed ACKs.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]
@@ -26,13 +26,13 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Changes the window at the end of a round, from the base RTT and the round's RTT.
+    /// Changes the window at the end of a round. `base` is the base RTT and `rtt` the minimum RTT of the round, in ns.
     fn adjust(window: &mut Window, octets: u64, base: u64, rtt: u64) {
         let cwnd = window.segments();
         let queued = share(cwnd, rtt - base, base);
         if window.in_slow_start() {
             if queued > GAMMA {
-                // The window that the base RTT requires, plus one segment.
+                // The window that suffices at the base RTT, plus one segment.
                 window.set_segments(cwnd.min(share(cwnd, base, rtt) + 1));
                 window.end_slow_start_at_window();
             } else {
@@ -103,11 +103,11 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
 
-    /// The published rule: one segment more if fewer than alpha are queued, one less if more than beta are, no change
-    /// in between.
+    /// The published rule: the window grows by one segment if fewer than alpha segments are queued, shrinks by one if
+    /// more than beta are, and stays the same in between.
     #[test]
     fn the_window_moves_by_one_outside_alpha_and_beta() {
-        // With 100 segments and a base RTT of 100 ms, 1 ms of queueing is one segment.
+        // With a window of 100 segments and a base RTT of 100 ms, 1 ms of queueing delay is one segment.
         for (queue_ms, expected) in [(0, 101), (1, 101), (2, 100), (3, 100), (4, 100), (5, 99), (30, 99)] {
             let mut window = Window::new(setup().initial_window, setup().counting);
             window.set_mss(lopsided_core::Bytes::new(MSS));
@@ -129,9 +129,9 @@ mod tests {
         assert!(!window.in_slow_start());
     }
 
-    /// A timeout empties the network, and a retransmission into an empty network is a transmission start. Vegas
-    /// therefore stays active, although the state is not Open. In a kernel capture on 1056/184 kbit/s without SACK, the
-    /// window did not grow by Reno's rule in the repair after a timeout.
+    /// After a timeout nothing is in flight, so the retransmission counts as the start of a transmission, and Vegas
+    /// stays active although the state is not Open. In a kernel capture on 1056/184 kbit/s without SACK, the window did
+    /// not grow by Reno's rule in the repair after a timeout.
     #[test]
     fn in_the_repair_behind_a_timeout_it_is_no_reno() {
         let mut path = path_state();
@@ -148,8 +148,8 @@ mod tests {
         assert!(vegas.rtt.open);
     }
 
-    /// Linux calls `set_state` for the loss and for its undo, although the state is Open at the ACKs before and after.
-    /// The undo therefore begins a round.
+    /// Linux calls `set_state` for the loss and again for its undo, although the state is Open at the ACKs before and
+    /// after. The undo therefore begins a new round.
     #[test]
     fn a_timeout_that_the_next_ack_takes_back_begins_a_round() {
         let path = path_state();
@@ -165,14 +165,14 @@ mod tests {
         assert!(vegas.rtt.open && vegas.rtt.samples == 0);
     }
 
-    /// Alone on a line, Vegas fills it with two to four segments of queue and has no loss.
+    /// Alone on a line, Vegas fills the line with a queue of two to four segments and loses nothing.
     #[test]
     fn a_few_segments_of_queue_and_no_loss() {
         let mut path = Path::new(controller("vegas"), 20.0, Duration::from_millis(50), 400);
-        // Slow start overshoots before the delay shows. From there the window shrinks by one segment per round trip.
+        // Slow start overshoots before the delay rises. After that the window shrinks by one segment per round trip.
         path.run(Duration::from_secs(60));
         assert_eq!(path.losses, 0);
-        // 20 Mbit/s with a base RTT of 50 ms are 86.3 segments, and the segment being serialized is one more.
+        // 20 Mbit/s times a base RTT of 50 ms is 86.3 segments. One more segment is being serialized.
         let window = path.controller.cwnd().get() / MSS;
         assert!((88..=92).contains(&window), "{window} segments");
         assert!(path.run(Duration::from_secs(20)) > 0.999);

@@ -1,10 +1,11 @@
-//! Veno: Reno that treats a loss without a queue as random (Fu and Liew, TCP Veno: TCP Enhancement for Transmission
-//! over Wireless Access Networks, JSAC 21(2), 2003, section II).
+//! Veno: Reno that treats a loss as random if no queue was found (Fu and Liew, TCP Veno: TCP Enhancement for
+//! Transmission over Wireless Access Networks, JSAC 21(2), 2003, section II).
 //!
-//! Veno uses Vegas's estimate of the queue with beta = 3 segments. Below beta, a loss reduces the window by 20 %
-//! instead of 50 %. From beta on, the window grows by one segment every other round trip. Slow start is Reno's.
+//! Veno uses Vegas's estimate of the queue, with beta = 3 segments. If fewer than beta segments are queued, a loss
+//! reduces the window by 20 % instead of 50 %. If at least beta segments are queued, the window grows by one segment
+//! every other round trip. Slow start is Reno's.
 //!
-//! With at most two RTT samples, or outside the Open state, Veno grows as Reno. As in Linux, the smallest RTT is that
+//! With at most two RTT samples, or outside of the Open state, Veno grows as Reno. As in Linux, the minimum RTT is that
 //! since the last ACK that grew the window, and samples are counted over the whole connection.
 
 use super::delay::{RoundRtt, share};
@@ -12,15 +13,15 @@ use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// Three segments, in 1/2 segment.
+/// Three segments, in units of 1/2 segment.
 const BETA: u64 = 6;
-/// This number of samples or fewer may all come from delayed ACKs.
+/// With at most this number of RTT samples, all of them may come from delayed ACKs.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]
 pub struct Veno {
     rtt: RoundRtt,
-    /// The last estimate of the queue, in 1/2 segment.
+    /// The last estimate of the queue, in units of 1/2 segment.
     queued: u64,
     /// True if the next increase must be skipped.
     skip: bool,
@@ -110,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Section II-B: beyond beta the window grows every other round trip.
+    /// Section II-B: if at least beta segments are queued, the window grows every other round trip.
     #[test]
     fn growth_halves_once_the_queue_is_there() {
         for (queue_ms, least, most) in [(0, 9, 10), (50, 4, 6)] {

@@ -21,27 +21,27 @@
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
-/// The shortest time of a bandwidth sample.
+/// Minimum duration of a bandwidth sample.
 const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Westwood {
     tick: Duration,
-    /// Bandwidth after the first filter, in bytes per tick (per second without ticks).
+    /// Bandwidth after the first filter, in bytes per tick (in bytes per second with an exact clock).
     once: f64,
-    /// Bandwidth after the second filter.
+    /// Bandwidth after the second filter, in the same unit.
     twice: f64,
     /// Start of the current sample.
     begun: Time,
-    /// Bytes acknowledged in the current sample.
+    /// Number of bytes acknowledged in the current sample.
     count: u64,
-    /// Bytes counted for duplicate ACKs. They are subtracted from the ACK that covers them.
+    /// Number of bytes that duplicate ACKs have counted. They are subtracted from the cumulative ACK that covers them.
     accounted: u64,
     /// True once an ACK has arrived.
     heard: bool,
     rtt: Option<Duration>,
     min_rtt: Option<Duration>,
-    /// True if the next RTT replaces the minimum, because the path may have changed.
+    /// True if the next RTT sample replaces the minimum, because the path may have changed.
     forget_min: bool,
 }
 
@@ -79,13 +79,13 @@ impl Westwood {
         self.begun = now;
     }
 
-    /// The time, rounded down to a tick.
+    /// Rounds a time down to a tick.
     fn floor(&self, now: Time) -> Time {
         let tick = self.tick.as_nanos().max(1);
         Time::from_nanos(now.as_nanos() / tick * tick)
     }
 
-    /// The duration in ticks (in seconds without ticks).
+    /// Converts a duration to ticks (to seconds with an exact clock).
     fn units(&self, span: Duration) -> f64 {
         match self.tick.as_nanos() {
             0 => span.as_secs_f64(),
@@ -98,7 +98,7 @@ impl Westwood {
         if self.tick.is_zero() { value } else { libm::floor(value) }
     }
 
-    /// Bytes by which an ACK counts (Linux's westwood_acked_count).
+    /// Number of bytes that an ACK counts for (Linux's westwood_acked_count).
     fn acked_octets(&mut self, ack: &Acked, mss: u64) -> u64 {
         let covered = if self.heard { ack.cumulative.get() } else { 0 };
         self.heard = true;
@@ -112,7 +112,7 @@ impl Westwood {
         if covered <= mss {
             return covered;
         }
-        // Duplicates have counted these segments already, except one.
+        // Duplicate ACKs have already counted all of these segments except one.
         if self.accounted >= covered {
             self.accounted -= covered;
             return mss;
@@ -175,13 +175,13 @@ mod tests {
     use crate::cc::{Controller, WindowController};
     use lopsided_core::Bytes;
 
-    /// A steady path: the window is bandwidth times RTTmin, whatever the queue.
+    /// On a steady path the window is bandwidth times RTTmin, however long the queue is.
     #[test]
     fn after_a_loss_the_window_is_the_bandwidth_times_the_smallest_rtt() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
         let mut now = Time::from_nanos(1);
-        // One segment per millisecond is 100 segments in an RTTmin of 100 ms. The queue is empty at first, then 60 ms
-        // long.
+        // At one segment per millisecond and an RTTmin of 100 ms, the window is 100 segments. The queue is empty at
+        // first and then 60 ms long.
         for step in 0..5000 {
             let rtt = Duration::from_millis(if step < 1000 { 100 } else { 160 });
             westwood.on_ack(now, &acked(1, rtt), &path_state());
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(westwood.ssthresh(), Some(westwood.cwnd()));
     }
 
-    /// Linux's `westwood_acked_count`: segments that duplicate ACKs counted are not counted again by the ACK that
+    /// Linux's `westwood_acked_count`: segments that duplicate ACKs have counted are not counted again by the ACK that
     /// covers them.
     #[test]
     fn duplicates_count_a_segment_each_and_are_taken_off_what_covers_them() {
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(counts(4, false), 4);
     }
 
-    /// The ACK that ends a repair does not affect the estimate at the end of that repair.
+    /// The ACK that ends a repair does not affect the estimate that is used at the end of that repair.
     #[test]
     fn the_window_after_a_repair_is_that_of_the_acks_before() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
@@ -235,7 +235,7 @@ mod tests {
         assert!(westwood.cwnd().get() / MSS > 100, "counted once, in the next sample");
     }
 
-    /// The filter: a sample changes the estimate by 1/64, except the first sample, which sets it.
+    /// The first sample sets the estimate. Each later sample has a weight of 1/64.
     #[test]
     fn the_filter_smooths_twice() {
         let mut algorithm = Westwood::new(&setup());

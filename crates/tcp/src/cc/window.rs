@@ -1,19 +1,20 @@
-//! Shared parts of loss-based algorithms: window and threshold, slow start, and the effect of a congestion signal.
+//! The common parts of loss-based algorithms: window and threshold, slow start, and the response to a congestion
+//! signal.
 //!
-//! An algorithm is a [`WindowAlgorithm`], which defines the growth in congestion avoidance and the window after a
-//! signal. Windows are stored in bytes and changed in whole segments, as in stacks that count segments.
+//! An algorithm is a [`WindowAlgorithm`], which defines how the window grows in congestion avoidance and how large it
+//! is after a signal. Windows are stored in bytes and changed in whole segments, as in stacks that count segments.
 
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::ByteCounting;
 use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// The largest TCP window in bytes (RFC 7323 section 2.3), which is also the largest useful congestion window.
+/// Maximum TCP window in bytes (RFC 7323 section 2.3). A larger congestion window would be useless.
 const LARGEST: u64 = 1 << 30;
-/// Least threshold in segments (RFC 5681 section 3.1).
+/// Minimum threshold, in segments (RFC 5681 section 3.1).
 const LEAST_THRESHOLD: u64 = 2;
 
-/// A congestion window and its threshold.
+/// A congestion window and its slow-start threshold.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// The window in bytes.
@@ -22,7 +23,7 @@ pub struct Window {
     ssthresh: Option<u64>,
     mss: u64,
     counting: ByteCounting,
-    /// Bytes acknowledged towards the next increase. With `AcksExactly` it is the remainder of the last division, in
+    /// Number of bytes acknowledged since the last increase. With `AcksExactly`, the remainder of the last division, in
     /// square bytes.
     cwnd_cnt: u64,
     /// Window and threshold before the last congestion signal, for undo.
@@ -30,7 +31,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window in slow start. The segment size is set when the connection is established.
+    /// Creates a window in slow start. The segment size is set once the connection is established.
     pub fn new(initial_window: Bytes, counting: ByteCounting) -> Window {
         Window { cwnd: initial_window.get().max(1), ssthresh: None, mss: 1, counting, cwnd_cnt: 0, before: None }
     }
@@ -50,7 +51,7 @@ impl Window {
         self.set_octets(segments.saturating_mul(self.mss));
     }
 
-    /// Sets the window in bytes: at least one segment, at most the largest TCP window.
+    /// Sets the window in bytes. It becomes at least one segment and at most the maximum TCP window.
     pub fn set_octets(&mut self, octets: u64) {
         self.cwnd = octets.clamp(self.mss, LARGEST.max(self.mss));
     }
@@ -70,17 +71,17 @@ impl Window {
         self.ssthresh = Some(self.cwnd);
     }
 
-    /// Lowers the threshold to the window if it is higher.
+    /// Lowers the threshold to the window if the threshold is higher.
     pub fn end_slow_start_at_window(&mut self) {
         self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
     }
 
-    /// Raises an outdated threshold to 3/4 of the window (RFC 2861 section 3).
+    /// Raises a threshold that is out of date to 3/4 of the window (RFC 2861 section 3).
     pub fn freshen_ssthresh(&mut self) {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
     }
 
-    /// 3/4 of the window in whole segments, with each part rounded down as in Linux.
+    /// 3/4 of the window in whole segments. As in Linux, each of the two terms is rounded down.
     fn three_quarters(&self) -> u64 {
         (self.segments() / 2 + self.segments() / 4) * self.mss
     }
@@ -100,12 +101,12 @@ impl Window {
         self.mss
     }
 
-    /// The unit in which ACKs grow the window.
+    /// How much an ACK adds to the window.
     pub fn counting(&self) -> ByteCounting {
         self.counting
     }
 
-    /// Bytes by which an ACK counts: one segment or the delivered bytes, by the profile's rule.
+    /// Number of bytes that an ACK counts for, by the profile's rule: one segment, or the delivered bytes.
     pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
@@ -113,13 +114,13 @@ impl Window {
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,
-            // Not rounded to whole segments as in the figure's integers, because a window of one segment would never grow.
+            // The figure uses integers. Do not round here, because a window of one segment would never grow.
             ByteCounting::Half => delivered / 2,
         }
     }
 
-    /// Grows the window by `octets` bytes up to the threshold (RFC 5681 equation 2). Returns the bytes that are left
-    /// for congestion avoidance.
+    /// Grows the window by `octets` bytes, at most to the threshold (RFC 5681 equation 2). Returns the bytes that
+    /// remain for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, octets: u64) -> u64 {
         if !self.in_slow_start() {
@@ -131,12 +132,12 @@ impl Window {
         octets - step
     }
 
-    /// Adds one segment for each `every` acknowledged segments, at any ACK rate (RFC 3465 section 2.1).
+    /// Adds one segment for each `every` acknowledged segments, however few ACKs report them (RFC 3465 section 2.1).
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
         if self.cwnd_cnt >= step {
-            // `every` has decreased: old credit adds one segment instead of a burst (Linux's tcp_cong_avoid_ai).
+            // tcp_cong_avoid_ai: if `every` has decreased, the old credit adds only one segment instead of a burst.
             self.cwnd_cnt = 0;
             self.set_octets(self.cwnd + self.mss);
         }
@@ -156,7 +157,7 @@ impl Window {
         self.set_octets(self.cwnd + step);
     }
 
-    /// Reno's growth: slow start, then one segment for each acknowledged window.
+    /// Reno's growth: slow start, then one segment per acknowledged window.
     #[inline]
     pub fn reno_cong_avoid(&mut self, octets: u64) {
         let left = self.slow_start(octets);
@@ -189,13 +190,14 @@ impl Window {
         self.ssthresh = ssthresh;
     }
 
-    /// Saves window and threshold for undo. An outdated threshold is saved as 3/4 of the window (RFC 2861 section 3).
+    /// Saves the window and the threshold for undo. A threshold that is out of date is saved as 3/4 of the window (RFC
+    /// 2861 section 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
     }
 
-    /// Restores the saved values, or keeps the current ones if they are larger.
+    /// Restores each saved value unless the current value is larger.
     fn restore(&mut self) {
         if let Some((cwnd, ssthresh)) = self.before.take() {
             self.cwnd = self.cwnd.max(cwnd);
@@ -243,28 +245,31 @@ impl Window {
 pub trait WindowAlgorithm: Debug + Send {
     /// The name of the algorithm, as in a scenario.
     fn name(&self) -> &str;
-    /// The handshake is complete. The segment size is known, and possibly an RTT.
+    /// Called when the handshake is complete. The segment size is known, and usually an RTT.
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
-    /// Data is sent into an empty network. The last data was sent `idle` ago.
+    /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// An ACK arrived, and has not yet changed the state, the window or the threshold. Linux takes its measurements
-    /// here.
+    /// Called for an arriving ACK before it changes the state, the window or the threshold. Linux takes its
+    /// measurements here.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// An ACK delivered data, in recovery or outside, and its changes are made. For measurements of the algorithm.
+    /// Called for each ACK that delivered data, in recovery too, after it has changed the state. For the measurements
+    /// of the algorithm.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
-    /// An ACK may raise the window: it advanced, recovery does not own the window, and the window limited the sender.
+    /// Called for an ACK that may raise the window: it acknowledges new data, recovery does not set the window, and the
+    /// window limited the sender.
     fn cong_avoid(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
-    /// The threshold after a signal, in segments. At least 2 are used.
+    /// Returns the threshold after a congestion signal, in segments. A result below 2 counts as 2.
     fn ssthresh(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
-    /// The retransmission timer expired. The window is already reduced.
+    /// Called after the retransmission timer has expired and the window has been reduced.
     fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
-    /// A reduction is complete: the data that was outstanding at its beginning is acknowledged.
+    /// Called when a reduction is complete: the data that was outstanding at its start has been acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
-    /// The last congestion signal was spurious. Window and threshold are already restored.
+    /// Called if the last congestion signal was spurious, after the window and the threshold have been restored.
     fn on_undo(&mut self, _now: Time) {}
-    /// True if `cong_avoid` must also be called while the application or the receiver limits the sender.
+    /// True if `cong_avoid` must also be called while the application or the receiver, not the window, limits the
+    /// sender.
     fn increase_when_app_limited(&self) -> bool {
         false
     }
@@ -283,13 +288,13 @@ pub struct WindowController<L> {
 }
 
 impl<L: WindowAlgorithm> WindowController<L> {
-    /// A controller with an initial window and an algorithm.
+    /// Creates a controller from the inputs `setup` and an algorithm.
     pub fn new(setup: &Setup, algorithm: L) -> WindowController<L> {
         let window = Window::new(setup.initial_window, setup.counting);
         WindowController { window, remembered_threshold: setup.remembered_threshold, algorithm }
     }
 
-    /// The rules of the congestion control.
+    /// The algorithm that this controller uses.
     pub fn algorithm(&self) -> &L {
         &self.algorithm
     }
@@ -331,7 +336,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
 
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState) {
         self.window.set_mss(path.mss);
-        // RFC 5681 section 3.1: repeated timeouts of the same data keep the threshold.
+        // RFC 5681 section 3.1: repeated timeouts of the same data do not change the threshold.
         let first = !matches!(signal, Signal::Timeout { consecutive } if consecutive > 1);
         if first {
             let threshold = self.algorithm.ssthresh(now, signal, path, &self.window);
@@ -339,7 +344,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
             self.window.set_ssthresh(threshold);
         }
         self.window.reset_cwnd_cnt();
-        // RFC 5681 section 3.1: one segment more than is still assumed to be in the network.
+        // RFC 5681 section 3.1: the window becomes one segment more than is still assumed to be in the network.
         match signal {
             Signal::Timeout { .. } => {
                 self.window.set_octets(path.in_flight.get().saturating_add(path.mss.get()));

@@ -1,10 +1,11 @@
-//! YeAH: Scalable while the queue is short, otherwise Reno with early decongestion (Baiocchi, Castellani and Vacirca,
-//! YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
+//! YeAH: grows as Scalable while the queue is short, otherwise as Reno, with early decongestion (Baiocchi, Castellani
+//! and Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
-//! Once per round trip, the queue is estimated from the smallest RTT. The mode is slow if more than 80 segments are
-//! queued or the queueing delay exceeds 1/8 of the base RTT. If more than 80 segments are queued and the window exceeds
-//! Reno's, the window shrinks by the queue, at most by half. In fast mode the window grows as Scalable's. A loss
-//! reduces the window by the queue, between 1/8 and 1/2, or by 1/2 once slow mode has lasted 16 round trips.
+//! Once per round trip, the queue is estimated from the minimum RTT. The mode is slow if more than 80 segments are
+//! queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it is fast. If more than 80 segments are queued
+//! and the window is larger than Reno's would be, the window shrinks by the queue, at most by half. In fast mode the
+//! window grows as Scalable's. A loss reduces the window by the length of the queue, but by at least 1/8 and at most
+//! 1/2. Once slow mode has lasted for 16 round trips, a loss halves the window.
 //!
 //! The constants are Linux's.
 
@@ -13,21 +14,21 @@ use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// Largest number of queued segments (Qmax).
+/// Maximum number of queued segments (Qmax).
 const QUEUE_MAX: u64 = 80;
-/// The queueing delay of fast mode is at most the base RTT divided by this.
+/// In fast mode the queueing delay is at most the base RTT divided by this number.
 const DELAY_SHARE: u64 = 8;
-/// Decongestion reduces the window at most by the window divided by this (epsilon).
+/// Decongestion reduces the window at most by the window divided by this number (epsilon).
 const DECONGEST_SHARE: u64 = 2;
-/// A loss in fast mode reduces the window at least by the window divided by this (delta).
+/// A loss in fast mode reduces the window at least by the window divided by this number (delta).
 const LOSS_SHARE: u64 = 8;
-/// Number of round trips in slow mode after which a competing Reno flow is assumed (rho).
+/// Number of round trips in slow mode after which YeAH assumes a competing Reno flow (rho).
 const RENO_AFTER: u32 = 16;
-/// Number of round trips in fast mode after which no competing Reno flow is assumed (zeta).
+/// Number of round trips in fast mode after which YeAH assumes that no Reno flow competes (zeta).
 const FAST_AFTER: u32 = 50;
-/// Acknowledged segments per segment of growth in fast mode, as in Scalable.
+/// Number of acknowledged segments per segment of growth in fast mode, as in Scalable.
 const SCALABLE_PER_SEGMENT: u64 = 100;
-/// A round trip with at most this many RTT samples does not show the queue.
+/// With at most this number of RTT samples, the queue of a round trip is not estimated.
 const TOO_FEW_SAMPLES: u32 = 2;
 
 #[derive(Debug)]
@@ -35,11 +36,11 @@ pub struct Yeah {
     rtt: RoundRtt,
     /// Number of segments queued in the last round.
     queued: u64,
-    /// The window that Reno would have, in segments.
+    /// Window that a Reno flow would have at this time, in segments.
     reno: u64,
-    /// Round trips in a row in slow mode.
+    /// Number of consecutive round trips in slow mode.
     slow_rounds: u32,
-    /// Round trips in fast mode since the last loss.
+    /// Number of round trips in fast mode since the last loss.
     fast_rounds: u32,
 }
 
@@ -50,7 +51,7 @@ impl Default for Yeah {
 }
 
 impl Yeah {
-    /// Chooses the mode at the end of a round, and reduces the window for a long queue.
+    /// Selects the mode at the end of a round, and reduces the window if the queue is long.
     fn end_round(&mut self, window: &mut Window, base: u64, rtt: u64) {
         let cwnd = window.segments();
         let queued = share(cwnd, rtt - base, rtt);
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn decongestion_takes_the_queue_off_but_not_below_reno() {
         let (mut yeah, mut window) = (Yeah::default(), window(1000));
-        // The base RTT is 100 ms and the RTT 111 ms: 99 of 1000 segments are queued.
+        // With a base RTT of 100 ms and an RTT of 111 ms, 99 of the 1000 segments are queued.
         yeah.end_round(&mut window, 100_000_000, 111_000_000);
         assert_eq!((window.segments(), yeah.queued), (901, 99));
         assert_eq!(yeah.slow_rounds, 1);

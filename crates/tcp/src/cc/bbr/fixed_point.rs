@@ -1,6 +1,8 @@
-//! Linux's units: bandwidth is in segments per microsecond times 2^24, a gain is in 1/256, times are whole
-//! microseconds, and divisions round down. The maximum over rounds stores its best three candidates (Kathleen Nichols'
-//! windowed filter). A candidate that is too old is replaced by the best value since.
+//! Linux's units: a bandwidth is in segments per microsecond times 2^24, a gain is in units of 1/256, times are in
+//! whole microseconds, and divisions round down.
+//!
+//! The maximum over rounds stores its best three candidates (Kathleen Nichols' windowed filter). When a candidate
+//! becomes too old, the best value since then takes its place.
 
 use lopsided_core::{Bytes, Duration, Time};
 
@@ -9,10 +11,10 @@ pub(super) const BW_UNIT: u64 = 1 << 24;
 /// A gain of one.
 pub(super) const UNIT: u64 = 256;
 const MICROSECONDS: u64 = 1_000_000;
-/// Pacing rate in percent of the bandwidth.
+/// Pacing rate as a percentage of the bandwidth.
 const PACING_PERCENT: u64 = 99;
 
-/// The bandwidth of `octets` bytes in `interval`, in fixed point.
+/// The bandwidth at which `octets` bytes are delivered in `interval`, in fixed point.
 pub(super) fn bandwidth(octets: Bytes, mss: u64, interval: Duration) -> u64 {
     octets.get() / mss * BW_UNIT / microseconds(interval).max(1)
 }
@@ -27,14 +29,14 @@ pub(super) fn from_octets_per_second(rate: f64, mss: u64) -> u64 {
     (rate / mss as f64 / MICROSECONDS as f64 * BW_UNIT as f64) as u64
 }
 
-/// The pacing rate for a gain, in bytes per second.
+/// The pacing rate for a bandwidth and a gain, in bytes per second.
 pub(super) fn pacing_rate(bandwidth: u64, mss: u64, gain: u64) -> u64 {
     let gained = (u128::from(bandwidth) * u128::from(mss) * u128::from(gain)) >> 8;
     let rate = (gained * u128::from(MICROSECONDS / 100 * PACING_PERCENT)) >> 24;
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// `gain` bandwidth-delay products in segments, rounded up.
+/// `gain` times the bandwidth-delay product, in segments, rounded up.
 pub(super) fn bdp(bandwidth: u64, min_rtt: Duration, gain: u64) -> u64 {
     let product = (u128::from(bandwidth) * u128::from(microseconds(min_rtt)) * u128::from(gain)) >> 8;
     u64::try_from(product.div_ceil(u128::from(BW_UNIT))).unwrap_or(u64::MAX)
@@ -54,13 +56,13 @@ impl Ticks {
         Ticks(tick.as_nanos().max(1))
     }
 
-    /// The time, rounded down to a tick.
+    /// Rounds a time down to a tick.
     pub fn at(self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos() / self.0 * self.0)
     }
 }
 
-/// The maximum over the last rounds.
+/// The maximum of a value over the last rounds.
 #[derive(Debug, Default)]
 pub(super) struct RunningMax {
     /// The three best values, each with its round. Later entries are newer.
@@ -72,7 +74,7 @@ impl RunningMax {
         self.best[0].1
     }
 
-    /// Adds a value of a round, for the maximum over `window` rounds (Linux's minmax_running_max).
+    /// Adds the value of a round, for the maximum over `window` rounds (Linux's minmax_running_max).
     pub fn add(&mut self, window: u64, round: u64, value: u64) {
         let new = (round, value);
         let [first, second, third] = &mut self.best;
@@ -93,7 +95,8 @@ impl RunningMax {
                 (*first, *second) = (*second, *third);
             }
         } else if second.0 == first.0 && age > window / 4 {
-            // After 1/4 of the window without a second candidate, the newest value becomes the second candidate.
+            // If 1/4 of the window has passed without a second candidate, the newest value becomes the second
+            // candidate.
             (*second, *third) = (new, new);
         } else if third.0 == second.0 && age > window / 2 {
             *third = new;
@@ -108,7 +111,7 @@ mod tests {
     #[test]
     fn gains_and_rates_are_those_that_linux_computes() {
         let mss = 1448;
-        // A window of ten segments in 20 ms, with Startup's gain: 700 us between segments.
+        // A window of ten segments, an RTT of 20 ms and Startup's gain: one segment every 700 us.
         let guess = bandwidth(Bytes::new(10 * mss), mss, Duration::from_millis(20));
         assert_eq!(guess, 10 * BW_UNIT / 20_000);
         let rate = pacing_rate(guess, mss, 739);

@@ -1,30 +1,31 @@
-//! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). Two intervals in a row, each from loss to loss, indicate a
-//! policer if 20 % of the bytes are lost and the rates are about equal. BBR then sends at that rate for 48 rounds.
+//! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). An interval lasts from one loss to another. Two
+//! consecutive intervals indicate a policer if 20 % of the bytes are lost and the rates are about equal. BBR then sends
+//! at that rate for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};
 
-/// Shortest interval, in rounds.
+/// Minimum length of an interval, in rounds.
 const ROUNDS_MIN: u32 = 4;
-/// Longest interval, in rounds.
+/// Maximum length of an interval, in rounds.
 const ROUNDS_MAX: u32 = 16;
-/// Least number of lost bytes, as a share of the delivered bytes.
+/// Minimum number of lost bytes, as a share of the delivered bytes.
 const LOSS_SHARE: f64 = 50.0 / 256.0;
 /// Rates that differ by at most this share count as equal.
 const SAME_SHARE: f64 = 1.0 / 8.0;
-/// Rates that differ by at most this count as equal, in bytes per second (4 kbit/s).
+/// Rates that differ by at most this amount count as equal, in bytes per second (4 kbit/s).
 const SAME_RATE: f64 = 4000.0 / 8.0;
-/// Number of rounds for which the rate is used.
+/// Number of rounds for which the policer's rate is used.
 const ROUNDS_OF_USE: u32 = 48;
 /// Shortest interval.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Result of a sample.
+/// The result of processing an ACK.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// Continue as before.
     None,
-    /// The rate was used long enough, so probe again.
+    /// The policer's rate was used long enough, so BBR probes again.
     Over,
 }
 
@@ -35,25 +36,25 @@ pub(super) struct Policer {
     sampling: bool,
     /// Rate of the last interval, in bytes per second.
     rate: Option<f64>,
-    /// True if the rate is used as the bandwidth.
+    /// True if BBR uses the rate as its bandwidth.
     in_use: bool,
-    /// Number of rounds in the interval, or since the rate is used.
+    /// Number of rounds since the interval began, or since the rate has been in use.
     rounds: u32,
     /// Start of the interval.
     begun: Time,
-    /// Bytes delivered before the interval.
+    /// Number of bytes delivered before the interval began.
     delivered: u64,
-    /// Bytes lost before the interval.
+    /// Number of bytes lost before the interval began.
     lost: u64,
 }
 
 impl Policer {
-    /// The rate of the policer in bytes per second; `None` if none is detected.
+    /// The rate of the policer in bytes per second; `None` if no policer is detected.
     pub fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.in_use)
     }
 
-    /// Processes an ACK. `probing`: BBR is in ProbeBW.
+    /// Processes an ACK. `probing` is true if BBR is in ProbeBW.
     pub fn watch(
         &mut self,
         now: Time,
@@ -72,7 +73,7 @@ impl Policer {
             return Judgement::Over;
         }
         if !self.sampling {
-            // An interval begins with a loss, because the policer's bucket is then empty.
+            // Begin an interval at a loss: the token bucket of a policer is then empty.
             if !lost {
                 return Judgement::None;
             }
@@ -99,7 +100,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Ends the interval, and compares its rate with that of the last one.
+    /// Ends the interval and compares its rate with that of the last interval.
     fn end(&mut self, now: Time, path: &PathState) {
         let delivered = path.delivered.get().saturating_sub(self.delivered);
         let lost = path.lost.get().saturating_sub(self.lost);
@@ -109,7 +110,7 @@ impl Policer {
         }
         let rate = delivered as f64 / span.as_secs_f64();
         if let Some(last) = self.rate {
-            // Two similar intervals in a row indicate a policer.
+            // Two consecutive intervals with similar rates indicate a policer.
             let apart = (rate - last).abs();
             if apart <= SAME_SHARE * last || apart <= SAME_RATE {
                 self.rate = Some((rate + last) / 2.0);

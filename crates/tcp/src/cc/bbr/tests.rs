@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
-/// The line is full, the queue is short, and nothing is lost, for any buffer that can hold Startup's queue.
+/// The line is full, the queue is short and nothing is lost, with any buffer that is large enough for Startup's queue.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -9,7 +9,8 @@ fn fills_the_line_without_filling_the_queue() {
     let share = path.run(Duration::from_secs(30));
     assert!(share > 0.97, "{share}");
     assert_eq!(path.losses, 0);
-    // 86 segments of BDP with a gain of 2, and the allowances.
+    // The BDP is 86 segments. With a gain of 2 and the allowances for offload and aggregated ACKs, the window is about
+    // twice that.
     let window = path.controller.cwnd().get() / MSS;
     assert!((172..=190).contains(&window), "{window} segments");
 }
@@ -31,8 +32,8 @@ fn probes_for_the_rtt_every_ten_seconds() {
     assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
 }
 
-/// Section 4.3.4.4: rates measured during ProbeRTT are ignored. Otherwise a path where 200 ms are 10 rounds would keep
-/// only those rates.
+/// Section 4.3.4.4: rates measured during ProbeRTT are ignored. Otherwise, on a path where 200 ms are 10 rounds, the
+/// maximum would contain only those rates.
 #[test]
 fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
@@ -41,14 +42,14 @@ fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     assert!(share > 0.96, "{share} of a line that a probe leaves idle for 0.2 of 5 s");
 }
 
-/// Section 4.3.2.1: with Startup's gain BBR finds the bandwidth in log2(BDP) rounds. It leaves Startup after three
-/// rounds without growth.
+/// Section 4.3.2.1: with Startup's gain, BBR finds the bandwidth in log2(BDP) rounds, and leaves Startup after three
+/// further rounds without growth.
 #[test]
 fn startup_finds_the_bandwidth_and_drains_its_queue() {
     let mut bbr = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
     bbr.run(Duration::from_millis(1000));
     let rate = bbr.controller.pacing_rate().map_or(0, BitRate::as_bps);
-    // In ProbeBW: 20 Mbit/s of payload, plus headers, minus 1 %, at gains of 0.75 to 1.25.
+    // ProbeBW: 20 Mbit/s of payload plus headers, minus 1 %, with gains between 0.75 and 1.25.
     assert!((15_000_000..26_000_000).contains(&rate), "{rate} bit/s");
 }
 
@@ -67,7 +68,8 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
 
-/// A token bucket without a queue: after two similar intervals with heavy loss, the rate is that of the bucket.
+/// A token bucket without a queue: after two consecutive intervals with heavy loss and similar rates, BBR uses the rate
+/// of the bucket.
 #[test]
 fn a_policer_is_recognised() {
     let mut policer = Policer::default();
@@ -101,8 +103,8 @@ fn phases_are_drawn_from_the_seed() {
     assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
 }
 
-/// Linux (`is_ack_delayed`): an ACK that the peer may have delayed does not replace an expired minimum RTT, but starts
-/// ProbeRTT.
+/// Linux (`is_ack_delayed`): an ACK that the peer may have delayed does not replace an expired minimum RTT, but still
+/// starts ProbeRTT.
 #[test]
 fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
     for (maybe_delayed, expected) in [(true, 50), (false, 90)] {
@@ -115,8 +117,8 @@ fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
     }
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the data in flight at the next departure has fallen to one BDP.
-/// At Drain's gain the line delivers up to 3 segments before the departure.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the estimate of the data in flight at the next departure has
+/// fallen to one BDP. With Drain's gain, the line delivers up to 3 segments before that departure.
 #[test]
 fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
     let rtt = Duration::from_millis(100);

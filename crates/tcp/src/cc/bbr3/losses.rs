@@ -1,15 +1,15 @@
-//! The effect of losses on the model (section 5.5.10). A probe with too much loss sets the long-term bound. Between
-//! probes, each round with a loss lowers the short-term bounds towards the delivered rate. Also the undo after spurious
-//! losses (section 5.5.11).
+//! How losses change the model (section 5.5.10). If a probe causes too much loss, it sets the long-term bound. Between
+//! probes, each round with a loss lowers the short-term bounds towards the delivered rate. Spurious losses are undone
+//! (section 5.5.11).
 
 use super::Bbr3;
 use super::model::{ShortTerm, State, UNBOUNDED, Undo};
 use crate::cc::Lost;
 use lopsided_core::Time;
 
-/// Largest share of loss in a probe.
+/// Maximum share of lost bytes in a probe.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// Smallest factor by which a round with loss lowers a bound.
+/// Smallest factor by which a round with loss may multiply a bound.
 const BETA: f64 = 0.7;
 
 impl Bbr3 {
@@ -31,7 +31,7 @@ impl Bbr3 {
         }
     }
 
-    /// Records a loss or mark in this round.
+    /// Records that the current round has a loss or a mark.
     pub(super) fn note_loss(&mut self) {
         if !self.latest.lossy {
             self.latest.end = self.delivered;
@@ -42,7 +42,7 @@ impl Bbr3 {
 
     // In probes.
 
-    /// True if the loss exceeds the threshold, or if there is any loss without SACK.
+    /// True if the share of lost bytes exceeds the threshold. Without SACK, any loss is too much.
     pub(super) fn is_too_much(&self, lost: u64, in_flight: u64) -> bool {
         lost as f64 > in_flight as f64 * LOSS_THRESHOLD || (lost > 0 && !self.sack)
     }
@@ -58,7 +58,7 @@ impl Bbr3 {
         }
     }
 
-    /// Processes a mark, which counts as too many bytes in flight during a probe.
+    /// Processes an ECN mark. During a probe, it counts as too many bytes in flight.
     pub(super) fn handle_mark(&mut self, now: Time, in_flight: u64) {
         self.note_loss();
         if self.probe.is_sample {
@@ -81,7 +81,7 @@ impl Bbr3 {
 
     // Spurious losses.
 
-    /// Begins a loss episode: saves the values for undo.
+    /// Begins a loss episode: saves the values that an undo restores.
     pub(super) fn begin_episode(&mut self) {
         self.save_window();
         if !self.undo.in_episode {
@@ -90,14 +90,15 @@ impl Bbr3 {
         }
     }
 
-    /// Restores the saved values after an episode of spurious losses, and the state that the loss ended.
+    /// Handles an episode of losses that were all spurious: restores the saved values, and resumes the state that the
+    /// loss ended.
     pub(super) fn handle_spurious_loss(&mut self) {
         self.restore_window();
         self.latest.lossy = false;
         self.full_pipe.begin(0.0);
         let Undo { saved, return_to, .. } = std::mem::take(&mut self.undo);
         if let Some((short_term, inflight_longterm)) = saved {
-            // Never lower than now: the bounds may have risen since the losses.
+            // Restore a bound only upwards: it may have risen since the losses.
             self.short_term.bw = self.short_term.bw.max(short_term.bw);
             self.short_term.inflight = self.short_term.inflight.max(short_term.inflight);
             self.inflight_longterm = self.inflight_longterm.max(inflight_longterm);
@@ -115,8 +116,8 @@ impl Bbr3 {
     }
 }
 
-/// The bytes in flight at which the losses exceeded the threshold. A part of the last segment may still have been
-/// within it.
+/// The number of bytes in flight at which the share of losses exceeded the threshold. A part of the last segment may
+/// still have been below it.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size) as f64;

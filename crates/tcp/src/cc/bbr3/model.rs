@@ -5,25 +5,25 @@ use crate::cc::Lost;
 use crate::cc::path_model::HeldBack;
 use lopsided_core::{Duration, Time};
 
-/// 4 ln 2: doubles the delivery rate in every round.
+/// 4 ln 2: this gain doubles the delivery rate in every round.
 pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
 
-/// The smallest window, in segments.
+/// Minimum window, in segments.
 pub(super) const MIN_PIPE_WINDOW: u64 = 4;
 
 /// No bound.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
 
-/// ProbeRTT's window as a share of the bandwidth-delay product.
+/// ProbeRTT's window as a multiple of the bandwidth-delay product.
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 
 /// Time between two ProbeRTT phases (section 5.3.4).
 pub(super) const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Lifetime of a minimum RTT.
+/// Time after which a minimum RTT expires.
 pub(super) const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
-/// The pipe is full if [`FULL_ROUNDS`] rounds in a row grow by less than this factor.
+/// The pipe counts as full after [`FULL_ROUNDS`] consecutive rounds in which the rate grows by less than this factor.
 pub(super) const FULL_GROWTH: f64 = 1.25;
 
 /// See [`FULL_GROWTH`].
@@ -46,12 +46,12 @@ impl State {
         matches!(self, State::ProbeBwDown | State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeBwUp)
     }
 
-    /// True if the state sends faster than the network delivers, or will do so next.
+    /// True if the state sends faster than the network delivers, or if its successor does.
     pub fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::ProbeBwRefill | State::ProbeBwUp)
     }
 
-    /// The pacing gain (table in section 5.6.1).
+    /// The pacing gain of the state (table in section 5.6.1).
     pub fn pacing_gain(self) -> f64 {
         match self {
             State::Startup => STARTUP_PACING_GAIN,
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// The window gain (table in section 5.6.1).
+    /// The window gain of the state (table in section 5.6.1).
     pub fn cwnd_gain(self) -> f64 {
         match self {
             State::ProbeBwUp => 2.25,
@@ -72,18 +72,19 @@ impl State {
     }
 }
 
-/// The values of an ACK (RS in section 2.3).
+/// The rate sample of an ACK (RS in section 2.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// Bytes newly delivered.
     pub newly_acked: u64,
-    /// Bytes newly marked lost.
+    /// Bytes that this ACK marked lost.
     pub newly_lost: u64,
     /// Bytes delivered since the newest acknowledged segment was sent.
     pub delivered: u64,
     /// Delivery rate in bytes per second; 0 if the sample is not reliable.
     pub rate: f64,
-    /// Bytes delivered when the newest acknowledged segment was sent; `None` without such a segment.
+    /// Bytes that had been delivered when the newest acknowledged segment was sent; `None` if the ACK delivered no
+    /// segment.
     pub prior_delivered: Option<u64>,
     /// RTT of the newest acknowledged segment.
     pub rtt: Option<Duration>,
@@ -97,14 +98,15 @@ pub(super) struct Sample {
     pub cwnd_full: bool,
 }
 
-/// The bytes that the network delivered in the last round, and its losses.
+/// Bytes that the network delivered and lost in the last round.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryOfRound {
-    /// The largest delivery rate, in bytes per second.
+    /// Maximum delivery rate in the round, in bytes per second.
     pub bw: f64,
-    /// The largest number of delivered bytes of a sample.
+    /// Maximum number of delivered bytes in a sample of the round.
     pub inflight: u64,
-    /// Delivered bytes at the end of the round. A round begins with the first loss after a round without loss.
+    /// The round ends with the ACK of a segment that was sent when this number of bytes had been delivered. After a
+    /// round without loss, the first loss begins a new round.
     pub end: u64,
     /// True if the last ACK ended a round.
     pub round_start: bool,
@@ -117,7 +119,7 @@ pub(super) struct DeliveryOfRound {
 }
 
 impl DeliveryOfRound {
-    /// Processes the sample of an ACK, before it changes the model.
+    /// Processes the rate sample of an ACK. Call it before the sample changes the model.
     pub fn update(&mut self, sample: &Sample, delivered: u64) {
         self.bw = self.bw.max(sample.rate);
         self.inflight = self.inflight.max(sample.delivered);
@@ -127,7 +129,7 @@ impl DeliveryOfRound {
         }
     }
 
-    /// Begins a round after an ACK that ended one.
+    /// Begins a new round if this ACK ended the last one.
     pub fn advance(&mut self, sample: &Sample) {
         if self.round_start {
             self.bw = sample.rate;
@@ -151,12 +153,12 @@ impl DeliveryOfRound {
     }
 }
 
-/// The short-term bounds, set by losses since the last probe.
+/// The short-term bounds, which losses since the last probe have set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortTerm {
-    /// Bound of the bandwidth in bytes per second.
+    /// Upper bound of the bandwidth, in bytes per second.
     pub bw: f64,
-    /// Bound of the bytes in flight.
+    /// Upper bound of the bytes in flight.
     pub inflight: u64,
 }
 
@@ -165,14 +167,14 @@ impl ShortTerm {
     pub const NONE: ShortTerm = ShortTerm { bw: f64::INFINITY, inflight: UNBOUNDED };
 }
 
-/// The values to restore if the losses of an episode were spurious.
+/// The values that are restored if all losses of an episode were spurious.
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     /// True from the first loss until the recovery ends.
     pub in_episode: bool,
     /// The short-term bounds and the long-term bound before the episode.
     pub saved: Option<(ShortTerm, u64)>,
-    /// The state that the loss ended.
+    /// The state that the loss ended, to be resumed.
     pub return_to: Option<State>,
 }
 
@@ -182,47 +184,47 @@ impl Undo {
     }
 }
 
-/// The phase of a probe to which the arriving ACKs belong.
+/// The part of a probe in which the data that is now being acknowledged was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// No probe.
     #[default]
     Init,
-    /// Data of the Refill state.
+    /// Data that was sent in the Refill state.
     Refilling,
-    /// The first data of the Up state.
+    /// The first data that was sent in the Up state.
     ProbeStarting,
-    /// Data that shows the effect of the probe.
+    /// Data whose ACKs show the effect of the probe.
     ProbeFeedback,
-    /// The last data of the probe.
+    /// The last data that was sent in the probe.
     ProbeStopping,
 }
 
-/// The state of a probing cycle.
+/// The state of a cycle of ProbeBW.
 #[derive(Debug, Default)]
 pub(super) struct ProbeBw {
     pub acks: AckPhase,
-    /// True if acknowledged or lost data was sent in a probe that has no result yet.
+    /// True if the data that is now acknowledged or lost was sent in a probe whose result is not known yet.
     pub is_sample: bool,
-    /// Number of rounds since the last Up state.
+    /// Number of rounds since the last Up state ended.
     pub rounds_since_up: u64,
-    /// Time from Down to the next probe.
+    /// Time between the start of Down and the next probe.
     pub wait: Duration,
     /// Time at which Down began.
     pub since: Time,
-    /// Bytes acknowledged towards the next raise of the long-term bound.
+    /// Bytes acknowledged since the long-term bound was last raised.
     pub up_acked: u64,
-    /// Bytes acknowledged per raise of the long-term bound by one segment.
+    /// Number of acknowledged bytes for which the long-term bound is raised by one segment; `None` if it is not raised.
     pub up_acked_per_raise: Option<u64>,
     /// Number of rounds in the Up state.
     pub up_rounds: u32,
-    /// True if the last probe had too much loss.
+    /// True if the last probe caused too much loss.
     pub too_high: bool,
-    /// True if the last probe stopped at the level that had too much loss before.
+    /// True if the last probe stopped at the level at which an earlier probe had too much loss.
     pub precautionary: bool,
 }
 
-/// The propagation time, and the times of its probes.
+/// The propagation time of the path, and the times at which it is probed.
 #[derive(Debug, Default)]
 pub(super) struct PropagationTime {
     pub min_rtt: Option<Duration>,
@@ -232,11 +234,11 @@ pub(super) struct PropagationTime {
     pub recent_at: Time,
     /// True if a ProbeRTT is due.
     pub expired: bool,
-    /// Earliest end of the current ProbeRTT; `None` until few enough bytes are in flight.
+    /// Earliest end of the current ProbeRTT; `None` until the bytes in flight have fallen to its window.
     pub until: Option<Time>,
     /// True if a round has passed since `until` was set.
     pub round_done: bool,
-    /// Data sent with ProbeRTT's small window.
+    /// The data that was sent with ProbeRTT's small window.
     pub held_back: HeldBack,
 }
 
@@ -267,21 +269,21 @@ impl PropagationTime {
     }
 }
 
-/// The full-pipe estimate: a higher rate does not raise the delivery rate (section 5.3.1.2).
+/// Detects that the pipe is full: a higher sending rate no longer raises the delivery rate (section 5.3.1.2).
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
-    /// Delivery rate at the last sufficient growth, in bytes per second.
+    /// Delivery rate at the time of the last sufficient growth, in bytes per second.
     pub baseline: f64,
-    /// Number of rounds without sufficient growth since then.
+    /// Number of rounds since the last sufficient growth.
     pub rounds: u32,
-    /// True if the pipe is full since the estimate last restarted.
+    /// True if the pipe has become full since the detection last restarted.
     pub now: bool,
-    /// True if the pipe was full at any time.
+    /// True if the pipe has ever been full.
     pub reached: bool,
 }
 
 impl FullPipe {
-    /// Restarts the estimate at a delivery rate.
+    /// Restarts the detection at the delivery rate `baseline`, in bytes per second.
     pub fn begin(&mut self, baseline: f64) {
         self.baseline = baseline;
         self.rounds = 0;

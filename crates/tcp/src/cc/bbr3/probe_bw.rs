@@ -1,25 +1,26 @@
 //! ProbeBW (section 5.3.3): Down empties the queue, Cruise keeps the rate, Refill fills the pipe, and Up probes for
-//! more bandwidth. A cycle takes a few seconds, or as many rounds as Reno needs on a small path.
+//! more bandwidth. A cycle takes a few seconds. On a small path it takes the number of rounds that Reno needs to regain
+//! its window after a loss.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, Sample, ShortTerm, State, UNBOUNDED};
 use lopsided_core::{Duration, Time};
 
-/// Share of the long-term bound that Cruise leaves to other flows.
+/// Share of the long-term bound that Cruise leaves free for other flows.
 const HEADROOM: f64 = 0.15;
-/// Least time between two probes.
+/// Minimum time between two probes.
 const WAIT: Duration = Duration::from_secs(2);
-/// Largest random time that is added to [`WAIT`].
+/// Maximum of the random time that is added to [`WAIT`].
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
-/// Largest number of rounds between probes (section 5.3.3.8).
+/// Maximum number of rounds between two probes (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;
-/// Number of rounds after which the growth per round no longer doubles.
+/// Number of rounds after which the growth per round stops doubling.
 const SLOPE_ROUNDS: u32 = 30;
 
 impl Bbr3 {
     // The states.
 
-    /// Begins Down: sends slower than the bandwidth, until the queue is empty.
+    /// Begins Down, which sends more slowly than the bandwidth until the queue is empty.
     pub(super) fn start_down(&mut self, now: Time) {
         self.latest.reset();
         self.probe.up_acked_per_raise = None;
@@ -30,12 +31,12 @@ impl Bbr3 {
         self.state = State::ProbeBwDown;
     }
 
-    /// Begins Cruise: sends at the bandwidth.
+    /// Begins Cruise, which sends at the bandwidth.
     pub(super) fn start_cruise(&mut self) {
         self.state = State::ProbeBwCruise;
     }
 
-    /// Begins Refill: fills the pipe for one round without the short-term bounds.
+    /// Begins Refill, which fills the pipe for one round without the short-term bounds.
     pub(super) fn start_refill(&mut self) {
         self.short_term = ShortTerm::NONE;
         self.probe.up_rounds = 0;
@@ -46,7 +47,7 @@ impl Bbr3 {
         self.state = State::ProbeBwRefill;
     }
 
-    /// Begins Up: sends faster than the bandwidth.
+    /// Begins Up, which sends faster than the bandwidth.
     fn start_up(&mut self, sample: &Sample) {
         self.probe.is_sample = true;
         self.probe.acks = AckPhase::ProbeStarting;
@@ -56,7 +57,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// Changes the state if it is over (section 5.3.3.6, BBRUpdateProbeBWCyclePhase).
+    /// Changes to the next state of the cycle if the current state has ended (section 5.3.3.6,
+    /// BBRUpdateProbeBWCyclePhase).
     pub(super) fn update_probe_bw(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         if !self.full_pipe.reached || self.adapt_long_term(sample) {
             return;
@@ -70,10 +72,10 @@ impl Bbr3 {
         }
     }
 
-    // The ends of the states.
+    // When each state ends.
 
-    /// Draws the time and the number of rounds until the next probe. They are partly random, so that flows do not probe
-    /// at the same time (section 5.3.3.8).
+    /// Chooses the time and the number of rounds until the next probe. Both are partly random, so that several flows do
+    /// not probe at the same time (section 5.3.3.8).
     fn pick_wait(&mut self) {
         self.probe.rounds_since_up = self.rng.below(2);
         self.probe.wait = WAIT + Duration::from_nanos(self.rng.below(WAIT_SPREAD.as_nanos()));
@@ -88,11 +90,11 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight_at(self.max_bw.max())
     }
 
-    /// Ends Up if it has found the limit (section 5.3.3.7).
+    /// Changes from Up to Down once the probe has found the limit (section 5.3.3.7).
     fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
         if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
-            // The long-term bound limits the rate, not the path.
+            // The long-term bound, not the path, limits the rate, so a constant rate does not show a full pipe.
             self.full_pipe.begin(sample.rate);
         } else if precautionary || self.full_pipe.now {
             self.probe.precautionary |= precautionary;
@@ -101,7 +103,7 @@ impl Bbr3 {
         }
     }
 
-    /// The long-term bound without the headroom for other flows.
+    /// The long-term bound minus the headroom for other flows.
     pub(super) fn inflight_with_headroom(&self) -> u64 {
         if self.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;
@@ -112,7 +114,7 @@ impl Bbr3 {
 
     // The long-term bound.
 
-    /// Updates the long-term bound. Returns true if a new probe begins at once.
+    /// Updates the long-term bound. Returns true if a new probe has begun.
     fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         if self.rounds.start && self.probe.acks == AckPhase::ProbeStarting {
             self.probe.acks = AckPhase::ProbeFeedback;
@@ -128,8 +130,8 @@ impl Bbr3 {
         false
     }
 
-    /// Handles the last ACK for data sent in a probe. Returns true if another probe follows at once, because a cautious
-    /// probe succeeded.
+    /// Handles the last ACK for data that was sent in a probe. Returns true if another probe follows at once, because a
+    /// precautionary probe succeeded.
     fn end_probe(&mut self, sample: &Sample) -> bool {
         self.probe.is_sample = false;
         self.probe.acks = AckPhase::Init;
@@ -146,8 +148,8 @@ impl Bbr3 {
         again
     }
 
-    /// Doubles the growth of the bound: one segment in the first round of a probe, two in the second, four in the third
-    /// (section 5.3.3.5).
+    /// Doubles the growth of the bound per round: one segment in the first round of a probe, two in the second, four in
+    /// the third (section 5.3.3.5).
     fn raise_slope(&mut self) {
         let growth = 1 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(SLOPE_ROUNDS);

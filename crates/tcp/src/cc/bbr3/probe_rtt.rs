@@ -1,5 +1,5 @@
-//! ProbeRTT (section 5.3.4): measures the RTT without a queue every 5 s, unless an idle period has already emptied
-//! the queue.
+//! ProbeRTT (section 5.3.4): every 5 s it empties the queue to measure the RTT without queueing delay, unless an idle
+//! period has emptied the queue already.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, PROBE_RTT_CWND_GAIN, Sample, ShortTerm, State};
@@ -10,7 +10,7 @@ use lopsided_core::{Duration, Time};
 const DURATION: Duration = Duration::from_millis(200);
 
 impl Bbr3 {
-    /// Enters ProbeRTT if it is due, and runs it.
+    /// Enters ProbeRTT if it is due. In ProbeRTT, checks whether it can end.
     pub(super) fn check_probe_rtt(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         if self.state != State::ProbeRtt && self.propagation.expired && !self.idle_restart {
             self.state = State::ProbeRtt;
@@ -28,7 +28,7 @@ impl Bbr3 {
         }
     }
 
-    /// Holds the small window for its duration and a round.
+    /// Keeps the small window for the duration of ProbeRTT and at least one round.
     fn probe_rtt(&mut self, now: Time, in_flight: u64) {
         self.propagation.held_back.extend(self.delivered, in_flight);
         match self.propagation.until {
@@ -47,7 +47,7 @@ impl Bbr3 {
         }
     }
 
-    /// Leaves ProbeRTT if its time has passed.
+    /// Leaves ProbeRTT once its time has passed.
     pub(super) fn leave_probe_rtt_if_done(&mut self, now: Time) {
         if self.propagation.until.is_none_or(|until| now <= until) {
             return;
@@ -56,7 +56,7 @@ impl Bbr3 {
         self.restore_window();
         self.short_term = ShortTerm::NONE;
         if self.full_pipe.reached {
-            // The queue is already empty: Down only starts the clock of the cycle.
+            // The queue is empty already, so Down only starts the clock of the next cycle.
             self.start_down(now);
             self.start_cruise();
         } else {

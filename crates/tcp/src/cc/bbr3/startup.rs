@@ -6,13 +6,13 @@ use super::model::{Sample, State};
 use crate::CaState;
 use lopsided_core::Time;
 
-/// Number of lost ranges in a round of Startup that indicates a full queue (BBRStartupFullLossCnt).
+/// Number of lost ranges in one round of Startup that indicates a full queue (BBRStartupFullLossCnt).
 const FULL_LOSSES: u32 = 6;
-/// Largest number of rounds in Drain.
+/// Maximum number of rounds in Drain.
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
-    /// Ends Startup if the pipe is full or too much is lost.
+    /// Ends Startup if the pipe is full or the loss is too high.
     pub(super) fn check_startup_done(&mut self, sample: &Sample) {
         if self.state == State::Startup && !self.full_pipe.reached && self.is_losing_too_much(sample) {
             self.undo.return_to = Some(State::Startup);
@@ -29,8 +29,8 @@ impl Bbr3 {
         }
     }
 
-    /// True if Startup loses too much (section 5.3.1.3). The round of losses ends at the earliest one round after the
-    /// first loss, which began the recovery.
+    /// True if the loss in Startup is too high (section 5.3.1.3). The first loss starts the recovery; the loss is
+    /// evaluated at the end of a round that begins after it.
     fn is_losing_too_much(&self, sample: &Sample) -> bool {
         let enough = if self.sack {
             self.latest.round_start && self.latest.lost_ranges >= FULL_LOSSES
@@ -40,7 +40,7 @@ impl Bbr3 {
         self.ca_state == CaState::Recovery && enough && self.is_too_much(sample.lost, sample.tx_in_flight)
     }
 
-    /// Ends Drain if the queue is empty or the time is over.
+    /// Ends Drain once the queue is empty, or after the maximum number of rounds.
     pub(super) fn check_drain_done(&mut self, now: Time, in_flight: u64) {
         let drained =
             in_flight <= self.inflight_at(self.bw) || self.rounds.count > self.drain_since_round + DRAIN_ROUNDS;

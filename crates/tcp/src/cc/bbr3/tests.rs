@@ -10,14 +10,15 @@ fn bbr3() -> Bbr3 {
     bbr3
 }
 
-/// A controller on a network whose deliveries the test determines. Each step is a round trip in which a window of
-/// segments is acknowledged at a rate.
+/// A controller on a network whose deliveries the test chooses. Each step is one round trip, in which a window of
+/// segments is acknowledged at a given rate.
 struct Rounds {
     bbr3: Bbr3,
     now: Time,
     state: PathState,
     rtt: Duration,
-    /// Bytes in flight when the ACK arrives and when its segment was sent; `None` for the bytes delivered in a round.
+    /// Bytes in flight when the ACK arrives and when its segment was sent; `None` to use the bytes delivered in a
+    /// round.
     in_flight: Option<u64>,
     app_limited: bool,
     ca_state: CaState,
@@ -30,7 +31,7 @@ impl Rounds {
         Rounds { bbr3: bbr3(), now: Time::from_nanos(1), state, rtt, in_flight: None, app_limited: false, ca_state }
     }
 
-    /// A controller in ProbeBW with a bandwidth of 2 MB/s, which is a BDP of 100 kB.
+    /// Returns a controller in ProbeBW with a bandwidth of 2 MB/s and therefore a BDP of 100 kB.
     fn probing() -> Rounds {
         let mut rounds = Rounds::new();
         for _ in 0..5 {
@@ -40,7 +41,7 @@ impl Rounds {
         rounds
     }
 
-    /// A round trip that delivers `rate` bytes per second.
+    /// Simulates one round trip in which the network delivers `rate` bytes per second.
     fn step(&mut self, rate: f64) {
         self.step_losing(rate, 0);
     }
@@ -71,7 +72,8 @@ impl Rounds {
         self.bbr3.on_ack(self.now, &ack, &self.state);
     }
 
-    /// Loses segments that were sent with `in_flight` bytes in flight, each apart from the last, before the next ACK.
+    /// Simulates the loss of `segments` separate segments before the next ACK. They were sent with `in_flight` bytes in
+    /// flight.
     fn lose(&mut self, segments: u64, in_flight: u64) {
         for number in 0..segments {
             self.state.lost += Bytes::new(MSS);
@@ -125,7 +127,7 @@ fn gains_are_those_of_the_table() {
     }
 }
 
-// The draft's own test cases, under their titles.
+// The test cases of the draft, with its titles.
 
 #[test]
 fn exiting_startup_on_a_bandwidth_plateau() {
@@ -196,7 +198,7 @@ fn exiting_down_when_the_queue_is_empty_and_others_have_room() {
     assert_eq!(rounds.bbr3.state, State::ProbeBwCruise);
 }
 
-/// A path of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
+/// A path with a BDP of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
 #[test]
 fn probes_as_often_as_reno_or_the_clock_says() {
     let mut rounds = Rounds::probing();
@@ -205,7 +207,7 @@ fn probes_as_often_as_reno_or_the_clock_says() {
     let apart = (rounds.now - begun).as_secs_f64();
     assert!((2.0..3.1).contains(&apart), "{apart} s");
 
-    // On a path of ten segments, the number of rounds decides.
+    // On a path with a BDP of ten segments, the number of rounds is reached first.
     let mut rounds = Rounds::new();
     for _ in 0..5 {
         rounds.step(10.0 * MSS as f64 / RTT.as_secs_f64());
@@ -237,8 +239,8 @@ fn up_goes_on_while_the_bandwidth_grows() {
     assert!(rounds.bbr3.bw >= rate * 0.999);
 }
 
-/// Loss in a probe: the bound is the level at which losses exceeded 2 %, but at least 0.7 of the target, and the probe
-/// ends.
+/// If a probe loses too much, it ends. The bound becomes the level at which the losses exceeded 2 %, but at least 0.7
+/// of the target.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     let mut rounds = Rounds::up();
@@ -247,7 +249,8 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     rounds.lose(2, 140_000);
     assert_eq!(rounds.bbr3.state, State::ProbeBwDown);
     let bound = rounds.bbr3.inflight_longterm;
-    // 2 % of (140 000 - 1448) is 2771. 1448 bytes were lost before, which leaves 1350 bytes of the second segment.
+    // 2 % of (140 000 - 1448) bytes is 2771 bytes. 1448 bytes were lost before, so the threshold is exceeded 1350 bytes
+    // into the second segment.
     assert!((139_850..139_950).contains(&bound), "{bound}");
 
     let mut rounds = Rounds::up();
@@ -255,8 +258,8 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
 }
 
-/// After a probe with too much loss, the next probe stops at the level of the loss. If it succeeds, a third one follows
-/// at once (section 5.3.3.6).
+/// After a probe with too much loss, the next probe stops at the level of that loss. If it succeeds, a third probe
+/// follows at once (section 5.3.3.6).
 #[test]
 fn the_probe_after_a_loss_is_cautious() {
     let mut rounds = Rounds::up();
@@ -312,7 +315,7 @@ fn the_longterm_bound_is_raised_faster_with_each_round() {
     assert_eq!(grown, [1, 2, 4, 8, 16]);
 }
 
-/// Between probes a round with loss lowers the bounds to the delivered values, but by at most 30 %.
+/// Between probes, a round with loss lowers the short-term bounds to the delivered values, but by at most 30 %.
 #[test]
 fn a_loss_between_probes_sets_the_shortterm_bounds() {
     let mut rounds = Rounds::probing();
@@ -360,7 +363,7 @@ fn a_mark_is_congestion() {
     assert_eq!((rounds.bbr3.state, rounds.bbr3.inflight_longterm), (State::ProbeBwDown, 140_000));
 }
 
-/// Every five seconds, for 200 ms and a round, the window is half the BDP (section 5.3.4).
+/// Section 5.3.4: every five seconds the window is half of the BDP, for 200 ms and at least one round.
 #[test]
 fn entering_and_exiting_probe_rtt() {
     let mut rounds = Rounds::probing();
@@ -450,7 +453,7 @@ fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
     assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
 }
 
-/// The line is full, the queue is short, and nothing is lost if the buffer can hold Startup's queue.
+/// The line is full, the queue is short and nothing is lost if the buffer is large enough for Startup's queue.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);
@@ -459,7 +462,8 @@ fn fills_the_line_without_filling_the_queue() {
     assert!(share > 0.96, "{share}");
     assert_eq!(path.losses, 0);
     let most = path.trace.iter().filter(|(at, _)| at.as_secs_f64() > 5.0).map(|(_, window)| *window).max();
-    // 86 segments of BDP with a gain of 2.25, and the allowances.
+    // The BDP is 86 segments. With a gain of 2.25 and the allowances for offload and aggregated ACKs, the window is 172
+    // to 215 segments.
     assert!(most.is_some_and(|most| (172..=215).contains(&most)), "{most:?} segments");
 }
 

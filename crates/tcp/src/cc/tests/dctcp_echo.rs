@@ -1,4 +1,5 @@
-//! DCTCP between two real endpoints: the negotiation, and the echo of each change of the mark (RFC 8257 section 3.2).
+//! DCTCP between two real endpoints: the negotiation, and the echo whenever the CE mark of arriving data changes (RFC
+//! 8257 section 3.2).
 
 use crate::{AckSettings, ConnConfig, Connection, EcnRule, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -11,7 +12,7 @@ fn config(client: bool) -> ConnConfig {
     let here = Endpoint { addr: Ipv4Addr::from_bits(1).into(), port: 40_000 };
     let there = Endpoint { addr: Ipv4Addr::from_bits(2).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
-    // The controller requests ECN, although the profile does not.
+    // The controller requires ECN, although the profile does not enable it.
     let ack = AckSettings::delayed(Duration::from_millis(40));
     let profile = Profile { ecn: EcnRule::Off, ack, ..Profile::linux_6_1() };
     ConnConfig::new(local, remote, 1000, Bytes::new(1500), profile, "dctcp").expect("a known name")
@@ -32,7 +33,7 @@ fn established() -> (Connection, Connection) {
     (client, server)
 }
 
-/// Number of segments acknowledged so far, and whether the ACK carries an echo.
+/// For each ACK that the server sends: the number of segments acknowledged so far, and whether the ACK carries ECE.
 fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool)> {
     std::iter::from_fn(|| server.poll_segment(now))
         .map(|ack| (ack.header.ack.since(first.seq) / MSS, ack.header.flags.has(Flags::ECE)))
@@ -51,13 +52,13 @@ fn the_receiver_echoes_each_mark() {
         &[],
         &[(2, false)],
         &[],
-        // The fourth segment is the first marked segment. The pending ACK of the third segment is sent first, without
-        // an echo.
+        // The fourth segment is the first marked one, so the pending ACK of the third segment is sent first, without
+        // ECE.
         &[(3, false)],
         &[(5, true)],
         &[],
-        // The seventh segment is unmarked. The pending ACK of the sixth segment, the last marked one, is sent first, with
-        // an echo.
+        // The seventh segment is unmarked, so the pending ACK of the sixth segment, the last marked one, is sent first,
+        // with ECE.
         &[(6, true)],
         &[(8, false)],
     ];
@@ -86,6 +87,6 @@ fn the_sender_reduces_by_the_share_of_marks() {
     }
     assert_eq!(client.counters().ecn_reductions, 1, "once a round trip");
     let ssthresh = client.info(now).snd_ssthresh.map(|ssthresh| ssthresh.get() / u64::from(MSS));
-    // The marks come before the end of the first round, so alpha is still about its initial 1.
+    // The marks arrive before the end of the first round, so alpha is still close to its initial value of 1.
     assert!(ssthresh.is_some_and(|segments| segments >= 5 && segments < before.get() / u64::from(MSS)), "{ssthresh:?}");
 }

@@ -1,4 +1,4 @@
-//! Tests of each controller on a small path, and of the properties that all controllers share.
+//! Tests of each controller on a small path, and of properties that all controllers must have.
 
 mod dctcp_echo;
 pub(in crate::cc) mod path;

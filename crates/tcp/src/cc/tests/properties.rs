@@ -8,7 +8,8 @@ fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
     CONTROLLERS.iter().map(|name| (*name, controller(name)))
 }
 
-/// A controller after congestion avoidance and a loss, so that it has state to lose.
+/// Returns a controller that has been through congestion avoidance and a loss, so that none of its state has the
+/// initial value.
 fn warmed(name: &str) -> Path {
     let mut path = Path::new(controller(name), 20.0, Duration::from_millis(50), 86);
     path.run(Duration::from_secs(10));
@@ -150,7 +151,8 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the peer sends, the window stays between one segment and the largest TCP window, and nothing overflows.
+    /// For any sequence of ACKs, the window stays between one segment and the largest TCP window, and no arithmetic
+    /// overflows.
     #[test]
     fn hostile_histories_leave_a_sane_window(
         counting in prop_oneof![
@@ -178,7 +180,7 @@ proptest! {
     }
 }
 
-/// The same history gives the same window: a controller uses only its inputs.
+/// Equal histories give equal windows: a controller depends only on its inputs.
 #[test]
 fn controllers_are_deterministic() {
     for name in CONTROLLERS {

@@ -1,9 +1,10 @@
-//! The window of each controller over time, alone on one line: as text in `windows.txt`, which is compared, and as SVG.
+//! The window of each controller over time, alone on a line. The curves are written as text and compared with
+//! `windows.txt`; they can also be drawn as SVG.
 //!
-//! A changed algorithm changes its curve. Compare the new curve with the paper: Reno's teeth are straight and lose
-//! half, CUBIC's bend towards the last window and away from it, and Vegas's curve is flat. `UPDATE_EXPECT=1 cargo test
-//! -p lopsided-tcp windows` records the new curves. With `LOPSIDED_PLOTS=FOLDER` in the environment, each curve is also
-//! written there as `NAME.svg`.
+//! A change of an algorithm changes its curve. Compare the new curve with the paper: the teeth of Reno are straight and
+//! lose half, those of CUBIC bend towards the last window and away from it, and the curve of Vegas is flat.
+//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records the new curves. If the environment variable
+//! `LOPSIDED_PLOTS` names a folder, each curve is also written there as `NAME.svg`.
 
 use super::path::{Path, controller};
 use crate::cc::CONTROLLERS;
@@ -13,20 +14,20 @@ use std::fmt::Write;
 use std::{env, fs};
 
 const SECONDS: u64 = 60;
-/// Time at which the first slow start is over, in seconds.
+/// Time in seconds after which the first slow start has ended.
 const SETTLED_S: f64 = 5.0;
-/// Number of columns of the text. Each column is the mean window of its share of the time.
+/// Number of columns of the text. Each column shows the mean window in its part of the time.
 const COLUMNS: usize = 100;
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Width, height and margin of the SVG.
 const SIZE: (f64, f64, f64) = (720.0, 240.0, 40.0);
 
-/// The result of a controller on 20 Mbit/s and 50 ms, with a queue of one bandwidth-delay product.
+/// The window of a controller on a line of 20 Mbit/s and 50 ms, with a queue of one bandwidth-delay product.
 struct Curve {
     name: &'static str,
     share: f64,
     losses: u64,
-    /// Times in seconds and windows in segments.
+    /// Pairs of a time in seconds and a window in segments.
     points: Vec<(f64, f64)>,
 }
 
@@ -55,7 +56,7 @@ impl Curve {
         Curve { name, share, losses: path.losses, points }
     }
 
-    /// The largest window after the first slow start, whose window is several times as large.
+    /// The largest window after the first slow start. Slow start itself reaches a window several times as large.
     fn largest(&self) -> f64 {
         let settled = self.points.iter().filter(|(at, _)| *at > SETTLED_S);
         settled.map(|(_, window)| *window).fold(1.0, f64::max)
