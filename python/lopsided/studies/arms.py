@@ -1,4 +1,4 @@
-"""The arms of a comparison: named pairs of scenario and world, and how they are run one after the other."""
+"""The arms of a comparison: each a named scenario in a world. Runs the arms one after the other."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ class Arm:
     scenario: Scenario
     world: str
     ours: frozenset[str] = frozenset()
-    """Hosts with the simulator's endpoints in the live world."""
+    """Hosts that run the simulator's endpoints in the live world."""
 
 
 def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = ()) -> list[Arm]:
-    """Returns an arm for the scenario in each world. The hosts `ours` have the simulator's endpoints in the live world.
+    """Returns one arm per world for this scenario. In the live world, the hosts in `ours` run the simulator's
+    endpoints.
 
-    Raises UsageError for such hosts without the live world.
+    Raises UsageError if `ours` is given but the live world is not.
     """
     hosts = frozenset(ours)
     if hosts and "live" not in worlds:
@@ -40,7 +41,8 @@ def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = (
 
 
 def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
-    """Returns the kernel option for a world: if the kernel world is among the worlds, only that one gets it."""
+    """Returns the kernel option for a world. If the kernel world is among the worlds, only this world gets the
+    option."""
     return kernel if world == "kernel" or "kernel" not in worlds else None
 
 
@@ -51,14 +53,15 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def check_worlds(arms: Sequence[Arm], kernel: str | None) -> None:
-    """Checks all worlds before the first run, for example that the kernel world has a kernel. Raises UsageError."""
+    """Checks that every world can run, for example that a kernel is installed for the kernel world. Raises
+    UsageError."""
     worlds = [arm.world for arm in arms]
     for arm in arms:
         world_of(arm.world).check(arm.scenario, RunOptions(kernel=kernel_in(arm.world, worlds, kernel), ours=arm.ours))
 
 
 def run_each(arms: Sequence[Arm], run: Callable[[Arm, Progress | None], T], progress: Progress | None) -> dict[str, T]:
-    """Calls `run` for the arms one after the other. Returns the results by the arms' names."""
+    """Calls `run` for one arm after the other. Returns the results by the arms' names."""
     check_names([arm.name for arm in arms])
     parts = (part_of(progress, number / len(arms), 1 / len(arms)) for number in range(len(arms)))
     return {arm.name: run(arm, part) for arm, part in zip(arms, parts, strict=True)}

@@ -4,11 +4,12 @@
     found.lines        # one row for each line: both means, the paired difference with its 95 % interval, a verdict
 
 For each line and seed, both builds run one after the other over the same line with the same random numbers, so the
-comparison is paired: an interval holds the differences within the pairs. The order alternates, so that a slow drift of
-the machine's speed cancels. Server and client run in network namespaces at either end of the line (`emulate --server`).
-Everything ends with the client, with the time limit, or with this process.
+comparison is paired: the 95 % interval is that of the differences within the pairs. The order alternates, so that a
+slow drift of the machine's speed cancels. Server and client run in network namespaces at either end of the line
+(`emulate --server`). All processes of a run end when the client ends, when the time limit expires, or when this process
+ends.
 
-Left out: what the program prints. The line measures time, bytes and queueing delay.
+Left out: the program's own output. Time, bytes and queueing delay are measured at the line.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ METRICS = {
     "down_delay": "down_sojourn_p95_ms",
     "up_delay": "up_sojourn_p95_ms",
 }
-"""Columns that can be judged, by name. Less is better in each."""
+"""Columns that can be compared, by metric name. Smaller is better in each."""
 
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
 _LAST_BYTES = 2000
-"""Number of bytes at the end of a failed program's output that are shown."""
+"""Number of bytes from the end of a failed program's output that are reported."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class Check(Study):
-    """The result. `lines` has a row for each line, `runs` one for each run of a build."""
+    """The result of a comparison. `lines` has one row per line, `runs` one row per run of a build."""
 
     kind: ClassVar[str] = "check"
     footer: ClassVar[str] = "`lines.csv` and `runs.csv` next to this page hold all numbers."
@@ -78,11 +79,11 @@ class Check(Study):
     lines: Table
     runs: Table
     failures: Mapping[str, str]
-    """The last output of each failed run, by build, line and seed."""
+    """The end of the output of each failed run, by build, line and seed."""
 
     @property
     def worse(self) -> list[str]:
-        """The lines on which the candidate is worse or fails."""
+        """The lines on which the candidate build is worse or fails."""
         return [row["line"] for row in self.lines.rows() if row["verdict"] in ("worse", "failed")]
 
     @property
@@ -164,28 +165,28 @@ def check(
     Parameters
     ----------
     baseline, candidate
-        The two builds: a folder, a program, or any words. They replace `{}` in `client` and `server`.
+        The two builds: a folder, a program, or any text. It replaces `{}` in `client` and `server`.
     client
         Shell command that runs behind the line. It reaches the server at 100.64.0.1.
     server
         Shell command at the far end. The client starts when the server has opened a port. Default: this machine's
-        services are at the far end, and TCP connections end there (see `emulate`).
+        services are at the far end, where TCP connections terminate (see `emulate`).
     lines
-        Names of access lines or files of scenarios.
+        Names of access lines, or paths of scenario files.
     settings
         Settings of all lines, `key=value`. With several values, `key=a,b`, each line is tried with each value.
     metric
-        The judged quantity, a name of `METRICS`. Less is better.
+        The quantity to compare, a name from `METRICS`. Smaller is better.
     margin
-        Share of the baseline's mean by which the candidate may be worse.
+        Fraction of the baseline's mean by which the candidate may be worse.
     repeat
-        Pairs for each line, at least 2, each with its own seed.
+        Number of pairs per line, at least 2, each with its own seed.
     seed
         The first seed of the lines' random numbers.
     limit
         Time limit of a run, such as "60s".
     progress
-        Called with the share of the work that is done.
+        Called with the completed fraction of the work, 0 to 1.
 
     Raises
     ------
@@ -239,7 +240,7 @@ def check(
 
 
 def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
-    """Each line with each combination of the settings' values."""
+    """Every line with every combination of the settings' values."""
     if not lines or len(set(lines)) < len(lines):
         raise UsageError("name each line once, and at least one")
     axes = [arms_of(key.strip(), values.strip()) for key, _, values in (each.partition("=") for each in settings)]
@@ -252,19 +253,19 @@ def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
         for arms in itertools.product(*axes):
             varied = [arm.label for arm, axis in zip(arms, axes, strict=True) if len(axis) > 1]
             made = {key: value for arm in arms for key, value in arm.settings.items()}
-            # Raises ScenarioError for a setting that the line does not accept, before the first run.
+            # Raises ScenarioError before the first run if the line does not accept the setting.
             scenario.with_(**made)
             found.append(_Line(", ".join([name, *varied]), options, tuple("=".join(each) for each in made.items())))
     return found
 
 
 def _quiet(command: str, output: Path) -> str:
-    """The command without the terminal, its output in a file."""
+    """Runs the command without a terminal and writes its output to a file."""
     return f"exec </dev/null >{shlex.quote(str(output))} 2>&1\n{command}"
 
 
 def _ending(exit_code: int, limit: str, outputs: Sequence[Path]) -> str:
-    """How a run failed, and the last lines of both programs."""
+    """Describes how a run failed, with the last lines of both programs."""
     said = [f"not done after {limit}" if exit_code == _TIMED_OUT else f"exit code {exit_code}"]
     for output in outputs:
         if output.exists() and (text := output.read_bytes()[-_LAST_BYTES:].decode(errors="replace").strip()):
@@ -310,7 +311,8 @@ def _judged(line: str, rows: Sequence[Row], metric: str, margin: float) -> Row:
 
 
 def verdict(fails: bool, change: float | None, half_width: float | None, margin: float) -> str:
-    """Returns `failed`, `worse`, `better`, `same` or `unsure`, by where the interval is relative to the margin."""
+    """Returns `failed`, `worse`, `better`, `same` or `unsure`, according to the interval of the paired difference
+    and the margin."""
     if fails:
         return "failed"
     if change is None or half_width is None or half_width != half_width:

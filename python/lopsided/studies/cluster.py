@@ -1,18 +1,19 @@
 """Runs on a cluster of machines with Dask: `pip install 'lopsided[dask]'`.
 
-A sweep becomes one partitioned Parquet dataset. Its runs are numbered. A batch is a range of runs whose size follows
-from the cost of earlier runs; the client writes it as one file, `part-FIRST-LAST.parquet`. This has these consequences:
+A sweep becomes one partitioned Parquet dataset. Its runs are numbered. A batch is a range of runs; its size is chosen
+from the CPU time of earlier runs. The client writes each batch to one file, `part-FIRST-LAST.parquet`. Consequences:
 
 - Rows and digests do not depend on the workers.
-- An interrupted sweep continues with the missing files.
+- An interrupted sweep resumes with the batches whose files are missing.
 - If a worker is killed, another worker repeats its batch.
-- The client holds only the batches that are being run.
+- The client holds only the batches in progress in memory.
 
 A run that fails is listed in `failed.csv` with its settings, and the others continue.
 
-Other studies (fairness, papers, sizes) run their jobs on the workers within `using` and read the results here.
+Other studies (fairness, papers, sizes) run their jobs on the workers inside `using`, and combine the results in this
+process.
 
-Left out: own controllers and disciplines whose code the workers cannot import, and the kernel world.
+Left out: user-defined controllers and disciplines whose code the workers cannot import, and the kernel world.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"
 _BATCH_S = 2.0
-"""Intended duration of a batch in seconds, which is also the work lost with a killed worker."""
+"""Target duration of a batch in seconds. A killed worker loses at most the work of one batch."""
 _FIRST_BATCH = 4
 _LARGEST_BATCH = 2000
 _WORKERS_S = 20.0
-"""Time to wait for the scheduler's first worker, in seconds."""
+"""Time to wait for the scheduler's first worker to appear, in seconds."""
 _CLOSE_S = 2.0
 _DEATHS = 3
-"""Number of workers that may die during a batch before the batch itself counts as the cause."""
+"""Number of workers that may die during a batch before the batch itself is taken to be the cause."""
 
 Progress = Callable[[float], object]
 
@@ -74,14 +75,14 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
     Yields the client. Raises LopsidedError if no scheduler answers.
     """
     distributed = _distributed()
-    # Dask logs tracebacks for a lost connection; here it becomes one error message instead.
+    # Dask logs a traceback for each lost connection; a single error message replaces them.
     for name in ("distributed", *(each for each in logging.root.manager.loggerDict if each.startswith("distributed."))):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
     if address != "local" and "://" not in address:
         raise UsageError(f"--dask {address!r}: write the scheduler's address, tcp://HOST:PORT, or local")
     if address == "local":
-        # No need to wait for these workers: LocalCluster returns after they have started.
+        # There is no need to wait for these workers, because LocalCluster returns after they have started.
         count = workers or os.cpu_count() or 1
         with (
             distributed.LocalCluster(
@@ -109,7 +110,7 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
 
 
 def _distributed() -> Any:
-    """Imports the library, which has no type annotations."""
+    """Imports dask.distributed, which has no type annotations."""
     try:
         return importlib.import_module("distributed")
     except ImportError:
@@ -117,7 +118,7 @@ def _distributed() -> Any:
 
 
 def _width(client: Any) -> int:
-    """Returns the number of runs that the workers make in parallel."""
+    """Returns the number of runs that the workers execute in parallel."""
     return max(1, sum(client.nthreads().values()))
 
 
@@ -126,7 +127,7 @@ def _width(client: Any) -> int:
 
 @contextmanager
 def using(client: Any) -> Generator[None]:
-    """Within the block, the client's workers make all runs of the simulator, for every study."""
+    """Within the block, the client's workers execute every simulator run, for every study."""
     with many.elsewhere(lambda jobs, progress: _run_many(client, jobs, progress)):
         yield
 
@@ -149,7 +150,7 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
-    """Runs on a worker. Returns the simulator's result or the error of each job, and the CPU time in seconds."""
+    """Executed on a worker: returns the simulator's result or the error of each job, and the CPU time in seconds."""
     begun = time.thread_time()
     found: list[Any] = []
     for source, controllers, seed in jobs:
@@ -172,10 +173,10 @@ class Swept:
     failed: int
     found: int
     start_jitter_s: float | None = None
-    """Default variation of start times with the seed, in seconds; None if the user set it."""
+    """Default range of the random start offset in seconds; `None` if the user set it."""
 
     def scan(self) -> pl.LazyFrame:
-        """Returns the rows as a lazy frame."""
+        """Returns the rows of all parts as a lazy frame."""
         import polars as pl
 
         return pl.scan_parquet(self.folder / "part-*.parquet")
@@ -183,13 +184,13 @@ class Swept:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The numbered runs of a sweep: every repetition of each combination of the axes' values."""
+    """The numbered runs of a sweep: every repetition of every combination of the axes' values."""
 
     scenario: Scenario
     axes: Mapping[str, Sequence[sweeps.Arm]]
     repeat: int
     jitter_s: float = 0.0
-    """Variation of start times with the seed, in seconds, in addition to the scenario's own."""
+    """Range of the random start offset in seconds, which is added to the scenario's own jitter."""
 
     @property
     def runs(self) -> int:
@@ -199,7 +200,7 @@ class _Plan:
         return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
     def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """Returns the labels, the settings and the repetition of a run."""
+        """Returns the labels, the settings and the repetition of the run with this number."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[sweeps.Arm] = []
         for arms in reversed(list(self.axes.values())):
@@ -210,7 +211,7 @@ class _Plan:
         return labels, {key: value for arm in chosen for key, value in arm.settings.items()}, repetition
 
     def fingerprint(self) -> str:
-        """Returns a hash that is equal for equal sweeps."""
+        """Returns a hash of the sweep's definition: equal sweeps have equal hashes."""
         axes = {name: [(arm.label, dict(arm.settings)) for arm in arms] for name, arms in self.axes.items()}
         said = json.dumps(
             [self.scenario.to_toml(), axes, self.repeat, self.jitter_s, _native.__version__], sort_keys=True
@@ -231,7 +232,7 @@ def sweep(
     """Runs a sweep on the client's workers into `folder`, or continues the same sweep there.
 
     The rows are those of `studies.sweep.sweep` with an additional first column `run`, the number of the run. Start
-    times vary in the same way. Raises UsageError if there is nothing to sweep.
+    times vary as they do there. Raises UsageError if there is no axis to sweep.
     """
     found, file_repeat = sweeps.axes_of(scenario)
     if axes is not None:
@@ -241,7 +242,7 @@ def sweep(
     plan = _Plan(scenario, found, file_repeat if repeat is None else repeat)
     many.check_count(plan.runs)
     many.seeds(scenario.seed, plan.repeat)
-    # Check each setting by itself, so that an invalid setting raises before the first run.
+    # Check each setting separately, so that an invalid setting raises an error before the first run.
     for name, arms in found.items():
         for arm in arms:
             _checked(scenario, name, arm)
@@ -276,10 +277,10 @@ def sweep(
 
 
 def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
-    """Returns the variation of start times in seconds, the same as `starts.varied` chooses on one machine."""
+    """Returns the range of the random start offset in seconds, chosen as by `starts.varied` on one machine."""
     tried: list[Scenario] = []
     for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
-        # Invalid combinations of settings are listed as failed runs later.
+        # Settings may be invalid only in combination; such runs fail later and are listed.
         with suppress(LopsidedError):
             tried.append(plan.scenario.with_(**plan.run(number)[1]))
     if not tried:
@@ -289,7 +290,7 @@ def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
 
 
 def _shortest_s(plan: _Plan) -> float:
-    """Returns the duration of the shortest run in seconds, with the arms of an axis that sets the duration."""
+    """Returns the duration in seconds of the shortest run, if an axis sets the duration."""
     usual = plan.scenario.duration_s
     for arms in plan.axes.values():
         found: list[float] = []
@@ -305,14 +306,14 @@ def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
     try:
         scenario.with_(**arm.settings)
     except LopsidedError:
-        # A setting may be valid only together with another axis, so it is not rejected here. If it is invalid, its run
-        # fails and is listed.
+        # A setting may be valid only in combination with another axis, so it is not rejected here. If it is invalid,
+        # its run fails and is listed.
         if len(arm.settings) == 1 and name in arm.settings:
             raise
 
 
 def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
-    """Returns the ranges of runs that the folder already has. Raises FolderError if the folder holds anything else."""
+    """Returns the ranges of runs that the folder already contains. Raises FolderError if it contains any other file."""
     mark = plan.fingerprint()
     with output.told(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -333,7 +334,8 @@ def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
 
 
 def _stretch(path: Path) -> tuple[int, int]:
-    """Returns the range of runs in a part, from its name. Raises FolderError for an unknown name or a damaged file."""
+    """Returns the range of runs in a part file, from the file's name. Raises FolderError for an unknown name or a
+    damaged file."""
     named = _PART.fullmatch(path.name)
     if named is None:
         raise FolderError(f"{path} is not part of a sweep; move it elsewhere")
@@ -348,7 +350,7 @@ def _stretch(path: Path) -> tuple[int, int]:
 
 _PART = re.compile(r"part-([0-9]+)-([0-9]+)\.parquet")
 _LEAST_PARQUET = 12
-"""Octets of a Parquet file: its magic number at both ends and the length of its footer."""
+"""Least size in bytes of a Parquet file: its magic number at both ends and the length of its footer."""
 
 
 def _gaps(there: Sequence[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
@@ -378,7 +380,7 @@ def _part(
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
-    """Runs on a worker. Returns the rows of these runs as Parquet, the failures, and the CPU time in seconds."""
+    """Executed on a worker: returns the rows of these runs as Parquet, the failures, and the CPU time in seconds."""
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []
@@ -399,7 +401,7 @@ def _part(
 
 
 def _parquet(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> bytes:
-    """Returns the rows as a Parquet file. Every part has the same columns and types, even if all values are null."""
+    """Encodes the rows as a Parquet file. Every part has the same columns and types, even if all values are null."""
     import polars as pl
 
     axes = {name: {"int": pl.Int64, "float": pl.Float64}.get(kind, pl.String) for name, kind in types.items()}
@@ -419,17 +421,18 @@ def _no_rows(types: Mapping[str, str]) -> bytes:
 def _carried_out(
     client: Any, stretches: Sequence[tuple[int, int]], batch: Callable[[int, int], tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yields the first run's number and the result of each batch when it is done, or the error of a one-run batch.
+    """Yields, as each batch finishes, its first run's number with its result, or with the error if the batch has one
+    run.
 
-    `batch(first, last)` returns a function and its arguments; the function returns `(result, CPU seconds)`. At any
-    time, the number of batches is just large enough to keep the workers busy. A batch that kills its workers is halved
-    until it has one run.
+    `batch(first, last)` returns a function and its arguments; the function returns `(result, CPU seconds)`. Only as
+    many batches are submitted at a time as keep the workers busy. A batch that kills its workers is halved until it has
+    one run.
     """
     distributed = _distributed()
     try:
         yield from _in_batches(client, stretches, batch, distributed)
     except (importlib.import_module("distributed.client").CancelledError, OSError) as error:
-        # A client that loses its scheduler cancels all running batches and cannot submit more.
+        # A client that loses its scheduler cancels all running batches and cannot submit new ones.
         raise LopsidedError(
             "the connection to the Dask scheduler was lost; repeat the command with the same folder to continue"
         ) from error

@@ -1,11 +1,11 @@
 """Commands that set an uplink buffer, or a queue discipline in both directions, on real equipment, and that remove it.
 
 A printed command must never cut off its user's network. So the Linux commands run in a shell that stops at the first
-error. They redirect traffic last, and only to a device that is up. The device that shapes incoming traffic does not
-use the name `ifb0`, because that exists on every machine that has loaded the module.
+error, and they redirect traffic last, and only to a device that is up. The device that shapes incoming traffic is not
+named `ifb0`, because this device already exists on every machine that has loaded the ifb module.
 
 `tests/python/test_device_configs.py` runs the Linux commands on user-mode Linux with traffic. The commands for OpenWrt
-and Cisco IOS are not run anywhere.
+and Cisco IOS are untested.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 from lopsided.errors import UsageError
 
 SHAPED_SHARE = 0.95
-"""Share of the line's rate to which a shaper is set, so that the queue forms in the shaper and not in the modem."""
+"""Shapers are set to this fraction of the line's rate, so that the queue forms in the shaper and not in the modem."""
 
 _IP_PACKET_BYTES = 1500
 _ETHERNET_BYTES = 14
-"""Overhead per IP packet that Linux's shapers count by default."""
+"""Bytes per IP packet that Linux's shapers add by default: the Ethernet header."""
 _FRAME_BYTES = _IP_PACKET_BYTES + _ETHERNET_BYTES
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 _LONGEST_NAME = 15
@@ -31,7 +31,7 @@ _LONGEST_NAME = 15
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Commands for one kind of device, and the commands that undo them."""
+    """Commands that configure one kind of device, and the commands that undo the configuration."""
 
     device: str
     note: str
@@ -41,25 +41,25 @@ class DeviceConfig:
 
 @dataclass(frozen=True)
 class Shaped:
-    """One direction of the line: its rate, and the framing of a resolved scenario."""
+    """One direction of the line: its rate, and its framing from a resolved scenario."""
 
     line_bps: int
     framing: Mapping[str, Any]
 
     @property
     def frames_bps(self) -> int:
-        """The rate for a shaper that counts Ethernet frames; exact for full-sized packets."""
-        # With no framing the line's rate is that of IP packets.
+        """The rate in bit/s for a shaper that counts Ethernet frames; exact for full-sized packets."""
+        # Without framing, the line's rate counts IP packets.
         return math.floor(SHAPED_SHARE * self.line_bps * _FRAME_BYTES / self.wire_bytes)
 
     @property
     def wire_bps(self) -> int:
-        """The rate for a shaper that counts a packet's bytes on the line, with all overhead."""
+        """The rate in bit/s for a shaper that counts a packet's bytes on the line, including all overhead."""
         return math.floor(SHAPED_SHARE * self.line_bps)
 
     @property
     def wire_bytes(self) -> float:
-        """Bytes that a full packet takes on the line."""
+        """Number of bytes that a full-sized packet occupies on the line."""
         bare = max(_IP_PACKET_BYTES + self.framing["overhead_bytes"], self.framing["minimum_bytes"])
         if self.framing["cell_format"] == "atm":
             return math.ceil(bare / 48) * 53
@@ -67,14 +67,14 @@ class Shaped:
 
     @property
     def cake_words(self) -> str:
-        """The line's framing in CAKE's words."""
+        """The line's framing as keywords of CAKE."""
         cells = {"atm": "atm", "ptm": "ptm"}.get(self.framing["cell_format"], "noatm")
         least = f" mpu {self.framing['minimum_bytes']}" if self.framing["minimum_bytes"] else ""
         return f"overhead {self.framing['overhead_bytes']} {cells}{least}"
 
     @property
     def sqm_options(self) -> Mapping[str, str]:
-        """The line's framing as options of sqm-scripts, whose overhead is also relative to the IP packet."""
+        """The line's framing as options of sqm-scripts, which also add their overhead to the IP packet."""
         layer = "atm" if self.framing["cell_format"] == "atm" else "ethernet"
         options = {"linklayer": layer, "overhead": str(self.framing["overhead_bytes"])}
         if self.framing["minimum_bytes"]:
@@ -83,7 +83,8 @@ class Shaped:
 
 
 def checked_interface(name: str) -> str:
-    """Returns the name of a network interface. Raises UsageError if Linux rejects it or a shell would need quotes."""
+    """Returns the interface name. Raises UsageError if Linux rejects the name or if a shell would need quotes for
+    it."""
     if not _INTERFACE.fullmatch(name):
         raise UsageError(
             f"{name!r} is not the name of a network interface: up to {_LONGEST_NAME} letters, digits, dots, dashes and "
@@ -110,7 +111,7 @@ def _script(*commands: str) -> str:
 
 def _linux(up: Shaped, packets: int, interface: str) -> DeviceConfig:
     rate, device = up.frames_bps, checked_interface(interface)
-    # A token bucket must hold what its rate sends between two timer ticks (HZ=250), and at least one frame.
+    # A token bucket must hold the bytes that its rate sends between two timer ticks (HZ=250), and at least one frame.
     burst = max(1600, rate // 8 // 250)
     limit = packets * _FRAME_BYTES
     return DeviceConfig(
@@ -139,7 +140,7 @@ def _cisco(up_bps: int, queue: list[str], note: str = "") -> DeviceConfig:
 
 
 def _uci(section: str, options: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the commands that create a section of sqm's configuration, and the commands that remove it."""
+    """Returns the commands that create a section in sqm's configuration, and the commands that remove the section."""
     lines = [f"uci set sqm.{section}=queue"]
     lines += [f"uci set sqm.{section}.{name}='{value}'" for name, value in options.items()]
     restart = "uci commit sqm && service sqm restart"
@@ -171,7 +172,7 @@ def _openwrt(up: Shaped, packets: int) -> DeviceConfig:
 
 
 Settings = Mapping[str, Any]
-"""A queue as scenarios write it."""
+"""A queue's table, as in scenario files."""
 
 
 def discipline_configs(
@@ -180,7 +181,7 @@ def discipline_configs(
     """Returns the commands that set a queue discipline for both directions on Linux and OpenWrt, and the nearest
     equivalent on Cisco IOS.
 
-    Raises UsageError for a discipline without commands.
+    Raises UsageError if there are no commands for the discipline.
     """
     if name not in _TC_WORDS:
         raise UsageError(f"no commands for the queue {name!r}; choose one of {', '.join(_TC_WORDS)}")
@@ -193,7 +194,7 @@ def discipline_configs(
     )
 
 
-# The settings of a discipline that tc takes, by the scenario's key.
+# Settings of each discipline that `tc` accepts, by the scenario's key.
 _TC_WORDS: Mapping[str, tuple[str, ...]] = {
     "codel": ("target", "interval"),
     "fq_codel": ("target", "interval"),
@@ -204,7 +205,7 @@ _TC_WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_in_linux(name: str) -> bool:
-    """True if Linux has the discipline, and `size` prints the commands of `tc` for it."""
+    """True if Linux has the discipline and `lopsided size` can print its `tc` commands."""
     return name in _TC_WORDS
 
 
@@ -213,13 +214,13 @@ def _words(name: str, settings: Settings) -> str:
 
 
 def _time(text: str) -> str:
-    """`5 ms` as tc reads it, in whole microseconds."""
+    """Formats a time such as `5 ms` for tc, in whole microseconds."""
     return f"{round(float(text.removesuffix(' ms')) * 1000)}us"
 
 
 _CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
-"""CAKE's keywords for a home router, down and up: fair between the hosts behind its NAT. `ingress` also counts dropped
-packets, because they have already crossed the line."""
+"""CAKE's keywords for a home router, downlink and uplink: fairness between the hosts behind its NAT. `ingress` also
+counts dropped packets, because these packets have already crossed the line."""
 
 
 def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str) -> DeviceConfig:
@@ -240,7 +241,8 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
             *incoming,
             *outgoing,
             f"tc qdisc add dev {device} handle ffff: ingress",
-            # Prints nothing if the device is down; incoming traffic redirected to it would be lost.
+            # The command prints nothing if the device is down; incoming traffic that is redirected to it would then be
+            # lost.
             f"ip -oneline link show dev {ifb} up | grep {ifb}",
             f"tc filter add dev {device} parent ffff: protocol all prio 1 matchall action mirred egress redirect "
             f"dev {ifb}",
@@ -258,7 +260,8 @@ def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str
         ]
     return [
         f"tc qdisc replace dev {device} root handle 1: htb default 1",
-        # With a single class the quantum has no effect, but with the default the kernel prints a warning on fast lines.
+        # With a single class the quantum has no effect, but with the default quantum the kernel logs a warning on fast
+        # lines.
         f"tc class replace dev {device} parent 1: classid 1:1 htb rate {shaped.frames_bps}bit quantum {_FRAME_BYTES}",
         f"tc qdisc replace dev {device} parent 1:1 handle 10: {name} {words}",
     ]
@@ -279,7 +282,7 @@ def _sqm(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Setti
         "qdisc_really_really_advanced": "1",
         "iqdisc_opts": words[0],
         "eqdisc_opts": words[1],
-        # sqm has one framing for both directions: use the uplink's, which carries most of the small packets.
+        # sqm has only one framing for both directions: use the uplink's, because most small packets cross the uplink.
         **(line[1].sqm_options if cake else {}),
         "enabled": "1",
     }

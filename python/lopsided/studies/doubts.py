@@ -24,7 +24,7 @@ _PACKET_BYTES = 1500
 
 
 def doubts(scenario: Scenario) -> list[str]:
-    """Returns questions about the scenario's unusual settings; empty if there are none."""
+    """Returns questions about the scenario's unusual settings; an empty list if there are none."""
     resolved = scenario.resolved
     found: list[str] = []
     for link in resolved["links"]:
@@ -35,11 +35,12 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_pacing", "afvq"}
-"""Parts that read and act on TCP's acknowledgements."""
+"""Kinds of stages and queues that read TCP's ACKs and act on them."""
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
-    """Returns a warning for each part that reads TCP headers, if all connections are QUIC, whose ACKs are encrypted."""
+    """If all connections are QUIC, returns a warning for each part that reads TCP headers, because QUIC's ACKs are
+    encrypted."""
     flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
     if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
         return []
@@ -59,7 +60,7 @@ def _blind_parts(scenario: Scenario) -> list[str]:
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields this part and the parts inside it that act on TCP's acknowledgements."""
+    """Yields this part and every part inside it, if it acts on TCP's ACKs."""
     if isinstance(part, dict):
         table = cast("dict[str, Any]", part)
         if table.get("kind") in _READERS:
@@ -74,7 +75,7 @@ def _readers(part: Any) -> Iterator[str]:
 
 
 def rate_doubt(what: str, rate_bps: float) -> list[str]:
-    """Returns a question if the rate looks as if its unit prefix was forgotten."""
+    """Returns a question if the rate seems to lack its unit prefix, such as M."""
     if not 0 < rate_bps < _SLOWEST_BPS:
         return []
     unit = "Mbit/s" if rate_bps <= 100 else "kbit/s"
@@ -82,7 +83,7 @@ def rate_doubt(what: str, rate_bps: float) -> list[str]:
 
 
 def rtt_doubt(what: str, rtt_s: float) -> list[str]:
-    """Returns a question if the round trip is unusual for an access line."""
+    """Returns a question if the RTT is unusual for an access line."""
     if rtt_s <= _LONGEST_RTT_S:
         return []
     return [f"{what}: a round trip of {units.seconds(rtt_s)} without queueing: is that intended?"]
@@ -96,7 +97,7 @@ def direction_doubt(down_bps: float, up_bps: float) -> list[str]:
 
 
 def loss_doubt(what: str, text: str) -> list[str]:
-    """Returns a question if a loss without a unit was probably meant in percent."""
+    """Returns a question if a loss without a unit was probably meant as a percentage."""
     try:
         share = float(text)
     except ValueError:
@@ -124,7 +125,7 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
 
 
 def idle_settings(scenario: Scenario) -> list[str]:
-    """Returns a note for each changed setting that has no effect on the scenario."""
+    """Returns a note for each setting that was changed but has no effect on the scenario."""
     text, name, changes = scenario.source
     whole = scenario.to_toml()
     found: list[str] = []
@@ -137,7 +138,7 @@ def idle_settings(scenario: Scenario) -> list[str]:
 
 
 def unused_controllers(scenario: Scenario) -> list[str]:
-    """Returns a note for each given congestion control that no flow uses."""
+    """Returns a note for each congestion control that was given but that no flow uses."""
     used = {
         stack["cc"] for flow in scenario.resolved["flows"] for stack in (flow["sender_stack"], flow["receiver_stack"])
     }

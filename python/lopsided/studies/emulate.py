@@ -15,7 +15,7 @@ from lopsided.studies.inventory import check_preset
 
 @dataclass(frozen=True)
 class LineOptions:
-    """A line, as the command's options describe it."""
+    """The line that the command's options describe."""
 
     scenario: Path | None = None
     """A scenario file; only its network is used, not its flows, unless --flows is given."""
@@ -55,29 +55,31 @@ class LineOptions:
     """Largest packet that the line carries, in bytes."""
 
     def arguments(self) -> list[str]:
-        """Returns the options in the form of `lopsided-live emulate`."""
+        """Returns the options as arguments of `lopsided-live emulate`."""
         given = {name.replace("_", "-"): value for name, value in vars(self).items() if value not in (None, False)}
         return [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
 
 
 @dataclass(frozen=True)
 class Emulated:
-    """The result of a command behind a line."""
+    """The result of running a command behind an emulated line."""
 
     exit_code: int
     queues: Table
-    """Samples of every queue at the recording interval."""
+    """Samples of every queue, taken at the recording interval."""
     links: Table
-    """One row for each direction of each link."""
+    """One row per direction of each link."""
     flows: Table
-    """One row for each flow of the scenario that ran next to the command."""
+    """One row per flow of the scenario that ran in parallel with the command."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
-    """Delay of departures from the line beyond their due time, in microseconds: `p50`, `p99`, `max`."""
+    """Delay between the due time and the actual departure of packets from the line, in microseconds: `p50`, `p99`,
+    `max`."""
     refused_packets: int = 0
-    """Packets that passed the line but were refused by the kernel."""
+    """Number of packets that crossed the line but that the kernel refused."""
     starved_flows: int = 0
-    """Connections that got no file descriptor, and datagram flows that lost theirs to others."""
+    """Number of connections for which no file descriptor was left, and of datagram flows whose descriptor was reused
+    for another flow."""
 
 
 def emulate(
@@ -90,7 +92,8 @@ def emulate(
     overwrite: bool = False,
     meter: bool = True,
 ) -> Emulated:
-    """Runs the command, or the user's shell, behind the line, and waits for it. `overwrite` allows replacing captures.
+    """Runs the command, or the user's shell, behind the line, and waits for it. `overwrite` allows existing captures to
+    be replaced.
 
     The command gets the terminal while it runs.
     """
@@ -100,7 +103,7 @@ def emulate(
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
-    # Import after the command, so that it starts without delay.
+    # Imported only after the command has started, so that the command starts without delay.
     from lopsided.data import columns
 
     specs = run_tables()

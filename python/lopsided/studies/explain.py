@@ -1,15 +1,15 @@
-"""Explains one flow: the events inside its TCP in order, and their causes.
+"""Explains one flow: the events of its TCP in order, with their causes.
 
     story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14)
     story.episodes     # each time the sender left the open state: what was lost, what was reduced, how it ended
     story.limited_s    # what held the sender back, and for how long
 
-A simulated run that did not record the events is run again with the same seed, which gives the same digest, so nothing
-has to be recorded in advance. For a run on Linux, the captures at its hosts show retransmissions, congestion states and
-the reasons of ACKs; samples of TCP_INFO show the windows and the sender's limits. Without captures (`run --pcap`),
-states and retransmissions also come from the samples, without reasons.
+A simulated run without recorded events is repeated with the same seed, which gives the same digest. So nothing has to
+be recorded in advance. For a run on Linux, the captures at its hosts show retransmissions, congestion states and the
+reasons of ACKs; samples of TCP_INFO show the windows and the sender's limits. Without captures (`run --pcap`), states
+and retransmissions also come from the samples, without reasons.
 
-Left out: waits of an application, and datagrams.
+Left out: pauses of the application, and datagrams.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 _FINE_SAMPLES = 600
-"""Least number of samples in the explained time, if the run is repeated for a story."""
+"""Least number of samples in the explained period, if the run is repeated."""
 _MOST_PACKETS = 3_000_000
-"""In runs with more packets than this, single packets are not recorded."""
+"""Individual packets are not recorded in runs with more packets than this."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""A window with less free space than this limits the sender."""
+"""A window limits the sender if it has less free space than this, in bytes."""
 
 
 @dataclass
 class Episode:
-    """A period in which the sender was not in the open state."""
+    """A period in which the sender's congestion state was not `open`."""
 
     begin_s: float
     end_s: float
     states: list[str]
-    """The congestion states in order, beginning with `open`."""
+    """The congestion states of the episode in order; the first is `open`."""
     cause: str
     end: str = ""
-    """Why the episode ended; empty if the explained time ends before it."""
+    """The reason why the episode ended; empty if it lasts beyond the explained period."""
     lost: Counter[str] = field(default_factory=Counter[str])
-    """Segments marked lost, by rule."""
+    """Number of segments marked lost, by the rule that marked them."""
     retransmitted: int = 0
     probes: int = 0
     reductions: list[tuple[str, int | None, int | None]] = field(
         default_factory=list[tuple[str, int | None, int | None]]
     )
-    """Signal, window before, window after."""
+    """Window reductions: the congestion signal, and the window before and after."""
     timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
-    """The rule that undid the reduction; empty if it was not undone."""
+    """The rule that undid the window reduction; empty if it was not undone."""
 
     @property
     def harmless(self) -> bool:
-        """True if nothing was lost and no window was reduced."""
+        """True if no segment was lost and no window was reduced."""
         return not (self.lost or self.reductions or self.retransmitted)
 
 
@@ -87,29 +87,30 @@ class Connection:
     episodes: list[Episode]
     moments: list[Moment]
     limited_s: dict[str, float]
-    """Time in seconds for which each limit held the sender back."""
+    """Time in seconds for which each limit applied to the sender."""
     acks: Counter[str]
-    """Number of ACKs without data that the receiver sent, by reason."""
+    """Number of pure ACKs that the receiver sent, by reason."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """The events of one flow's connections in a period of time."""
+    """The events of one flow's connections within a period."""
 
     run: Run | None
-    """The run; `None` for a probe's log."""
+    """The run, or `None` if the story comes from a probe's log."""
     flow: str
     begin_s: float
     end_s: float
     connections: list[Connection]
     events: list[Row]
-    """The rows of `tcp_events` behind the story; for a run on Linux, the events inferred from its captures."""
+    """The rows of `tcp_events` that the story is built from; for a run on Linux, the events inferred from its
+    captures."""
     captured: Captured | None = None
-    """The events and packets from the captures of a run on Linux."""
+    """The events and packets from the captures, if the run was on Linux."""
     sampled: pl.DataFrame | None = None
-    """The samples of a probe's flow."""
+    """The samples of the flow, if the story comes from a probe's log."""
     source: str = ""
-    """Name of the file with a probe's log."""
+    """Name of the probe's log file."""
 
     @property
     def title(self) -> str:
@@ -129,7 +130,7 @@ class Story:
 
     @property
     def limited_s(self) -> dict[str, float]:
-        """Time in seconds for which each limit held a sender back, summed over all connections."""
+        """Time in seconds for which each limit applied to a sender, summed over all connections."""
         sums: defaultdict[str, float] = defaultdict(float)
         for one in self.connections:
             for limit, seconds in one.limited_s.items():
@@ -137,7 +138,7 @@ class Story:
         return dict(sorted(sums.items(), key=itemgetter(1), reverse=True))
 
     def samples(self, column: str) -> tuple[list[float], list[float]]:
-        """Returns times and values of the flow's samples in the explained period."""
+        """Returns times and values of a column of the flow's samples in the explained period."""
         rows = self.sampled if self.run is None else self.run.samples_of.get(self.flow)
         if rows is None:
             return [], []
@@ -171,7 +172,8 @@ def of_run(
 
 
 def _connections(every: Sequence[Row], begin: float, end: float) -> tuple[list[Connection], list[Row]]:
-    """Returns the connections that were open in a period, from all events of a flow, and the events in the period."""
+    """Takes all events of a flow. Returns the connections that were open in the period, and the events in the
+    period."""
     shown = [event for event in every if begin <= event["time_s"] <= end]
     ports = list(dict.fromkeys(event["opener_port"] for event in every))
     connections = [_connection(port, _of(every, port), begin, end) for port in ports]
@@ -195,7 +197,7 @@ def _flow(run: Run, name: str | None) -> Row:
 
 
 def _again(run: Run, begin: float, end: float, progress: Callable[[float], object] | None) -> Run:
-    """Repeats the run and records all events that a story needs."""
+    """Repeats the run with recording of all events that a story needs."""
     interval = min(run.scenario.interval_s or end, (end - begin) / _FINE_SAMPLES)
     packets = run.facts.get("packets", 0) <= _MOST_PACKETS
     settings = {"record.interval": f"{interval * 1e6:.0f} us", "record.tcp_events": True, "record.events": packets}
@@ -223,8 +225,8 @@ def _connection(port: int, events: Sequence[Row], begin: float, end: float) -> C
 
 
 def _episodes(sender: Sequence[Row], begin: float, end: float) -> tuple[list[Episode], list[Moment]]:
-    """Groups the sender's events into episodes and single moments. The causes of a state are recorded at the same
-    instant, before the state."""
+    """Groups the sender's events into episodes and individual moments. The causes of a state change are recorded
+    before it, at the same instant."""
     episodes: list[Episode] = []
     moments: list[Moment] = []
     before: list[Row] = []
@@ -270,7 +272,7 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """Describes an event of the sender in the open state; empty if the event has no meaning by itself."""
+    """Describes an event of the sender in the open state; empty if the event means nothing by itself."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"
@@ -290,7 +292,8 @@ def _alone(event: Row) -> str:
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns the time for which each limit held: from its event to the next event, or to the connection's end."""
+    """Returns the time for which each limit applied: from its event to the next event, or to the end of the
+    connection."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
@@ -319,7 +322,8 @@ def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
 def of_samples(
     samples: Sequence[Row], captured: Captured | None, begin: float, end: float
 ) -> tuple[list[Connection], list[Row]]:
-    """Returns the connections from samples of TCP_INFO and captures, if any, and the events in the period."""
+    """Returns the connections, from samples of TCP_INFO and from captures if there are any, and the events in the
+    period."""
     if captured is None:
         found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter())
         connections, shown = [found], []
@@ -333,7 +337,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds the reduction of the window: from the last sample before the episode to the lowest sample in it."""
+    """Adds the window reduction: from the last sample before the episode to the lowest sample in the episode."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)
@@ -342,7 +346,7 @@ def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns the time for which each limit held, from samples: a window is the limit if the free part of it is smaller
+    """Returns the time for which each limit applied, from samples: a window is the limit if its free space is less
     than one segment."""
     sums: defaultdict[str, float] = defaultdict(float)
     for last, row in pairwise(samples):
@@ -359,7 +363,7 @@ def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[st
 
 
 def _sampled_episodes(samples: Sequence[Row], begin: float, end: float) -> list[Episode]:
-    """Returns episodes from samples of TCP_INFO; a state shorter than the sampling interval may be missed."""
+    """Returns the episodes from samples of TCP_INFO. An episode shorter than the sampling interval may be missed."""
     episodes: list[Episode] = []
     now: Episode | None = None
     for last, row in pairwise(samples):

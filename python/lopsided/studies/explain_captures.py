@@ -1,7 +1,7 @@
 """Infers a flow's TCP events from captures, for runs on Linux, whose TCP does not record them.
 
-The native module infers the events (`crates/trace/src/inferred.rs` explains how, and lists what packets do not show).
-The windows come from the run's samples.
+The native module infers the events; `crates/trace/src/inferred.rs` explains how, and lists the events that packets do
+not show. The windows come from the run's samples.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ class Captured:
     """A flow's events and packets, from the captures at its sender and receiver."""
 
     events: list[dict[str, Any]]
-    """Events in the form of the rows of `tcp_events`."""
+    """The inferred events, with the columns of `tcp_events`."""
     passed: pl.DataFrame
-    """The data that the sender sent and the ACKs that it received: `time_s`, `event`, `start_bytes`, `end_bytes`."""
+    """The data that the sender sent and the ACKs that the sender received: `time_s`, `event`, `start_bytes`,
+    `end_bytes`."""
 
 
 def of_flow(run: Run, flow: Mapping[str, Any]) -> Captured | None:
-    """Returns the events of `flow`, a row of `flows`; `None` if the run's folder has no captures at its hosts."""
+    """Returns the events of `flow`, a row of `flows`; `None` if the run's folder has no captures from the flow's
+    hosts."""
     if run.folder is None:
         return None
     folder = run.folder / "pcap"

@@ -1,8 +1,8 @@
 """Explains a flow of a probe, from its logged samples of TCP_INFO and a capture at its sender.
 
 The log is written by `probe send --out` as .csv or .parquet. Samples show congestion states, windows, the sender's
-limits and the number of retransmissions; a capture at the sending host adds the time and the timer of each. The sender
-of a download is the sink, so a capture can only be given for uploads.
+limits and the number of retransmissions; a capture at the sending host adds the time of each retransmission and the
+timer that caused it. The sink sends the downloads, so a capture can be given only for uploads.
 
 Left out: the reasons of the receiver's ACKs and the queue lengths, which are not visible at the sender.
 """
@@ -21,7 +21,7 @@ from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
 
 _NO_WINDOW = 1 << 50
-"""Replaces a peer's window that the kernel does not report; so large that it never limits the sender."""
+"""Receive window in bytes if the kernel does not report the peer's; so large that it never limits the sender."""
 _NEEDED = ("flow", "direction", "port", "time_s", "state", "in_flight_bytes", "cwnd_bytes", "send_window_bytes")
 
 
@@ -74,7 +74,7 @@ def _read(log: Path) -> pl.DataFrame:
 
 
 def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
-    """Renames the columns of a probe's samples to those of a run's samples."""
+    """Renames a probe's sample columns to those of a run's samples."""
     return rows.select(
         (pl.col("time_s") - origin),
         "state",
@@ -87,7 +87,7 @@ def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
 
 
 def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> Captured:
-    """Infers the events of an upload's sender from the capture, with times since the first sample."""
+    """Infers the TCP events of an upload's sender from the capture, with times since the first sample."""
     first = table.filter(table["flow"] == name).row(0, named=True)
     if first["direction"] != "up":
         raise UsageError(f"{name} is a download, sent by the sink: --capture works for uploads only")
@@ -105,7 +105,7 @@ def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> C
         for event in columns.frame(found).iter_rows(named=True)
         if event["end"] == "sender" and event["opener_port"] == one["from_port"]
     ]
-    # The native module returns the packets of all connections to the sink together.
+    # The native module returns the packets of all connections to the sink in one table.
     alone = passed.height == 1 and sum(table.filter(table["direction"] == "up")["port"].unique() != 0) <= 1
     shown = columns.frame(sent).with_columns(pl.col("time_s") - origin)
     return Captured(events, shown if alone else shown.clear())

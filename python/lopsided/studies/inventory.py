@@ -1,6 +1,6 @@
 """All names that a scenario or a command accepts, with descriptions.
 
-Most come from the declarations in the native module, through the JSON Schema.
+Most of them come from the native module's declarations, through the JSON Schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lopsided.errors import UsageError
 
 @dataclass(frozen=True)
 class Entry:
-    """A name; `text` describes it and names its source, if it has one."""
+    """A name; `text` describes it and names the source of the description, if there is one."""
 
     name: str
     text: str = ""
@@ -42,7 +42,7 @@ ACK_POLICIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Group:
-    """All names of one kind; `use` shows the option that takes them."""
+    """All names of one kind; `use` shows the option that accepts them."""
 
     name: str
     text: str
@@ -51,7 +51,7 @@ class Group:
 
 
 def check_preset(name: str) -> None:
-    """Raises UsageError if no access line has this name."""
+    """Raises UsageError if there is no access line with this name."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
@@ -97,7 +97,7 @@ def groups() -> list[Group]:
 
 
 def _words(table: str, key: str) -> tuple[Entry, ...]:
-    """Returns the fixed values of a key of the schema, with their descriptions."""
+    """Returns the allowed values of a key in the schema, with their descriptions."""
     tables = cast("Mapping[str, Any]", json.loads(_native.schema())["$defs"])
     found = cast("Mapping[str, Any]", tables.get(table, {}).get("properties", {}).get(key, {}))
     words = cast("list[str]", found.get("enum", []))

@@ -1,4 +1,5 @@
-"""Makes many runs, in parallel threads if the world supports it, and yields each result when its run finishes."""
+"""Executes many runs, in parallel threads if the world supports it, and yields each result as soon as it is
+available."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Largest number of runs of a sweep or repetition; the same as for a file's `[sweep]`."""
+"""Largest number of runs in a sweep or repetition; also the limit for `[sweep]` in a scenario file."""
 Progress = Callable[[float], object]
 
 
@@ -30,7 +31,7 @@ _elsewhere: ContextVar[Runner | None] = ContextVar("_elsewhere", default=None)
 
 @contextmanager
 def elsewhere(runner: Runner) -> Generator[None]:
-    """Within the block, `runner` makes all runs, for example the workers of a cluster."""
+    """Within the block, `runner` executes all runs, for example on the workers of a cluster."""
     before = _elsewhere.set(runner)
     try:
         yield
@@ -40,12 +41,13 @@ def elsewhere(runner: Runner) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Divided:
-    """Marks the runs of a study that shards may divide. The measurements must be plain JSON."""
+    """Marks the runs of a study that can be divided into shards. Their measurements must be plain JSON."""
 
     what: str
-    """Identifies what is measured in the runs, such as the goals of a search."""
+    """Identifies the measurement that is taken of the runs, such as the goals of a search."""
     goes_on: bool = False
-    """True if later runs of the study depend on these runs. Each shard then needs the measurements of all shards."""
+    """True if later runs of the study depend on the results of these runs. Each shard then needs the measurements of
+    all shards."""
 
 
 Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]], Divided], list[Any]]
@@ -54,10 +56,10 @@ _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 
 @contextmanager
 def kept_by(keep: Kept) -> Generator[None]:
-    """Within the block, `keep` decides which runs of a divided study are made here.
+    """Within the block, `keep` decides which runs of a divided study this process executes.
 
-    `keep(jobs, made, divided)` returns the measurement of each job; `made(numbers)` makes these runs and yields each
-    number with its measurement.
+    `keep(jobs, made, divided)` returns the measurement of each job; `made(numbers)` executes the runs with these
+    numbers and yields each number with its measurement.
     """
     before = _kept.set(keep)
     try:
@@ -67,7 +69,8 @@ def kept_by(keep: Kept) -> Generator[None]:
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
-    """Returns a progress function for a part: `begun` is the share done before the part, `share` the part's own."""
+    """Returns a progress function for part of the work: `begun` is the fraction completed before it, `share` the
+    fraction that the part makes up."""
     return None if progress is None else (lambda done: progress(begun + done * share))
 
 
@@ -80,7 +83,7 @@ def run_many(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Runs all jobs and yields the number and the run of each when it finishes, so that few runs are in memory.
+    """Runs all jobs and yields each job's number and run as it finishes, so that only few runs are in memory.
 
     `kernel` names the kernel of the kernel world (default: the best available one), `ours` the hosts that use the
     simulator's TCP in the live world. Raises UsageError for an invalid number of workers.
@@ -111,7 +114,7 @@ def run_jobs(
 ) -> list[T]:
     """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs.
 
-    With `divided`, shards may divide these runs (`studies.shards`).
+    If `divided` is given, these runs may be divided into shards (`studies.shards`).
     """
 
     def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
@@ -127,7 +130,8 @@ def run_jobs(
 
 
 def seeds(first: int, times: int) -> range:
-    """Returns the seeds of `times` repetitions. Raises UsageError for too many, or for seeds beyond 64 bits."""
+    """Returns the seeds of `times` repetitions. Raises UsageError if there are too many, or if a seed exceeds 64
+    bits."""
     if times < 1:
         raise UsageError(f"cannot repeat a run {times} times")
     check_count(times)
@@ -138,13 +142,14 @@ def seeds(first: int, times: int) -> range:
 
 
 def check_count(runs: int) -> None:
-    """Raises UsageError for more than `MOST_RUNS` runs."""
+    """Raises UsageError if there are more than `MOST_RUNS` runs."""
     if runs > MOST_RUNS:
         raise UsageError(f"{runs:,} runs are too many; the maximum is {MOST_RUNS:,}")
 
 
 def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
-    """Returns each scenario with each of `times` seeds, starting at `first`. Raises UsageError for too many runs."""
+    """Returns each scenario with `times` consecutive seeds, starting at `first`. Raises UsageError if there are too
+    many runs."""
     of_seeds = seeds(first, times)
     check_count(len(scenarios) * times)
     return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]

@@ -12,22 +12,22 @@ from typing import Literal
 from lopsided.errors import UsageError
 
 AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
-"""Disciplines that `aqm` compares by default."""
+"""Disciplines that `lopsided aqm` compares by default."""
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
-"""Disciplines that `size` compares by default."""
+"""Disciplines that `lopsided size` compares by default."""
 USUAL_INTERFACE = "eth0"
-"""Default network interface towards the line, in printed commands."""
+"""Default name, in printed commands, of the network interface towards the line."""
 ACKPATH_REMEDIES = (
     "none,filter,cake_filter,acks_first,acc,few_acks,bursts,reconstruct,"
     "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
 )
 """Remedies that `ackpath` compares by default."""
 ACKPATH_REPEAT = 3
-"""Default number of runs of each remedy."""
+"""Default number of runs per remedy."""
 FIT_TRIALS = 600
 """Default number of scenarios that `fit` simulates."""
 FIT_LEAST_TRIALS = 20
-"""Smallest number of scenarios from which a fit follows."""
+"""Least number of scenarios that a fit must simulate."""
 SWEEP_METRIC = "goodput"
 """The default metric of a sweep."""
 METRIC_COLUMNS = {
@@ -39,25 +39,25 @@ METRIC_COLUMNS = {
     "jain": "jain",
     "performance": "performance",
 }
-"""The column of each metric except goodput. Each numeric column of the table is also a metric under its own name."""
+"""The column of each metric except goodput. Every numeric column of the table is also a metric, under its own name."""
 METRICS = ("goodput", *METRIC_COLUMNS)
-"""The metrics of a sweep, in addition to the columns of its table."""
+"""The named metrics of a sweep; the numeric columns of its table are metrics too."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
-"""Access lines on which `check` compares two builds if the user names none."""
+"""Access lines on which `check` compares two builds by default."""
 CHECK_METRIC = "time"
-"""The quantity that `check` judges by default."""
+"""The metric that `check` compares by default."""
 CHECK_REPEAT = 5
-"""Default number of pairs on each line."""
+"""Default number of pairs per line."""
 CHECK_MARGIN = 0.02
-"""Default margin: the share of the baseline's mean by which a candidate may be worse."""
+"""Default margin: the fraction of the baseline's mean by which a candidate may be worse."""
 CHECK_LIMIT = "60s"
-"""Default time limit of a run."""
+"""Default time limit of one run."""
 COMPARED_WORLDS = ("sim", "kernel")
-"""Worlds that are compared by default; the last is the reference."""
+"""Worlds that are compared by default; the last one is the reference."""
 COMPARED_RUNS = 3
-"""Default number of runs in each world."""
+"""Default number of runs per world."""
 PACKETS_APART_S = 100e-6
-"""Default tolerance for a packet's time, counted from its connection's SYN, in seconds."""
+"""Default tolerance in seconds for a packet's time, which counts from its connection's SYN."""
 
 
 @dataclass(frozen=True, kw_only=True)

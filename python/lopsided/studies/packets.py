@@ -8,15 +8,15 @@
     found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
 
 The captures of both runs at each host are aligned by connection and direction: the n-th packet with the n-th packet.
-Time, sequence and acknowledgement numbers and timestamps count from the connection's first SYN. Two packets differ if
-any field differs (`FIELDS`); their times differ if they are more than the tolerance apart.
+Times, sequence numbers, acknowledgement numbers and timestamps are relative to the connection's first SYN. Two packets
+differ if any field differs (`FIELDS`); their times differ if they are more than the tolerance apart.
 
 Why a tolerance: the kernel's clock advances by 256 ns at each reading, and its shapers round transmission times to
-nanoseconds. Over a queue these errors add up to a few microseconds. A different decision (a timer, an additional ACK)
-moves a packet by at least one packet's transmission time: 0.12 ms at 100 Mbit/s. So the default is 0.1 ms. A missing
-mechanism causes much larger differences, or differences in other fields.
+nanoseconds. In a queue these errors add up to a few microseconds. A real difference in behaviour (a timer, an
+additional ACK) shifts a packet by at least one packet's transmission time: 0.12 ms at 100 Mbit/s. So the default
+tolerance is 0.1 ms. A missing mechanism causes much larger differences, or differences in other fields.
 
-Left out: UDP, and connections that only one run has (only their number is reported).
+Left out: UDP, and connections that exist in only one of the runs (only their number is reported).
 """
 
 from __future__ import annotations
@@ -46,14 +46,15 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Number of packets printed before the divergence, printed from the divergence on, and drawn before it, and number of
-intervals in the table of the drift."""
+"""Number of packets printed before and after the divergence, number of packets drawn before it, and number of
+intervals in the table of the time drift."""
 
 CAPTURES = "pcap"
-"""Name of the folder with captures in a run folder."""
+"""Name of the subfolder of a run folder that contains the captures."""
 
 FINE_S = 0.02
-"""Longest sampling interval in seconds for runs made here, so that the ends' states are known close to a divergence."""
+"""Longest sampling interval in seconds for runs made by this module, so that the endpoints' states are known close
+to a divergence."""
 
 
 @dataclass(frozen=True)
@@ -67,63 +68,63 @@ class Side:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A packet at which the two runs differ."""
+    """The first packet that differs between the two runs."""
 
     host: str
     flow: str
     connection: int
-    """Index among the flow's connections, from 0."""
+    """Index of the connection among the flow's connections, from 0."""
     time_s: float
-    """Time since the start of the first run, in seconds."""
+    """Time of the packet in seconds since the start of the first run."""
     since_syn_s: float
     sender: bool
-    """True if the packet comes from the end that sends the flow's data."""
+    """True if the packet was sent by the host that sends the flow's data."""
     number: int
-    """Number of earlier packets of that end on the connection."""
+    """Number of packets that this host sent earlier on the connection."""
     packets: int
-    """Number of earlier TCP packets in the first run's capture at this host."""
+    """Number of earlier TCP packets in the first run's capture at the host."""
     fields: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class AtHost:
-    """One flow in the captures at one of its hosts."""
+    """One flow as the captures at one of its hosts show it."""
 
     host: str
     flow: str
     sends: bool
-    """True if this host sends the flow's data."""
+    """True if the flow's data is sent by this host."""
     connections: tuple[int, int]
     pairs: list[dict[str, Any]] = field(repr=False)
-    """The result of `_native.align` for each connection."""
+    """The result of `_native.align` for each of the flow's connections."""
     first: Divergence | None
     parted: Divergence | None
 
     def pair(self, at: Divergence | None) -> dict[str, Any] | None:
-        """Returns the connection of a divergence, or the first connection; None if there is no connection."""
+        """Returns the connection of a divergence, or else the first connection; `None` if there is no connection."""
         return self.pairs[at.connection if at else 0] if self.pairs else None
 
     @property
     def packets(self) -> tuple[int, int]:
-        """Number of packets of the flow at this host, in each run."""
+        """Number of the flow's packets at this host, in each run."""
         return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A divergence with the packets and states around it."""
+    """A divergence with the packets and the sender states around it."""
 
     at: AtHost
     divergence: Divergence
     states: dict[str, dict[str, float | str | None]]
-    """Each run's last sample of the flow before the divergence: TCP_INFO, or the simulator's equivalent."""
+    """Each run's last sample of the flow before the divergence: TCP_INFO, or the simulator's equivalent of it."""
     context: list[dict[str, Any]]
-    """The packets before the divergence and the divergent packets, in pairs."""
+    """The packets before the divergence and the first differing packets, in pairs."""
     then: list[list[dict[str, Any]]]
-    """The next packets of each capture, from the divergence on."""
+    """The packets of each capture from the divergence on."""
     around: list[list[dict[str, Any]]]
     standing: list[dict[str, tuple[int, int]]]
-    """For each capture and end, the bytes sent and the bytes acknowledged."""
+    """For each capture and each end, the bytes sent and the bytes acknowledged before the divergence."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the scene as plain values for JSON."""
@@ -133,28 +134,29 @@ class Scene:
 
 @dataclass(frozen=True)
 class Packets:
-    """Two runs of the same flows, aligned."""
+    """Two runs of the same flows, with their packets aligned."""
 
     sides: tuple[Side, Side]
     tolerance_s: float
     ignored: tuple[str, ...]
     found: tuple[AtHost, ...]
     totals: dict[str, tuple[int, int]]
-    """Number of TCP packets of each run, by host."""
+    """Number of TCP packets in each run, by host."""
 
     @property
     def first(self) -> AtHost | None:
-        """The flow and host with the earliest difference; None if all compared fields agree."""
+        """The flow and host with the earliest difference; `None` if all compared fields agree."""
         return _earliest(self.found, lambda one: one.first)
 
     @property
     def parted(self) -> AtHost | None:
-        """The flow and host with the earliest packet of different content: other data, another acknowledgement, or an
-        additional or missing packet."""
+        """The flow and host with the earliest packet of different content: other data, another acknowledgement
+        number, or an additional or missing packet."""
         return _earliest(self.found, lambda one: one.parted)
 
     def scenes(self) -> list[Scene]:
-        """Returns the first difference and, if it is another packet, the first different packet, with context."""
+        """Returns the first difference and, if this is another packet, the first packet with different content; both
+        with context."""
         scenes: list[Scene] = []
         for kind, at in (("first", self.first), ("parted", self.parted)):
             told = at and (at.first if kind == "first" else at.parted)
@@ -168,11 +170,11 @@ class Packets:
 
     @cached_property
     def chance(self) -> str | None:
-        """The random draw that explains the first difference, in a sentence; None if no draw does.
+        """Returns a sentence about the random number that explains the first difference; `None` if none does.
 
-        Two worlds, and two seeds, draw their random numbers separately. A draw explains a difference if a packet is
-        missing at the far end of a path with random losses, or if BBR has just drawn its first phase of
-        `probe bandwidth` (tcp_bbr.c, bbr_reset_probe_bw_mode).
+        Two worlds, or two seeds, use different random numbers. These explain a difference if a packet is missing at the
+        far end of a path with random losses, or if BBR has just chosen at random its first phase of `probe bandwidth`
+        (tcp_bbr.c, bbr_reset_probe_bw_mode).
         """
         at = self.first
         if at is None or at.first is None or _share_draws(*(side.run for side in self.sides)):
@@ -180,7 +182,8 @@ class Packets:
         return _drawn_loss(self, at, at.first) or _drawn_phase(self.sides, at.first)
 
     def figure(self) -> Figure | None:
-        """Draws time and sequence numbers of both runs around the first different packet; None if no packet differs."""
+        """Plots time and sequence numbers of both runs around the first packet with different content; `None` if
+        there is none."""
         return filled_in("Packets.figure")(self)
 
     def as_dict(self) -> dict[str, Any]:
@@ -211,7 +214,7 @@ class Packets:
 
 
 def compare(scenario: Scenario, worlds: Sequence[str] = COMPARED_WORLDS, **options: Any) -> Packets:
-    """Aligns the scenario in two different worlds; `options` are those of `compare_arms`."""
+    """Runs the scenario in two different worlds and aligns the packets; `options` are those of `compare_arms`."""
     return compare_arms(in_worlds(scenario, worlds), **options)
 
 
@@ -227,8 +230,8 @@ def compare_arms(
 ) -> Packets:
     """Runs each of two arms once, with captures at the hosts, and aligns them.
 
-    If `keep` is given, the captures are kept in it, in a folder for each arm. Raises UsageError unless there are
-    exactly two arms.
+    If `keep` is given, the captures are stored in this folder, in a subfolder per arm. Raises UsageError unless there
+    are exactly two arms.
     """
     check(tolerance_s, ignored)
     if len(arms) != 2:

@@ -1,4 +1,4 @@
-"""Compares remedies for the ACK path: one scenario with each remedy, alone and combined."""
+"""Compares remedies for the ACK path: runs one scenario with each remedy, alone and in combination."""
 
 from lopsided.studies.ackpath.remedies import QUIC_REMEDIES, REMEDIES, remedied
 from lopsided.studies.ackpath.result import AckPath

@@ -1,4 +1,4 @@
-"""The numbers of one run: ACKs, bursts, and the share of time for which each limit held the downloads back."""
+"""Metrics of one run: ACKs, bursts, and the fraction of time for which each limit applied to the downloads' senders."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _LEAST_LIMIT = 0.5
-"""A limit is reported if it holds a sender back for at least this share of the time."""
+"""A limit is reported if it applies to a sender for at least this fraction of the time."""
 _FULL = 0.95
-"""A line counts as full from this utilisation on."""
+"""A line counts as full if its utilisation is at least this fraction of its rate."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
-"""Limits that the receiver sets, by TCP and by QUIC."""
+"""Limits that the receiver imposes, in TCP and in QUIC."""
 
 
 def of_transport(scenario: Scenario, kind: str) -> list[int]:
-    """Returns the flow numbers of the flows over this transport, without datagram flows."""
+    """Returns the numbers of the flows that use this transport, except datagram flows."""
     flows = enumerate(scenario.resolved["flows"])
     return [number for number, flow in flows if flow["transport"]["kind"] == kind and flow["app"]["kind"] != "udp"]
 
@@ -40,7 +40,7 @@ def measure(run: Run, link: str) -> Row:
     shares = [rates[way] / lines[way]["rate_bps"] for way in rates if ways[way] and lines[way]["rate_bps"]]
     events = run.events.to_polars()
     down = [row["flow"] for row in ways["down"]]
-    # A QUIC receiver sends ACKs only, except for its requests.
+    # A QUIC receiver sends nothing but ACKs, apart from its requests.
     pure = (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp")
     quic = pl.col("flow").is_in(of_transport(run.scenario, "quic"))
     acks = events.filter(pl.col("flow").is_in(down) & (pure | quic))
@@ -51,7 +51,7 @@ def measure(run: Run, link: str) -> Row:
     dropped = at_link.filter((pl.col("event") == "dropped") & (pl.col("reason") != "ack_filtered"))
     saved = _saved_bytes(run, link)
     room = (lines["up"]["rate_bps"] or 0) * run.scenario.duration_s / 8
-    # If an upload's headers are compressed too, the ACKs' share of the saved bytes is unknown.
+    # If an upload's headers are compressed too, the bytes that compression saved on ACKs alone are unknown.
     known = room and not (saved and ways["up"])
     spent = (int(carried["size_bytes"].sum()) - saved) / room if known else None
     return {
@@ -81,8 +81,8 @@ def _saved_bytes(run: Run, link: str) -> float:
 
 
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
-    """Returns the number of ACKs per segment, the bytes per ACK, and the share of compressed ACKs. A compressed ACK
-    follows the previous one more closely than it was sent."""
+    """Returns the number of ACKs per segment, the bytes per ACK, and the fraction of ACKs that are compressed: they
+    arrive less than half as far apart as they were sent."""
     import polars as pl
 
     came = acks.filter((pl.col("event") == "received") & pl.col("node").is_in(senders))
@@ -108,7 +108,7 @@ def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
 
 
 def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> Row:
-    """Returns statistics of bursts: segments that a sender sends at one instant."""
+    """Returns statistics of bursts, which are segments sent at the same instant."""
     import polars as pl
 
     sent = events.filter(
@@ -124,7 +124,8 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
 
 
 def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
-    """Returns the share of time of each limit of the downloads' senders, and other indications of the cause."""
+    """Returns the fraction of time for which each limit applied to the downloads' senders, and other indications of
+    the cause."""
     import polars as pl
 
     told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))
@@ -158,7 +159,7 @@ def median_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def limit_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describes the limit of the downloads, with its numbers."""
+    """Describes, with numbers, the limit that applies to the downloads."""
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:

@@ -14,24 +14,24 @@ Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
 
 _ENDS = ("sender_stack", "receiver_stack")
-"""Keys of a flow's own TCP settings."""
+"""Keys under which a flow has its own TCP settings."""
 _ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
-"""Keys of QUIC that a preset of `acks` sets, in addition to those that begin with `ack_`."""
+"""QUIC keys that a preset of `acks` sets, in addition to the keys that begin with `ack_`."""
 
 
 @dataclass
 class Place:
-    """The upward direction of a link, with the changes that earlier remedies made."""
+    """The uplink direction of a link, including the changes by remedies that were applied before."""
 
     link: str
     queue: Mapping[str, Any]
     stages: list[Mapping[str, Any]]
     down_rate: str | None
-    """The rate of the other direction, if it has one."""
+    """The rate of the opposite direction, or `None` if it has no rate."""
 
     @property
     def key(self) -> str:
-        """The first part of the keys of this direction's settings."""
+        """The prefix of the scenario keys of this direction."""
         return dotted_key("topology", "link", self.link, "up")
 
 
@@ -50,7 +50,7 @@ def _acks_first(place: Place) -> Settings:
 
 
 def _acc(place: Place) -> Settings:
-    # The bounds of the authors' example scripts; the thresholds are in packets of any size.
+    # The thresholds of the authors' example scripts, in packets of any size.
     red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
     place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
     return {
@@ -77,7 +77,7 @@ def _policy(name: str, **settings: int) -> Change:
 
 
 def _compress(place: Place) -> Settings:
-    # Timestamps change in nearly every header, and RFC 1144 cannot compress them.
+    # Timestamps change in nearly every header, and RFC 1144 cannot compress TCP options.
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
 
 
@@ -131,17 +131,17 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
     ),
     "quic_picoquic": ("QUIC receivers send four ACKs per round trip, as in picoquic", _quic(acks="picoquic")),
 }
-"""Description and settings of each remedy."""
+"""Description and scenario keys of each remedy."""
 
 QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
 """Default remedies for scenarios without TCP flows.
 
-The remedies in the network, which cannot read QUIC's ACKs, come before those at the endpoints.
+First the remedies in the network, which cannot read QUIC's ACKs, then those at the endpoints.
 """
 
 
 def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Returns the tables of the link with this name. Raises UsageError if there is none."""
+    """Returns the scenario tables of the link with this name. Raises UsageError if the scenario has no such link."""
     links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:
@@ -150,7 +150,8 @@ def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
-    """Returns the scenario with the remedies of one arm, for example `filter+acks_first`, at that link's uplink.
+    """Returns the scenario with one combination of remedies, such as `filter+acks_first`, applied to this link's
+    uplink.
 
     Raises UsageError for an unknown remedy.
     """
@@ -164,7 +165,7 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
         if name not in REMEDIES:
             raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
         settings |= REMEDIES[name][1](place)
-    # Build from the resolved tables, in which every link and flow has a name that keys can use.
+    # Use the resolved tables, in which every link and flow has a name that keys can refer to.
     tables = scenario.to_tables()
     settings = _at_every_flow(settings, tables["flow"])
     return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
@@ -173,8 +174,8 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
 def _at_every_flow(settings: Settings, flows: Sequence[dict[str, Any]]) -> Settings:
     """Expands settings of `stack` to both ends of every TCP flow, and settings of `transport` to every QUIC flow.
 
-    They override the scenario's own settings. The resolved tables contain every key of a preset of `acks`, and these
-    keys would take precedence over another preset. Therefore they are removed from the flows.
+    These settings override the scenario's own. Resolved tables spell out every key of an `acks` preset, and such keys
+    would take precedence over a newly chosen preset, so they are removed from the flows.
     """
     found: Settings = {}
     for key, value in settings.items():

@@ -29,14 +29,14 @@ CAPTION = (
 )
 
 _ALIKE = 0.02
-"""Scores that differ by less than this share count as equal."""
+"""Scores count as equal if they differ by at most this fraction."""
 _WAYS = ("down_goodput_bps", "up_goodput_bps")
 
 
 @dataclass(frozen=True)
 class AckPath(Study):
-    """The result of a comparison. `cells` has a row for each arm (medians over the seeds, best first), `runs` one for
-    each run."""
+    """The result of a comparison. `cells` has one row per combination of remedies (medians over the seeds, best
+    first), `runs` one row per run."""
 
     kind: ClassVar[str] = "ackpath"
     figures: ClassVar[Mapping[str, str]] = {"goodput": "Goodput with each remedy"}
@@ -53,10 +53,10 @@ class AckPath(Study):
     cells: Table
     runs: Table
     limits: Mapping[str, str]
-    """For each arm, the limit of the downloads in a sentence."""
+    """A sentence per combination of remedies that describes the limit of the downloads."""
     digest: str
     start_jitter_s: float | None = None
-    """Default variation of start times with the seed, in seconds; None if the user set it."""
+    """Default range of the random start offset in seconds; `None` if the user set it."""
 
     @property
     def title(self) -> str:
@@ -121,17 +121,17 @@ class AckPath(Study):
 
     @property
     def _ranked(self) -> list[str]:
-        """The arms in order of their scores, the best first."""
+        """The combinations of remedies by score, best first."""
         return self.cells.values("remedies")
 
     def _view(self, columns: tuple[str, ...]) -> View:
-        """Returns a view of the remedies with the columns that have values."""
+        """Returns the table of the remedies, without columns that are empty."""
         known = [name for name in columns if any(value is not None for value in self.cells.values(name))]
         return view(self.cells, ("remedies", *known), keys=1)
 
 
 def verdict(found: AckPath) -> list[str]:
-    """Returns sentences about the gain of the best remedy, the limit of the downloads, and harmful remedies."""
+    """Returns sentences about the best remedy's gain, the limit of the downloads, and harmful remedies."""
     rows = list(found.cells.rows())
     best = rows[0]
     none = next((row for row in rows if row["remedies"] == "none"), None)
@@ -161,12 +161,12 @@ def verdict(found: AckPath) -> list[str]:
 
 
 def _how_sure(found: AckPath) -> str:
-    """Reports the number of seeds with which the best remedy was the best."""
+    """Returns a sentence with the number of seeds for which the best remedy also has the best score."""
     if found.repeat == 1:
         return "Each remedy has one run, so small differences may be chance; use --repeat 5 to check."
     best = found.cells.values("remedies")[0]
     runs = list(found.runs.rows())
-    # Both directions have the same weight, as in the ranking.
+    # Both directions have the same weight, as in the ranking by score.
     most = {way: max(row[way] or 0.0 for row in runs) or 1.0 for way in _WAYS}
     scores = [sum((row[way] or 0.0) / most[way] for way in _WAYS) for row in runs]
     tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
@@ -176,11 +176,11 @@ def _how_sure(found: AckPath) -> str:
 
 
 _ON_ROUTERS = {"cake_filter": "`tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter`"}
-"""Remedies that Linux and OpenWrt support, with the command for each."""
+"""Remedies that Linux and OpenWrt support, with the command that sets each."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
-    """Names the remedies that a real router supports, and whether they help here."""
+    """Returns a sentence that names the remedies that real routers support, and whether each helps in this scenario."""
     said: list[str] = []
     for row in rows:
         if (command := _ON_ROUTERS.get(row["remedies"])) is not None:

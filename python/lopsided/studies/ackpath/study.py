@@ -4,11 +4,11 @@
     found.cells        # a row for each remedy, the best first
     found.limits       # for each, the limit of the downloads in a sentence
 
-The remedies are applied at the slowest uplink, or at `link`: in its queue, behind its line, or in TCP at both ends.
-All remedies run the same scenario with the same seeds; a cell is the median over the seeds. The limit of the downloads
-follows from the events inside TCP and from the queues of that link.
+The remedies are applied at the slowest uplink, or at `link`: in its queue, after its line, or in TCP at both ends. All
+remedies run the same scenario with the same seeds; a cell is the median over the seeds. The limit of the downloads is
+derived from TCP events and from that link's queues.
 
-Left out: remedies that the scenario itself contains, which are unchanged in every row; datagrams; the kernel world.
+Left out: remedies that the scenario already contains (they stay in every row), datagrams, and the kernel world.
 """
 
 from __future__ import annotations
@@ -52,17 +52,18 @@ def ackpath(
     scenario
         The scenario to run with each remedy.
     remedies
-        Names of `REMEDIES`, or several with `+` between them, applied in that order; `none` is the scenario as it is.
+        Names from `REMEDIES`, separated by commas. Join names with `+` to apply several in that order; `none` leaves
+        the scenario unchanged.
     link
-        The link at which the network's remedies work; default: the slowest uplink.
+        The link to which in-network remedies apply; default: the slowest uplink.
     repeat
-        Runs of each remedy, each with a different seed.
+        Number of runs per remedy, each with a different seed.
     seed
         The first seed; default: the scenario's.
     workers
         Number of threads; default: the number of cores.
     progress
-        Called with the share of the work done, 0 to 1.
+        Called with the completed fraction of the work, 0 to 1.
 
     Raises
     ------
@@ -102,7 +103,8 @@ def ackpath(
 
 
 def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
-    """Returns a scenario with a download and an upload on an access line. Raises UsageError for an unknown line."""
+    """Returns a scenario with one download and one upload on an access line. Raises UsageError if the line is
+    unknown."""
     check_preset(preset)
     tables = {
         "scenario": {"title": f"A download and an upload on {preset}", "duration": "10 s"},

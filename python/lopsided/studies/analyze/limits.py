@@ -1,4 +1,4 @@
-"""The limits of a sender, and the periods in which each limit applied."""
+"""The limits of a sender, and the periods in which each limit applies."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ LIMITS = {
     "rto_idle": "nothing moved until the retransmission timer expired",
     "receiver_stall": "the receiver had closed its window",
 }
-"""Name and meaning of each limit."""
+"""Readable name and meaning of each limit."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A period in which one limit applied for most of the time. Times are since the first packet of the capture."""
+    """A period in which one limit applies for most of the time. Times are in seconds since the capture's first
+    packet."""
 
     begin_s: float
     end_s: float
     limit: str
     confidence: float
-    """Share of the period in which the limit applied, from 0 to 1."""
+    """Fraction of the period for which the limit applies, from 0 to 1."""
     first_packet: int
     last_packet: int
 
 
 def joined(bins: Iterable[Row]) -> list[Stretch]:
-    """Returns the periods of a direction: consecutive intervals with the same limit are joined."""
+    """Returns the periods of one direction of a connection. Consecutive intervals with the same limit are merged."""
     found: list[Stretch] = []
     for row in bins:
-        # No limit: nothing was sent in this interval.
+        # The interval has no limit if nothing was sent in it.
         if not row["limit"]:
             continue
         begin, end = row["time_s"], row["time_s"] + row["width_s"]

@@ -30,7 +30,7 @@ _MOST_ROWS = 400
 
 @dataclass(frozen=True)
 class Capture(Study):
-    """The TCP connections of a capture, with the reasons for their speed."""
+    """The TCP connections of a capture, with the limits that determine their speed."""
 
     kind: ClassVar[str] = "analyze"
     footer: ClassVar[str] = (
@@ -39,17 +39,17 @@ class Capture(Study):
     )
 
     source: str
-    """Path of the capture; `-` is standard input."""
+    """Path of the capture; `-` means standard input."""
     directions: Table
-    """One row for each direction that carried data."""
+    """One row per direction of a connection that carries data."""
     timeline: Table
-    """Limits and measurements of each direction over time."""
+    """Limits and metrics of each direction over time."""
     points: Table
     """Points of time-sequence diagrams; empty unless `points=True`."""
     between: Table
-    """With a second capture: one row for each direction that both captures contain."""
+    """If a second capture is given: one row per direction of a connection that both captures contain."""
     passages: Table
-    """With a second capture: the packets of both captures on one clock."""
+    """If a second capture is given: the packets of both captures with their clocks aligned."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     """Counts for the whole capture: `frames`, `segments`, `connections`, `passed_over` (frames that are not TCP),
     `snapped` (frames cut to the snap length), `cut` (the file is incomplete), `backwards` (frames out of order),
@@ -57,16 +57,16 @@ class Capture(Study):
     packet) and `clock_skew_ppm` (positive if the second clock is faster)."""
 
     chosen: Sequence[Row] | None = None
-    """The directions that are shown in full. Default: the two directions with the most data."""
+    """The directions that are described in full; default: the two with the most data."""
 
     @cached_property
     def largest(self) -> list[Row]:
-        """The directions, ordered by the amount of data, largest first."""
+        """The directions, sorted by the amount of data, largest first."""
         return sorted(self.directions.rows(), key=lambda row: row["data_bytes"], reverse=True)
 
     @property
     def warnings(self) -> list[str]:
-        """Defects of the capture itself."""
+        """Warnings about defects of the capture itself."""
         facts = self.facts
         said: list[str] = []
         if facts["cut"]:
@@ -84,12 +84,12 @@ class Capture(Study):
         return said
 
     def stretches(self, direction: int) -> list[Stretch]:
-        """Returns the periods of a direction, given by its number in `directions`, each with one limit."""
+        """Returns the periods, each with one limit, of the direction with this number in `directions`."""
         return self._stretches.get(direction, [])
 
     @cached_property
     def _stretches(self) -> dict[int, list[Stretch]]:
-        # One pass over the table for all directions: a capture may have 100,000 of them.
+        # One pass over the table for all directions, because a capture may have 100,000 directions.
         bins: defaultdict[int, list[Row]] = defaultdict(list)
         for row in self.timeline.rows():
             bins[row["direction"]].append(row)
@@ -131,9 +131,9 @@ class Capture(Study):
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
-        """Draws sequence numbers over time for one direction, given by its number. Default: the one with the most data.
+        """Plots sequence numbers over time for the direction with this number; default: the one with the most data.
 
-        Raises UsageError if the capture was read without points, or if that direction has none.
+        Raises UsageError if the capture was read without points, or if this direction has none.
         """
         wanted = next((row for row in self.largest if kind in ("", str(row["direction"]))), None)
         if wanted is None or wanted["direction"] not in self.points.values("direction"):
@@ -171,7 +171,7 @@ class Capture(Study):
             yield from (clocks(self.facts), between(self.between.rows()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything except the points, for JSON."""
+        """Returns the whole result except the points, for JSON."""
         found: list[dict[str, Any]] = []
         for row in self.directions.rows():
             stretches = [vars(stretch) for stretch in self.stretches(row["direction"])]

@@ -39,10 +39,11 @@ def analyze(
     capture
         A pcap or pcapng file, plain or compressed with gzip or zstd; `-`: standard input.
     other
-        A second capture of the same flows at another point. Clocks are aligned (offset and skew), and packets are
-        matched between the captures. Memory then grows with the number of packets. Neither may be standard input.
+        A second capture of the same flows at another point. The clocks are aligned (offset and skew), and packets are
+        matched between the captures. Memory then grows with the number of packets. Neither capture may be standard
+        input.
     points
-        Also keep points of time-sequence diagrams for the first 64 connections.
+        True to also store points of time-sequence diagrams, for the first 64 connections.
     progress
         Called at intervals with the numbers of packets and connections read so far.
 

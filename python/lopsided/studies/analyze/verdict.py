@@ -1,4 +1,4 @@
-"""Sentences that describe one direction of a connection."""
+"""Describes one direction of a connection in sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Row
 
 _SOME = 0.1
-"""Smallest share that is mentioned in a sentence."""
+"""Sentences mention a fraction only if it is at least this large."""
 _CAPTURED = {
     "sender": "captured near the sender",
     "receiver": "captured near the receiver",
@@ -36,7 +36,7 @@ _DISCIPLINES = {
 
 
 def sentences(row: Row) -> list[str]:
-    """Returns the sentences about a direction, the most important first."""
+    """Returns the sentences about a direction, most important first."""
     said = [_carried(row), _limited(row)]
     said += [text for text in (_acks(row), _losses(row), _line(row), _control(row), _remedy(row)) if text]
     return said

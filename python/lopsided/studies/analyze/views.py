@@ -25,12 +25,12 @@ _SHORT = {
 
 
 def limit_name(limit: str) -> str:
-    """Returns the readable name of a limit."""
+    """Returns the name of a limit for readers."""
     return _SHORT[limit]
 
 
 def overview(rows: Sequence[Row], most: int = 20) -> View:
-    """Returns one row for each direction: its data, goodput and main limit."""
+    """Returns one row per direction of a connection: its data, goodput and main limit."""
     left = len(rows) - most
     return View(
         [
@@ -62,7 +62,7 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
 
 
 def clocks(facts: Mapping[str, Any]) -> str:
-    """Describes the difference between the clocks of two captures."""
+    """Describes the offset and skew between the clocks of two captures."""
     offset, skew = facts["clock_offset_s"], facts["clock_skew_ppm"]
     where = "ahead of" if offset >= 0 else "behind"
     return (
@@ -73,7 +73,7 @@ def clocks(facts: Mapping[str, Any]) -> str:
 
 
 def between(rows: Iterable[Row]) -> View:
-    """Returns packets, losses and delays between the two points of capture."""
+    """Returns the table of packets, losses and delays between the two capture points."""
     return View(
         [
             Heading("from > to", numeric=False),
@@ -99,7 +99,7 @@ def between(rows: Iterable[Row]) -> View:
 
 
 def limits(row: Row) -> View:
-    """Returns the limits of the sender with their shares of the time."""
+    """Returns the table of the sender's limits, each with the fraction of time for which it applies."""
     shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
     ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
     return View(
@@ -109,7 +109,7 @@ def limits(row: Row) -> View:
 
 
 def path(row: Row) -> View:
-    """Returns waits, rate, buffer and discipline of both directions of the path."""
+    """Returns the table of queueing delay, rate, buffer and queue discipline for both directions of the path."""
     data_buffer = units.millis(row["data_buffer_ms"])
     if row["data_buffer_ms"] is None and row["data_longest_wait_ms"] is not None:
         data_buffer = f"at least {units.millis(row['data_longest_wait_ms'])}"
@@ -146,7 +146,7 @@ def path(row: Row) -> View:
 
 
 def acks(row: Row) -> View:
-    """Returns the measurements of the ACK path."""
+    """Returns the table of the ACK path."""
     figures = [
         ("ACKs for each data packet", f"{row['ack_ratio']:.2f}"),
         ("octets per ACK, median", units.size(row["ack_bytes_p50_bytes"])),
@@ -162,7 +162,7 @@ def acks(row: Row) -> View:
 
 
 def timeline(stretches: Sequence[Stretch], most: int = 15) -> View:
-    """Returns the limits over time."""
+    """Returns the table of the limits over time."""
     left = len(stretches) - most
     return View(
         [

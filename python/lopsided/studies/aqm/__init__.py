@@ -1,4 +1,4 @@
-"""Compares queue disciplines: goodput, delay and users' experience of one scenario under each of them."""
+"""Compares queue disciplines: goodput, delay and users' experience of one scenario under each discipline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue disciplines of a comparison: parses their names and places them at links."""
+"""The queue disciplines of a comparison: parses their names and places them at the links."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""Used for `fifo` if the file has no FIFO. It has the limit of Linux's FIFO."""
+"""Used for `fifo` if the scenario file has no FIFO. Its limit is that of Linux's FIFO."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline to compare: its label and its queue as TOML; an empty queue keeps the scenario's own."""
+    """A discipline to compare: its label, and its queue as TOML; an empty queue keeps the scenario's queue."""
 
     label: str
     queue: str
     up: str | None = None
-    """The queue of the uplink, if it differs."""
+    """The queue of the uplink, if it is not the downlink's."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
-        """Returns the scenario with this discipline at each link and direction.
+        """Returns the scenario with this discipline at each given link and direction.
 
         `fifo` keeps the limit of an existing FIFO. With `ecn`, disciplines that can mark packets are set to mark.
         """
@@ -55,19 +55,19 @@ def _key(link: str, direction: Direction) -> str:
 
 
 def queue_of(scenario: Scenario, link: str, direction: Direction) -> Mapping[str, Any]:
-    """Returns the resolved queue of a link's direction."""
+    """Returns the resolved queue of one direction of a link."""
     found = next(each for each in scenario.resolved["links"] if each["name"] == link)
     return cast("Mapping[str, Any]", found[direction]["queue"])
 
 
 def known() -> tuple[str, ...]:
-    """Returns the names of all disciplines, including the user's own."""
+    """Returns the names of all disciplines, including user-defined ones."""
     schema: dict[str, Any] = json.loads(_native.schema())
     return tuple(schema["$defs"]["queue"]["properties"]["kind"]["enum"])
 
 
 Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
-"""Disciplines as text, tables or objects."""
+"""Disciplines to compare, as text, tables or objects."""
 
 
 def disciplines(queues: Queues) -> tuple[Discipline, ...]:
@@ -114,7 +114,7 @@ def _table(text: str) -> Mapping[str, Any]:
 
 
 def _split(text: str) -> list[str]:
-    """Splits the text at commas outside of tables and lists."""
+    """Splits the text at commas that are not inside a table or list."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "{[") - (character in "}]")

@@ -1,8 +1,8 @@
-"""The measurements of one run: goodput and delay of each direction, the times that users notice, and distributions of
+"""Metrics of one run: goodput and delay of each direction, the waiting times that users notice, and distributions of
 delays.
 
 Percentiles of round trips use the mean of each sampling interval, weighted by its packets. Percentiles of sojourn times
-use single packets.
+use individual packets.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAD = 4
-"""Number of intervals in the draft's moving averages."""
+"""Number of intervals in the moving averages of draft-ietf-ippm-responsiveness (MAD)."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Delays in ms, each with its number of packets."""
+    """Distinct delays in ms, each with its number of packets."""
 
     value_ms: Floats
     weight: Floats
@@ -43,7 +43,7 @@ class Delays:
 
     @staticmethod
     def joined(parts: Sequence[Delays]) -> Delays:
-        """Returns all delays in one distribution."""
+        """Merges several sets of delays into one distribution."""
         none: Floats = np.empty(0)
         return Delays(
             np.concatenate([none, *(part.value_ms for part in parts)]),
@@ -53,7 +53,7 @@ class Delays:
 
 @dataclass(frozen=True)
 class Measured:
-    """The numbers of one run."""
+    """The metrics of one run."""
 
     cells: dict[Direction, Row]
     users: Row
@@ -62,9 +62,9 @@ class Measured:
 
 
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
-    """Returns the measurements of the run at the links with the disciplines.
+    """Returns the metrics of the run at the links on which the disciplines are placed.
 
-    With `ramps`, the load is that of the responsiveness draft, and the draft's rules determine the end of the test.
+    If `ramps` is true, the load follows the responsiveness draft, and the draft's rules determine when the test ends.
     """
     flows = _flows(run)
     crossing = {
@@ -77,7 +77,7 @@ def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) ->
 
 
 def _flows(run: Run) -> list[Row]:
-    """The flows without the probe, each with its application."""
+    """The flows except the probe flows, each with its application."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
     return [row for row in rows if row["group"] != PROBE]
@@ -124,7 +124,7 @@ def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
-    """The responsiveness under the whole load, or at the end of the draft's test."""
+    """The responsiveness over the whole load, or at the end of the draft's test."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
     connects, answers = _probes(run)
@@ -135,7 +135,8 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
     def between(since_s: float, until_s: float) -> Row:
-        """The responsiveness, from the probes that completed and the data that was acknowledged between these times."""
+        """Returns the responsiveness between these times, from the probes that completed and the data that was
+        acknowledged."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
             for times in (connects, answers)
@@ -165,7 +166,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
-    """The bytes that a flow has delivered by each of these times."""
+    """The number of bytes that a flow has delivered by each of these times."""
     curve = series.flow_column(run, name, "delivered_bytes")
     if not len(curve.time_s):
         return np.zeros(len(times))
@@ -173,7 +174,7 @@ def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
 
 
 def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """The start and the duration of each probe's handshake, and of each probe's request after the handshake."""
+    """The start and duration of each probe's handshake, and of the request that follows each handshake."""
     probing = {row["flow"] for row in run.flows.rows() if row["group"] == PROBE}
     rows = sorted(
         (row for row in run.transfers.rows() if row["flow"] in probing), key=lambda row: (row["flow"], row["start_s"])
@@ -189,7 +190,7 @@ def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, floa
 
 
 def _completions(run: Run, what: str, names: Collection[str]) -> Floats:
-    """Completion times in the named flows."""
+    """Completion times of the named flows' transfers."""
     numbers = {row["flow"] for row in run.flows.rows() if row["name"] in names}
     rows = (row for row in run.transfers.rows() if row["what"] == what and row["flow"] in numbers)
     return np.array([row["completion_s"] for row in rows], dtype=np.float64)

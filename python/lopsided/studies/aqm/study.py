@@ -1,4 +1,4 @@
-"""Runs one scenario under many queue disciplines.
+"""Runs one scenario under several queue disciplines.
 
 Every discipline runs the same scenario with the same seeds, in the chosen directions. Each value covers a whole run,
 and each cell is the median over the seeds. Left out: confidence intervals. The table `runs` has the values of every
@@ -58,16 +58,17 @@ def aqm(
     scenario
         The scenario that runs under each discipline.
     queues
-        Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` is the scenario's queue.
+        Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` means the scenario's own
+        queue.
     beside
-        Links that get the disciplines too, in addition to the slowest link of each direction, or `link`, where the
-        disciplines are measured.
+        Additional links at which the disciplines are placed. They are always placed, and measured, at the slowest link
+        of each direction or at `link`.
     world, kernel
-        Where to run; several worlds are compared.
+        World or worlds to run in; several worlds are compared.
     workers
         Threads to run on; default: every core.
     progress
-        Called with the share of the work that is done.
+        Called with the completed fraction of the work, 0 to 1.
     direction, link, workload, probe, ecn, repeat, seed
         As in `AqmOptions` and `lopsided aqm`.
 
@@ -88,7 +89,7 @@ def aqm(
     ways = WAYS[asked.direction]
     links: dict[Direction, str] = {way: asked.link or bottleneck(scenario, way) for way in ways}
     _check_links(scenario, (*links.values(), *beside))
-    # The kernel world has no web client that could load pages.
+    # The kernel world has no web client that could request the probe's pages.
     with_probe = asked.probe and "kernel" not in worlds
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
@@ -120,9 +121,10 @@ def aqm(
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:
-    """The slowest link with a rate in that direction, or the only link, whose rate may come from a trace.
+    """Returns the slowest link that has a rate in this direction, or the scenario's only link, whose rate may come from
+    a trace.
 
-    Raises UsageError if there is none.
+    Raises UsageError if there is no such link.
     """
     rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
     known = {name: rate for name, rate in rates.items() if rate}
@@ -168,7 +170,7 @@ _OF_A_RUN = ("repetition", "seed", "digest")
 
 
 def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[Row]:
-    """One row for each combination of keys: medians over the seeds that have a value."""
+    """Returns one row per combination of keys: medians over the seeds that have a value."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)

@@ -1,8 +1,8 @@
-"""Runs a suite under many disciplines; each of its cases is compared like a single scenario.
+"""Runs a suite under several disciplines; each case of the suite is compared like a single scenario.
 
 The cases are those of `lopsided.studies.suite` whose subject is a queue. `rfc7928` is the Characterization Guidelines
 for AQM (RFC 7928): a scenario for each section that recommends a test; the two experiments of 8.2.6 are `8.2.6-1` and
-`8.2.6-2`. Section 4.5 requires every test with ECN too: use `ecn`.
+`8.2.6-2`. Section 4.5 also requires every test with ECN; set `ecn` for these tests.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run_suite(
     workers
         Number of threads; default: the number of cores.
     progress
-        Called with the share of the work done, 0 to 1.
+        Called with the completed fraction of the work, 0 to 1.
     workload, probe, ecn, repeat, seed
         As in `AqmOptions`.
 

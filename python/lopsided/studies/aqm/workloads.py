@@ -1,7 +1,7 @@
-"""The load on the line while disciplines are compared: the scenario's own flows, or a standard workload.
+"""The traffic of a comparison of disciplines: the scenario's own flows, or a standard workload.
 
 The flows of a workload replace those of the scenario. In addition, a probe requests one byte on a new connection every
-0.5 s; its times measure responsiveness.
+0.5 s; the times of these requests measure responsiveness.
 
 The workloads `rpm`, `rpm_down` and `rpm_up` follow draft-ietf-ippm-responsiveness-08: one more connection in each
 interval of 5 s, up to 16 per direction, and probes that use 5 % of the slower direction.
@@ -29,20 +29,20 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's ID, MNP, MPS and PTC, and its size in bytes of a pair of probes, one of each kind."""
+"""The draft's parameters ID, MNP, MPS and PTC, and its size in bytes of two probes, one of each kind."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The hosts at both ends; `down` runs from the server to the client."""
+    """The hosts at the two ends of the load; `down` means from the server to the client."""
 
     server: str
     client: str
     duration_s: float
-    """Duration of the scenario in seconds; no flow starts later."""
+    """Duration of the scenario in seconds; no flow starts later than this."""
 
     def flow(self, name: str, direction: Direction, app: str | Tables = "bulk", dscp: int = 0) -> Tables:
-        """Returns the table of a flow. The flow starts within 1 s at random, so that seeds differ."""
+        """Returns the table of a flow, which starts at a random time within 1 s, so that the seeds differ."""
         here, there = (self.server, self.client) if direction == "down" else (self.client, self.server)
         stack = {"cc": "cubic", "dscp": dscp}
         return {"name": name, "from": here, "to": there, "start_jitter": "1 s", "app": app, "stack": stack}
@@ -63,7 +63,7 @@ _PAGES = {"kind": "http", "objects": 20, "object_size": "20 kB", "pages": "forev
 _SHORT = {"size": "100 kB", "repeat": "forever", "pause": "1 s"}
 _CALL = {"kind": "udp", "rate": "80 kbit/s", "size": "200 B"}
 
-# Flent's RRUL puts one flow of each direction into each of the classes best effort, background, video and voice.
+# Flent's RRUL runs one flow per direction in each of the classes best effort, background, video and voice.
 _CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
 
 
@@ -85,7 +85,7 @@ def _home(ends: Ends) -> list[Tables]:
 
 
 def _rpm(ends: Ends, *ways: Direction) -> list[Tables]:
-    """The draft's load-generating connections."""
+    """The load-generating connections of the responsiveness draft."""
     return [
         {**ends.flow(f"load-{way}-{number + 1}", way), "start": f"{INTERVAL_S * number} s", "start_jitter": "100 ms"}
         for way in ways
@@ -115,9 +115,9 @@ WORKLOADS: Mapping[str, Workload] = {
 
 
 def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe: bool) -> Scenario:
-    """Returns the resolved scenario with the workload instead of its flows (None keeps them), and with a probe.
+    """Returns the resolved scenario with the workload instead of its flows (`None` keeps them), and with probe flows.
 
-    Raises UsageError for an unknown workload.
+    Raises UsageError if the workload is unknown.
     """
     if workload is not None and workload not in WORKLOADS:
         raise UsageError(f"no workload is called {workload!r}: there are {', '.join(WORKLOADS)}")
@@ -132,7 +132,8 @@ def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe
 
 
 def _probes(ends: Ends, ramping: Scenario | None) -> Tables:
-    """Returns the probe flows: a probe every 0.5 s, or the draft's rate on the slowest line of the scenario."""
+    """Returns the probe flows: one probe every 0.5 s, or the draft's probe rate for the slowest line of the
+    scenario."""
     count, pause_s = 1, 0.5
     if ramping is not None:
         known = [link[way]["rate_bps"] for link in ramping.resolved["links"] for way in ("down", "up")]

@@ -1,4 +1,4 @@
-"""The result of a comparison of worlds or runs: quantities, errors, sentences and report."""
+"""The result of a comparison of worlds or runs: metrics, errors, sentences and report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
-"""Largest relative difference between two worlds: the project's bounds for its simulator."""
+"""Largest accepted difference between two worlds, relative to the reference: the project's goals for its simulator."""
 
 QUANTITIES = (
     *("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"),
@@ -31,43 +31,43 @@ QUANTITIES = (
 
 Window = tuple[float, float]
 Key = tuple[str, str]
-"""The flow or link direction, and the quantity."""
+"""The flow or link direction, and the metric."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of one flow or link direction in every world."""
+    """One metric of one flow or link direction, in every world."""
 
     what: str
     quantity: str
     values: Mapping[str, tuple[float, ...]]
-    """The values of each world, one for each repetition."""
+    """The values in each world, one per repetition."""
     tolerance: float | None
 
     @property
     def column(self) -> Column:
-        """Heading and unit of the quantity, as in the tables of runs."""
+        """Heading and unit of the metric, as in the tables of runs."""
         tables = run_tables()
         found = (column for name in ("flows", "links") for column in tables[name].columns)
         return next(column for column in found if column.name == self.quantity)
 
     def median(self, world: str) -> float:
-        """The median over the repetitions; NaN without a value."""
+        """The median over the repetitions; NaN if there is no value."""
         found = [value for value in self.values[world] if not math.isnan(value)]
         return median(found) if found else math.nan
 
     def error(self, world: str, reference: str) -> float:
-        """The relative error of the median; NaN if the reference is zero."""
+        """The relative error of the median; NaN if the reference is 0."""
         return _relative(self.median(world), self.median(reference))
 
     def spread(self, world: str, reference: str) -> tuple[float, float]:
-        """The least and the largest error of a single repetition."""
+        """The least and the greatest relative error of a single repetition."""
         errors = [_relative(*pair) for pair in zip(self.values[world], self.values[reference], strict=True)]
         known = [error for error in errors if not math.isnan(error)]
         return (min(known), max(known)) if known else (math.nan, math.nan)
 
     def exceeds(self, world: str, reference: str) -> bool:
-        """True if the error exceeds the quantity's tolerance."""
+        """True if the relative error exceeds the metric's tolerance."""
         return self.tolerance is not None and abs(self.error(world, reference)) > self.tolerance
 
 
@@ -83,21 +83,21 @@ class Comparison(Study):
     worlds: tuple[str, ...]
     rows: tuple[Row, ...]
     examples: Mapping[str, Run]
-    """The first repetition of each world, for the figure."""
+    """The first repetition in each world, for the figure."""
     start_jitter_s: float | None = None
-    """Largest variation of start times in seconds, if the comparison added one."""
+    """Range of the random start offset in seconds that the comparison added; `None` if it added none."""
 
     @property
     def reference(self) -> str:
-        """The world that the others are compared with."""
+        """The world with which the other worlds are compared."""
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """The quantities that exceed their tolerance, each with the world."""
+        """The metrics whose error exceeds their tolerance, each with its world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
-        """One row for each quantity: its median in each world, each world's error, and the spread of the errors."""
+        """One row per metric: its median in each world, and each world's error with the spread of the errors."""
         return Table.of(self._flat(row) for row in self.rows)
 
     def _flat(self, row: Row) -> dict[str, object]:
@@ -142,7 +142,7 @@ class Comparison(Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def figure(self) -> Figure:
-        """Goodput and round-trip time of every flow over time, all worlds in one panel."""
+        """Goodput and RTT of every flow over time, with all worlds in one panel."""
         return self.plot()
 
 
@@ -191,11 +191,11 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
 
 
 _QUIET_PACKETS = 0.5
-"""A link direction without drops is left out if its mean queue is shorter than this."""
+"""A link direction without drops is omitted if its mean queue is shorter than this, in packets."""
 
 
 def table(found: Comparison) -> View:
-    """One row for each quantity, with the spread of the paired errors if there is more than one pair."""
+    """One row per metric, with the spread of the paired errors if there is more than one pair."""
     reference, others = found.reference, found.worlds[:-1]
     repeated = any(len(values) > 1 for row in found.rows for values in row.values.values())
     quiet = _quiet(found)
@@ -222,7 +222,7 @@ def table(found: Comparison) -> View:
 
 
 def _quiet(found: Comparison) -> list[str]:
-    """The link directions that have no drops and hardly any queue in every world."""
+    """The link directions that have no drops and a mean queue below `_QUIET_PACKETS` in every world."""
     by_place: dict[str, list[Row]] = {}
     for row in found.rows:
         by_place.setdefault(row.what, []).append(row)
@@ -235,7 +235,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """The last components of the run folders' paths if they differ, else the names unchanged."""
+    """The last path components of the run folders if these differ, else the names unchanged."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

@@ -1,8 +1,8 @@
 """Compares one scenario in several worlds, several runs, or two congestion controls.
 
-    compare(scenario, ("sim", "kernel"))                        # two worlds
-    compare_arms(arms_against(scenario, "Gentle", "reno"))      # an own congestion control against a built-in one
-    compare_runs({"before": [Run.load("runs/a")], "after": [Run.load("runs/b")]})
+    compare(scenario, ("sim", "kernel"))                        # two worlds compare_arms(arms_against(scenario,
+    "Gentle", "reno"))      # a user-defined congestion control against a built-in one compare_runs({"before":
+    [Run.load("runs/a")], "after": [Run.load("runs/b")]})
 
 Runs are paired: repetition k starts its flows at the same instants in every world, so a different phase of the flows
 cannot cause a difference between worlds. The last world is the reference. The error of a quantity is the error of its
@@ -45,7 +45,8 @@ def compare(
 ) -> Comparison:
     """Compares the scenario in each world with the last: see `compare_arms`.
 
-    The hosts `ours` have the simulator's TCP or QUIC in the live world. Raises UsageError for them in other worlds.
+    In the live world, the hosts in `ours` run the simulator's TCP or QUIC. Raises UsageError if `ours` is given for
+    another world.
     """
     arms = in_worlds(scenario, worlds, ours)
     return compare_arms(
@@ -65,7 +66,7 @@ def compare_arms(
 ) -> Comparison:
     """Runs each arm `repeat` times and compares it with the last arm. Flows are matched by name.
 
-    With a `window` (seconds from the start), all values are measured only in this window.
+    If `window` is given (start and end in seconds), all values are measured only between these times.
     """
     _check_quantities(tolerances)
     check_names([arm.name for arm in arms])
@@ -87,8 +88,8 @@ def compare_runs(
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
 ) -> Comparison:
-    """Compares saved runs with those under the last name. Each name has the same number of runs, in the order of the
-    pairs."""
+    """Compares saved runs with the runs under the last name. Each name has the same number of runs, in the order of
+    the pairs."""
     check_names(list(runs))
     _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
@@ -109,13 +110,14 @@ def compare_runs(
 def arms_against(
     scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
 ) -> list[Arm]:
-    """Arms that run the user's congestion control in the simulator, and another control in each world.
+    """Returns an arm with the user's congestion control in the simulator, and an arm with another control in each
+    world.
 
     The user's control runs in the flows that name it, or in all flows if none names it. `against` runs in the same
     flows; default: the control that they name. Raises UsageError if the other control is missing, and without a TCP
     flow.
     """
-    # Expand each `count` into separate flows, so that each flow has its own name.
+    # Expand each `count` into separate flows, so that every flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"
@@ -143,7 +145,7 @@ def _check_quantities(tolerances: Mapping[str, float]) -> None:
 
 
 def measure(run: Run, window: Window | None = None) -> dict[Key, float]:
-    """The compared values of one run, for each flow and each link direction with a queue."""
+    """The metrics of one run to compare, for each flow and each link direction with a queue."""
     return _summaries(run) if window is None else _within(run, window)
 
 
@@ -178,7 +180,7 @@ def _within(run: Run, window: Window) -> dict[Key, float]:
 
 
 def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
-    """Mean and standard deviation of the packets timed in the window."""
+    """Mean and standard deviation of the RTT of the packets that were timed between the start and end of `window`."""
 
     def total_of(column: str) -> float:
         curve = series.flow_column(run, flow, column)

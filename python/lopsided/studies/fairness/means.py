@@ -1,4 +1,5 @@
-"""Goodput, RTT and retransmissions of a set of flows over a part of a run, and their shares over time."""
+"""Goodput, RTT and retransmissions of a set of flows over part of a run, and the flows' shares of the goodput over
+time."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Means:
-    """Total goodput in bit/s, mean RTT of all packets, and retransmitted segments as a share of sent segments.
+    """Total goodput in bit/s, mean RTT of all packets, and the fraction of sent segments that are retransmissions.
 
     A value is NaN if it was not measured.
     """
@@ -30,7 +31,7 @@ class Means:
 
 
 def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Means:
-    """The means of some flows between two times."""
+    """The means of these flows between two times."""
     goodput = sum(series.goodput_between(run, flow, start_s, stop_s) for flow in flows)
     count, total = (_sum(run, flows, column, start_s, stop_s) for column in ("rtt_count", "rtt_sum_ms"))
     again, sent = (
@@ -41,7 +42,7 @@ def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Mean
 
 
 def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
-    """The harm of the other flows to rate, delay and loss, from 0 to 1; None if a measurement is missing."""
+    """The harm that the other flows do to rate, delay and loss, from 0 to 1; `None` if a measurement is missing."""
     rate = alone.goodput_bps
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
@@ -51,25 +52,26 @@ def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
 
 
 def known(value: float) -> float | None:
-    """Returns the value for a table: None instead of NaN."""
+    """Returns the value for a table, with `None` instead of NaN."""
     return None if math.isnan(value) else value
 
 
 def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: float) -> tuple[Floats, Floats]:
-    """Times from `start_s` on, and each side's share of all bytes that were received in the window before each time."""
+    """Times from `start_s` on, and for each time the side's share of all bytes received during the preceding
+    averaging period."""
     columns: list[Floats] = []
     time: Floats = np.empty(0)
     for flows in sides:
         curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
         time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
-        # A flow has no rows before it begins, and has delivered 0 bytes then.
+        # A flow has no rows before it begins, when it has delivered 0 bytes.
         delivered = [np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value)]
         columns.append(np.sum(delivered, axis=0) if delivered else np.zeros_like(time))
     return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """The time in seconds over which shares are averaged. It is longer than one period of the window's sawtooth, which
+    """The averaging period of shares, in seconds. It is longer than one sawtooth of the congestion window, which
     lasts seconds."""
     return max(5.0, 10 * rtt_s, 2 * interval_s)
 
@@ -95,7 +97,7 @@ def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> 
 
 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
-    """The mean payload of the data packets of these flows, in bytes."""
+    """The mean payload per data packet of these flows, in bytes."""
     rows = [row for row in run.flows.rows() if row["name"] in flows]
     packets = sum(row["data_segments_out"] or 0 for row in rows)
     return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

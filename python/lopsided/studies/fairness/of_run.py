@@ -1,8 +1,8 @@
 """The fairness of any run: the goodput, the fair rate and the harm of each group of its flows.
 
-Flows with the same `group` (the copies that a `count` makes, or flows that the scenario puts together) are one side.
-The fair rate of a flow is its max-min fair share on the links that its data crosses, without ACKs. Harm compares with a
-run of the group alone: the same scenario without the other groups, with the same seed, in the same world. Limit: a flow
+Flows with the same `group` count as one (a scenario sets `group`, or `count` makes a group of copies). The fair rate of
+a flow is its max-min fair share on the links that its data crosses; ACK traffic is ignored. Harm is relative to a run
+with this group only: the same scenario without the other groups, with the same seed, in the same world. Limit: a flow
 whose application pauses or ends is treated as if it always had data to send.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of the measurement, with the names of the keys of `[fairness]` in a scenario."""
+    """The settings of the measurement; the names are those of the keys in a scenario's `[fairness]`."""
 
     warmup_s: float | None = None
     within: float = 0.2
@@ -40,7 +40,7 @@ class Asked:
 
 
 def asked_of(scenario: Scenario, **changes: Any) -> Asked:
-    """Returns the scenario's settings or the defaults, with the changes that are not None."""
+    """Returns the scenario's `[fairness]` settings or the defaults, with every change that is not `None` applied."""
     said = scenario.resolved["fairness"]
     asked = Asked(**said) if said else Asked()
     return replace(asked, **{name: value for name, value in changes.items() if value is not None})
@@ -56,7 +56,8 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness of a run. The scenario's `[fairness]`, or its default, sets each argument that is None.
+    """Measures the fairness between the groups of a run. An argument that is `None` takes its value from the scenario's
+    `[fairness]`, or its default.
 
     Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
     """
@@ -101,7 +102,7 @@ def of_run(
 
 
 def fair_rates(scenario: Scenario) -> Any:
-    """The max-min fair rate of each flow in bit/s on the wire; infinite if no link on its path has a rate."""
+    """The max-min fair rate of each flow in bit/s on the wire; infinite if no link on the flow's path has a rate."""
     places = [
         (link["name"], direction, link[direction]["rate_bps"])
         for link in scenario.resolved["links"]
@@ -114,7 +115,7 @@ def fair_rates(scenario: Scenario) -> Any:
 
 
 def _groups(run: Run, goodput: Any, fair: Any, start: float, stop: float) -> list[dict[str, Any]]:
-    """One row for each group, without harm."""
+    """One row per group, without the harm."""
     flows = list(run.flows.rows())
     rows: list[dict[str, Any]] = []
     for group in dict.fromkeys(flow["group"] for flow in flows):
@@ -146,7 +147,7 @@ def _add_harm(
     workers: int | None,
     progress: Callable[[float], object] | None,
 ) -> None:
-    """Runs each group alone, and adds the values of that run and the harm that the other groups do."""
+    """Runs each group alone, and adds to its row the metrics of that run and the harm that the other groups do."""
     if len(groups) == 1:
         return  # The group is alone already: no other group can harm it.
     in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]

@@ -1,8 +1,8 @@
-"""Two sides at one bottleneck: which pairs are run, and the scenario of each.
+"""Two sides at one bottleneck: the pairs of sides that are simulated, and the scenario of each pair.
 
-A side is a congestion control at a round-trip time: a number of flows from one host, with the delay on the host's link.
-Both sides share the queue of one line. The side that starts second must take its share from the first, so each pair
-runs in both orders. A pair of equal sides runs in one order.
+A side is a number of flows from one host with the same congestion control and RTT; the delay is on the host's link.
+Both sides share the queue of one line. The side that starts second must take bandwidth from the first, so each pair
+runs in both orders. A pair of equal sides runs in one order only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_BDP = 10_000
 _LEAST_PACKETS = 100
 _QUIC = "quic:"
 JITTER_S = 1.0
-"""The largest delay of a flow's start in seconds, drawn from the seed."""
+"""Range of the random delay of a flow's start, in seconds."""
 
 
 @dataclass(frozen=True, order=True)
@@ -47,7 +47,7 @@ class Contender:
 
     @property
     def flow(self) -> dict[str, str]:
-        """The settings of the side's flows in a scenario: control and transport."""
+        """The scenario settings of the side's flows: congestion control and transport."""
         return {
             "cc": self.cc.removeprefix(_QUIC),
             "transport": "quic" if self.cc.startswith(_QUIC) else "tcp",
@@ -59,27 +59,30 @@ class Contender:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The line that both sides share, and the settings that are the same in all runs of a study."""
+    """The line that both sides share, and the settings that all runs of a study have in common."""
 
     down_bps: int
     up_bps: int
     direction: Direction
     buffer: str
-    """Queue limit of each direction: `50 packets`, `64 kB`, or a multiple of the direction's BDP at the mean RTT."""
+    """Queue limit of each direction: `50 packets`, `64 kB`, or a multiple of the direction's BDP at the mean RTT of
+    the sides."""
     flows: int
-    """Flows on each side."""
+    """Number of flows on each side."""
     stack: str
     socket_buffer: str | None
-    """Socket buffer of all hosts. None: four times the capacity of line and queue, so that it never limits a flow."""
+    """Socket buffer of all hosts; `None` means four times the capacity of line and queue, so that the buffer never
+    limits a flow."""
     lead_s: float
-    """Time in seconds for which the first side is alone."""
+    """Time in seconds for which the first side runs alone."""
     both_s: float
     warmup_s: float
-    """Time in seconds after both sides have begun that the means leave out."""
+    """Time in seconds, after both sides have begun, that the means exclude."""
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
-        """Returns the line of the options. Raises UsageError if the direction is neither down nor up."""
+        """Returns the bottleneck that the options describe. Raises UsageError if the direction is neither down nor
+        up."""
         if asked.direction not in ("down", "up"):
             raise UsageError(f"no direction is called {asked.direction!r}; choose down or up")
         both_s = units.parse_time(asked.duration)
@@ -98,21 +101,21 @@ class Bottleneck:
 
     @property
     def rate_bps(self) -> int:
-        """The rate of the data's direction in bit/s."""
+        """The rate in bit/s of the direction in which the data flows."""
         return self.down_bps if self.direction == "down" else self.up_bps
 
     @property
     def duration_s(self) -> float:
-        """The length of a run."""
+        """The duration of a run in seconds."""
         return self.lead_s + JITTER_S + self.both_s
 
     @property
     def window_s(self) -> tuple[float, float]:
-        """Start and end, in seconds, of the time that the means cover."""
+        """Start and end, in seconds, of the period over which the means are computed."""
         return self.lead_s + JITTER_S + self.warmup_s, self.duration_s
 
     def check(self) -> None:
-        """Raises UsageError if the settings leave no time to measure."""
+        """Raises UsageError if the settings leave no period to measure."""
         if self.flows < 1:
             raise UsageError(f"{self.flows} flows on each side: there must be at least one")
         if self.both_s <= 0 or self.lead_s < 0 or not 0 <= self.warmup_s < self.both_s:
@@ -131,17 +134,16 @@ class Bottleneck:
     def scenario(
         self, *sides: Contender, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
     ) -> Scenario:
-        """The scenario of these sides, in their order of arrival. A single side begins at once.
+        """Returns the scenario of these sides, in their order of arrival. A single side starts immediately.
 
         `queue_rtt_ms` is the RTT in the BDP of the queue, as in the rule of thumb B = RTT C; default: the mean RTT of
-        the sides. Raises UsageError if the options make no valid scenario.
+        the sides. Raises UsageError if the resulting scenario is invalid.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
             return Scenario.build(self._tables(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
-            # Leave out the line number of the error: the user has written options and has not seen the text of the
-            # scenario.
+            # Omit the error's line number: the user has given options and has not seen the text of the scenario.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
     def _tables(self, sides: Sequence[Contender], mean_ms: float) -> Tables:
@@ -173,9 +175,10 @@ class Bottleneck:
         }
 
     def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
-        """The queue limit of a direction. A multiple of the BDP becomes bytes, at least two full packets.
+        """Returns the queue limit of a direction. A multiple of the BDP is converted to bytes, at least two full
+        packets.
 
-        Raises UsageError if the text is no buffer size.
+        Raises UsageError if the text is not a buffer size.
         """
         products = _BDP.fullmatch(self.buffer)
         if products is None:
@@ -189,25 +192,26 @@ class Bottleneck:
         return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
 
     def _ample_bytes(self, rtt_ms: float, mean_rtt_ms: float) -> int:
-        """Four times a flow's largest flight in bytes, because Linux counts each packet's overhead in its buffers."""
+        """Four times the largest number of bytes that a flow can have in flight, because Linux also counts each
+        packet's overhead in its buffers."""
         queue = self.queue_limit(self.rate_bps, mean_rtt_ms)
         pipe = metrics.bandwidth_delay_product_bytes(self.rate_bps, rtt_ms / 1e3)
         return max(1 << 20, int(4 * (pipe + queue.count * (FULL_PACKET if queue.unit == "packets" else 1))))
 
 
 def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
-    """The pairs of a study, each once, in the order of the lists.
+    """Returns the pairs of a study, each once, in the order of `ccs` and `rtts_ms`.
 
-    `inter`: every control against every control, also itself, at equal RTTs. `intra`: every control against itself at
-    each two unequal RTTs. `usual`: both. `full`: every side against every side. Raises UsageError for an unknown kind,
-    and if there are no pairs.
+    `inter`: every control against every control, including itself, at equal RTTs. `intra`: every control against itself
+    at every two different RTTs. `usual`: both. `full`: every side against every side. Raises UsageError if the kind is
+    unknown or if there are no pairs.
     """
     if kind not in get_args(Kind):
         raise UsageError(f"no pairs called {kind!r}; there are {', '.join(get_args(Kind))}")
     _check_sides(ccs, rtts_ms)
     check_count(len(ccs) * len(rtts_ms))
     sides = [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms]
-    # Each pair makes at least one run, so more pairs than `MOST_RUNS` are too many.
+    # Each pair needs at least one run, so more pairs than `MOST_RUNS` are rejected.
     every = itertools.combinations_with_replacement(sides, 2)
     found = list(itertools.islice((pair for pair in every if _wanted(*pair, kind)), MOST_RUNS + 1))
     check_count(len(found))
@@ -235,14 +239,14 @@ def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
 
 @dataclass(frozen=True)
 class Meeting:
-    """One order of arrival of a pair."""
+    """A pair in one order of arrival."""
 
     first: Contender
     second: Contender
 
 
 def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Meeting]:
-    """The orders of arrival of a pair: one order if the sides are equal or start together, else two."""
+    """The orders of arrival of a pair: one if the sides are equal or start together, else two."""
     first, second = pair
     yield Meeting(first, second)
     if first != second and lead_s > 0:
@@ -250,5 +254,5 @@ def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Me
 
 
 def _half(milliseconds: float) -> str:
-    """Half of a time in the form of a scenario, exact to 1 ns."""
+    """Formats half of a time for a scenario, exact to 1 ns."""
     return f"{round(milliseconds * 5e5)} ns"

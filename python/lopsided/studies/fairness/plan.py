@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeatMapGrid:
-    """A heat map of sides against each other: heading, sides from top to bottom, and their labels."""
+    """A heat map of sides against each other: its heading, the sides from top to bottom, and their labels."""
 
     heading: str
     sides: tuple[Contender, ...]
@@ -27,18 +27,18 @@ class HeatMapGrid:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs to make. `len(plan)` is their number."""
+    """The runs of a study. `len(plan)` is their number."""
 
     pairs: tuple[tuple[Contender, Contender], ...]
     options: FairnessOptions
     controllers: Controllers | None = None
-    """Congestion controls of the user, as `Scenario` takes them."""
+    """User-defined congestion controls, in the form that `Scenario` accepts."""
     bottleneck: Bottleneck = field(init=False)
     within: float = field(init=False)
     hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Contender, float], ...] = field(init=False)
-    """Each side, and the RTT in the BDP of its queue: the mean RTT of a pair."""
+    """The sides that run alone, each with the RTT that sets its queue's BDP: the mean RTT of a pair."""
 
     def __post_init__(self) -> None:
         bottleneck = Bottleneck.of(self.options)
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def repeat(self) -> int:
-        """Seeds for each order of arrival."""
+        """Number of seeds per order of arrival."""
         return self.options.repeat
 
     def __len__(self) -> int:
@@ -77,12 +77,12 @@ class Plan:
         return "1 run" if len(self) == 1 else f"{len(self):,} runs"
 
     def check(self) -> None:
-        """Raises an error before anything runs if no scenario can be made of a side."""
+        """Raises an error before the first run if a side's scenario is invalid."""
         for cc in self.ccs:
             self.scenario(Contender(cc, self.rtts_ms[0]))
 
     def scenario(self, *sides: Contender, queue_rtt_ms: float | None = None) -> Scenario:
-        """The scenario of these sides at the study's bottleneck."""
+        """Returns the scenario of these sides at the study's bottleneck."""
         return self.bottleneck.scenario(*sides, queue_rtt_ms=queue_rtt_ms, controllers=self.controllers)
 
     @property
@@ -92,11 +92,11 @@ class Plan:
 
     @property
     def rtts_ms(self) -> list[float]:
-        """The round-trip times, in order."""
+        """The round-trip times in ms, in ascending order."""
         return sorted({side.rtt_ms for pair in self.pairs for side in pair})
 
     def squares(self) -> list[list[HeatMapGrid]]:
-        """The squares of the heat maps: control against control, then round trip against round trip."""
+        """The grids of heat maps: control against control, then RTT against RTT."""
         if self.options.pairs == "full":
             sides = tuple(Contender(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
             if len(self.ccs) == 1:
@@ -123,7 +123,7 @@ def plan(
     options: FairnessOptions,
     controllers: Controllers | None = None,
 ) -> Plan:
-    """Returns the runs of `matrix`. Raises UsageError for invalid sides or options."""
+    """Returns the plan of the runs that `matrix` makes. Raises UsageError if a side or an option is invalid."""
     pairs = pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], options.pairs)
     return Plan(tuple(pairs), options, controllers)
 

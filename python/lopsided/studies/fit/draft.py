@@ -1,4 +1,4 @@
-"""Makes the first draft of a line from what `lopsided analyze` measures in a capture."""
+"""Builds a first estimate of the line's parameters from the metrics of `lopsided analyze`."""
 
 from __future__ import annotations
 
@@ -30,23 +30,25 @@ from lopsided.studies.fit.logs import Log
 from lopsided.studies.fit.statistics import Flow, flows
 
 MOST_FLOWS = 12
-"""Largest number of flows that are simulated; the smallest flows are left out."""
+"""Largest number of flows in the fitted scenario; the smallest flows are left out."""
 LEAST_SHARE = 0.02
-"""A flow with less than this share of the largest flow's data is left out."""
+"""A flow is left out if it has less than this fraction of the largest flow's data."""
 APPLICATION = 0.1
-"""If the application limits a flow for at least this share of the time, its pauses are part of the scenario."""
+"""The scenario includes an application's pauses if the application limits the flow for at least this fraction of the
+time."""
 WINDOW = 0.1
-"""If the receive window limits a flow for at least this share of the time, it is part of the scenario."""
+"""The scenario includes a receive window if the window limits the flow for at least this fraction of the time."""
 CONTRADICTED = 1.15
-"""The measured rate of a busy line is not used if data arrived at more than this multiple of the rate."""
+"""The measured rate of a busy line is discarded if data arrived faster than this multiple of the rate."""
 OUTAGE_S = 0.5
-"""Shortest outage in seconds. A shorter silence can be a single timeout after a full queue."""
+"""Shortest outage in seconds. A shorter silence can be a single timeout after a queue overflow."""
 LOSSY = 0.002
-"""Smallest share of lost packets for which random loss is considered."""
+"""Random loss is considered if at least this fraction of the packets is lost."""
 
 
 def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
-    """Returns the flows to fit: the flow with this number in the table of `analyze`, or all flows that carry much data.
+    """Returns the flows to fit: the flow with this number in the table of `analyze`, or all flows with at least
+    `LEAST_SHARE` of the largest flow's data.
 
     Raises UsageError if there are none.
     """
@@ -62,7 +64,7 @@ def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
 
 
 def client_of(of_flows: Sequence[Flow]) -> str:
-    """Returns the address on the subscriber's side: the only private one, or else the receiver of the most data."""
+    """Returns the subscriber's address: the only private address, or else the receiver of the most data."""
     row = of_flows[0].row
     ends = [row["to"], row["from"]]
     private = [end for end in ends if _is_private(end)]
@@ -77,7 +79,7 @@ def _is_private(address: str) -> bool:
 
 
 def place_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> str:
-    """Returns the place of the capture in the scenario: `server`, `client` or `link`."""
+    """Returns where the capture was taken, in terms of the scenario: `server`, `client` or `link`."""
     for flow, way in zip(of_flows, ways, strict=True):
         vantage = flow.row["vantage"]
         if vantage in ("sender", "receiver"):
@@ -86,7 +88,7 @@ def place_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> str:
 
 
 def ways_of(of_flows: Sequence[Flow], client: str) -> list[Way]:
-    """Returns the direction of each flow: `down` is towards the client's side."""
+    """Returns the direction of each flow: `down` means towards the client's side."""
     inside, outside = {client}, set[str]()
     found: list[Way] = []
     for flow in of_flows:
@@ -99,7 +101,7 @@ def ways_of(of_flows: Sequence[Flow], client: str) -> list[Way]:
 
 
 def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
-    """Returns the draft: starting values from the capture's measurements."""
+    """Returns the draft: starting values for the fit, from the capture's measurements."""
     rows = [flow.row for flow in of_flows]
     begin_s = min(row["start_s"] for row in rows)
     until_s = max(row["start_s"] + row["elapsed_s"] for row in rows)
@@ -116,7 +118,8 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
     for flow, way in zip(of_flows, ways, strict=True):
         opposite = [other for other, of in zip(of_flows, ways, strict=True) if of != way]
         for begin, end in _outages(flow):
-            # ACKs of the opposite flows pass the same direction. If they pass, it is a timeout but no outage.
+            # ACKs of flows in the other direction pass through this direction. If they arrive, the silence is a
+            # timeout, not an outage.
             if any(_acked_between(other, begin, end) for other in opposite):
                 continue
             if not any(begin < until and since < end for since, until in outages.get(way, [])):
@@ -137,9 +140,9 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
 
 
 def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
-    """Returns the draft with the rates and the shortest round trip of a log, where the capture shows none.
+    """Returns the draft with the rates and the shortest RTT of a log, for values that the capture does not show.
 
-    A rate that the capture shows stays. Round trips count only if the log has the address of an end of the flows.
+    A rate from the capture is kept. RTTs are used only if the log measured them to an endpoint of the flows.
     """
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, rate in log.rate_bps.items():
@@ -170,7 +173,7 @@ def _acked_between(flow: Flow, begin_s: float, end_s: float) -> bool:
 
 
 def _outages(flow: Flow) -> list[tuple[float, float]]:
-    """Periods in seconds in which no data of a flow arrived although its timer retransmitted data.
+    """Periods in seconds in which no data of a flow arrived although the retransmission timer sent data.
 
     An outage ends between the last retransmission that was lost and the first that arrived.
     """
@@ -196,7 +199,7 @@ def _outages(flow: Flow) -> list[tuple[float, float]]:
 def _notes(
     of_flows: Sequence[Flow], traffic: Sequence[Traffic], outages: Mapping[Way, Sequence[tuple[float, float]]]
 ) -> list[str]:
-    """Sentences about the draft's assumptions."""
+    """Sentences about the assumptions of the draft."""
     said: list[str] = []
     if any(flow.row["offload"] == "yes" for flow in of_flows):
         said.append("The capture has packets that the network card merged (GRO, TSO): ACK statistics are coarse.")
@@ -217,7 +220,7 @@ def _directions(of_flows: Sequence[Flow], ways: Sequence[Way]) -> dict[Way, Dire
     known = {way: each.rate_bps for way, each in found.items() if each.rate_bps > 0}
     for way, each in found.items():
         if not each.rate_bps > 0:
-            # Only ACKs use this line: choose a rate so high that it does not limit them.
+            # Only ACKs use this direction: choose a rate high enough not to limit them.
             rate = max(4 * _ack_load(of_flows, ways, way), max(known.values(), default=1e7) / 8)
             found[way] = replace(each, rate_bps=rate, rate_known=False, loaded=False)
     return found
@@ -228,12 +231,12 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
     of_acks: list[float] = [flow.row["ack_rate_bps"] for flow in acks if flow.row["ack_rate_bps"]]
     peak, most = _peaks(data)
     rates = of_data or of_acks
-    # A peak far above the busy line's rate contradicts it. Smaller peaks come from ACKs after a recovery.
+    # A peak far above the measured rate of a busy line contradicts it. Smaller peaks come from ACKs after a recovery.
     known = bool(rates) and max(rates) * CONTRADICTED >= peak
     rate = max(rates, default=0.0)
     rate = rate if known else max(rate, peak)
     mixed = _mean_packet(data, acks)
-    # A queue that counts packets holds more of them if some are ACKs; the buffer is counted in full packets.
+    # A queue that counts packets holds more of them if some are ACKs; the parameter counts full packets.
     buffers = [
         row["data_buffer_bytes"] * PACKET / mixed for row in (flow.row for flow in data) if row["data_buffer_bytes"]
     ]
@@ -259,7 +262,8 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
 
 
 def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
-    """The mean size in bytes of the packets in a direction while data flows there, ACKs of the other flows included."""
+    """The mean packet size in bytes in a direction while data flows in it, including ACKs of flows in the other
+    direction."""
     octets = packets = 0.0
     for flow in data:
         size = min((flow.row["mss_bytes"] or 1460) + 40, PACKET)
@@ -275,8 +279,8 @@ def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
 
 
 def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
-    """The highest rate in bit/s at which a direction delivered IP packets for half a second or longer: a lower bound of
-    the line's rate, and an estimate that can be too high.
+    """The highest rate in bit/s at which a direction delivered IP packets for at least 0.5 s. The line is at least this
+    fast, unless the estimate is too high.
 
     Near the sender, only ACKs show the delivery. An ACK that ends a recovery covers data that arrived before, so
     intervals with retransmissions and those that follow are left out if others remain.
@@ -298,7 +302,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
             np.add.at(doubtful, places, flow.bins["retransmitted_packets"])
     length = min(length, len(total))
     means = np.convolve(total, np.ones(length) / length, mode="valid")
-    # Each mean covers `length` intervals; a recovery before them can end in them.
+    # Each mean covers `length` intervals; a recovery that began before them can end in them.
     unsure = np.convolve(doubtful, np.ones(2 * length), mode="full")[length - 1 : length - 1 + len(means)] > 0
     sure = means[~unsure]
     low = np.quantile(sure, 0.9) if len(sure) >= 3 else np.median(means)
@@ -306,7 +310,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
 
 
 def _ack_load(of_flows: Sequence[Flow], ways: Sequence[Way], way: Way) -> float:
-    """The highest rate in bit/s of ACKs in a direction, over an interval of the timeline."""
+    """The highest rate in bit/s of ACKs in a direction, over one interval of the timeline."""
     loads = [
         float(np.max(flow.bins["acks"] / flow.bins["width_s"], initial=0.0)) * ACK * 8
         for flow, of in zip(of_flows, ways, strict=True)
@@ -319,7 +323,7 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
     row = flow.row
     start = row["start_s"] - begin_s
     if row["vantage"] != "sender":
-        # The SYN left its sender earlier than it was captured.
+        # The SYN left its sender before it was captured.
         start = max(start - (row["rtt_floor_ms"] or 0.0) / (2e3 if row["vantage"] == "receiver" else 4e3), 0.0)
     last_s = row["start_s"] + row["elapsed_s"]
     ended = row["ending"] != "open" or last_s < until_s - max(0.2, 3e-3 * (row["rtt_p95_ms"] or 0.0))
@@ -332,7 +336,8 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
 
 
 def _phases(flow: Flow) -> tuple[float, float] | None:
-    """Median lengths in seconds of the phases with data and without, if the application paused several times."""
+    """Median lengths in seconds of the phases with and without data; `None` if the application paused fewer than 2
+    times."""
     row, bins = flow.row, flow.bins
     if (row["limited_application"] or 0.0) < APPLICATION:
         return None
@@ -366,7 +371,7 @@ def _stack(flow: Flow) -> dict[str, Any]:
 
 
 def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way]) -> Structure:
-    """Returns the structure with which the search begins."""
+    """Returns the structure from which the search starts."""
     queues: dict[Way, str] = {}
     controls: dict[Way, str] = {}
     for way in WAYS:
@@ -376,7 +381,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
             flow.row["cc"] for flow, of in zip(of_flows, ways, strict=True) if of == way and flow.row["cc"] in CONTROLS
         ]
         controls[way] = said[0] if said else ""
-    # If the capture shows the control of only one sender, the other sender probably runs the same control.
+    # If the capture shows the congestion control of only one sender, assume that the other sender uses the same one.
     known = [name for name in controls.values() if name]
     for way in WAYS:
         controls[way] = controls[way] or (known[0] if known else "cubic")
@@ -384,7 +389,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
 
 
 def queues_to_try(draft: Draft, way: Way) -> tuple[str, ...]:
-    """Returns the queue disciplines that a direction may have."""
+    """Returns the queue disciplines to try in a direction."""
     seen = draft.ways[way]
     if not seen.loaded:
         return ("fifo",)

@@ -1,8 +1,8 @@
-"""The model of the line and its traffic: the values that a capture gives, and the scenario made from them.
+"""The model of the line and its traffic: values that the capture determines, and the scenario built from them.
 
-A `Draft` has what the capture measures or leaves open: flows, stacks, and a starting value for each parameter. A
-`Structure` chooses queue disciplines, congestion controls and losses. Draft, structure and the parameters' values make
-a scenario.
+A `Draft` contains flows, stacks, and a starting value for each parameter, measured or guessed. A `Structure` chooses
+queue disciplines, congestion controls and random loss. A draft, a structure and the parameters' values determine a
+scenario.
 """
 
 from __future__ import annotations
@@ -19,46 +19,47 @@ from lopsided.studies.fit.statistics import Flow
 Way = Literal["down", "up"]
 WAYS: Sequence[Way] = ("down", "up")
 PACKET = 1500
-"""Bytes of a full IP packet, the unit in which drop-tail buffers are counted."""
+"""Bytes of a full IP packet: the unit of drop-tail buffers."""
 ACK = 52
 """Bytes of an ACK with timestamps."""
 BUSY_MS = 2.5
-"""If packets never waited this long in a queue, its buffer is unknown; the same bound as in `crates/capture`."""
+"""If no packet waited this long (ms) in a queue, the size of the buffer is unknown. Same threshold as in
+`crates/capture`."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
-"""Usual error and 95 % bound of what `analyze` measures; see the accuracy in `docs/analyze.md`."""
+"""Typical relative error and 95 % bound of the values that `analyze` measures; see the accuracy in
+`docs/analyze.md`."""
 LOGGED = 0.1
-"""Spread of the logarithm of a rate from a log of another measurement."""
+"""Standard deviation of the logarithm of a rate that comes from a log of another measurement."""
 GUESSED = 0.4
-"""Spread of the logarithm of a value that is not measured."""
+"""Standard deviation of the logarithm of a value that was not measured."""
 QUEUES = ("fifo", "codel", "fq_codel", "pie", "cake")
 CONTROLS = (
     "cubic", "reno", "bbr", "bic", "htcp", "westwood", "vegas", "illinois", "scalable", "hybla", "highspeed", "yeah",
 )  # fmt: skip
-"""Congestion controls that are tried, the most common first."""
+"""Congestion controls to try, the most common first."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of the line that is fitted, on a logarithmic scale around a starting value."""
+    """A numeric parameter of the line to be fitted, on a logarithmic scale around a starting value."""
 
     name: str
     start: float
     spread: float
-    """Standard deviation of the logarithm of the starting value, which is the usual distance that the fit has to
-    move."""
+    """Standard deviation of the logarithm of the starting value: how far the fit usually has to move the parameter."""
     unit: str
     measured: float = 0.0
-    """Half width, in spreads, of the interval that the measurement of `analyze` alone gives; 0 if there is no
-    measurement."""
+    """Half-width of the interval that the measurement of `analyze` alone gives, in units of the spread; 0 if there
+    is no measurement."""
 
     def value(self, position: float) -> float:
-        """Returns the value at a position, in units of the spread."""
+        """Returns the parameter's value at a position, which is in units of the spread."""
         return float(self.start * np.exp(position * self.spread))
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """A flow of the scenario, with the properties that a capture shows."""
+    """A flow of the scenario, with the properties that the capture shows."""
 
     name: str
     way: Way
@@ -71,34 +72,34 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Structure:
-    """The parts of the model that are not numbers: queue disciplines, congestion controls and random loss."""
+    """The choices of the model that are not numbers: queue disciplines, congestion controls and random loss."""
 
     queues: Mapping[Way, str]
     controls: Mapping[Way, str]
     lossy: Mapping[Way, bool]
 
     def with_queue(self, way: Way, kind: str) -> Structure:
-        """Returns the structure with another queue discipline in a direction."""
+        """Returns a copy with another queue discipline in one direction."""
         return Structure({**self.queues, way: kind}, self.controls, self.lossy)
 
     def with_control(self, way: Way, name: str) -> Structure:
-        """Returns the structure with another congestion control of a direction's senders."""
+        """Returns a copy with another congestion control for the senders of one direction."""
         return Structure(self.queues, {**self.controls, way: name}, self.lossy)
 
     def with_loss(self, way: Way, *, lossy: bool) -> Structure:
-        """Returns the structure with or without random loss in a direction."""
+        """Returns a copy with or without random loss in one direction."""
         return Structure(self.queues, self.controls, {**self.lossy, way: lossy})
 
     @property
     def text(self) -> str:
-        """The structure as readable text."""
+        """The structure as text for readers."""
         parts = [f"queue.{way} = {kind}" for way, kind in self.queues.items()]
         parts += [f"cc.{way} = {name}" for way, name in self.controls.items()]
         return ", ".join([*parts, *(f"loss.{way}" for way, lossy in self.lossy.items() if lossy)])
 
     @property
     def key(self) -> str:
-        """A text that identifies the structure."""
+        """A text that uniquely identifies the structure."""
         return repr((self.queues, self.controls, self.lossy))
 
 
@@ -109,29 +110,30 @@ class Direction:
     rate_bps: float
     rate_known: bool
     peak_bps: float
-    """Highest rate of delivery for half a second; too high if an ACK covers data that arrived long before."""
+    """Highest delivery rate over 0.5 s; too high if an ACK covers data that arrived long before."""
     buffer_bytes: float | None
-    """Buffer of a drop-tail queue in bytes of full packets, if losses show it."""
+    """Buffer of a drop-tail queue, in bytes of full packets; known only if losses show it."""
     mixed: bool
-    """ACKs share the queue with data."""
+    """True if ACKs share the queue with data."""
     mean_bytes: float
-    """Mean size of the packets in the queue, ACKs of the other direction's flows included."""
+    """Mean size in bytes of the packets in the queue, including ACKs of flows in the other direction."""
     longest_wait_ms: float
     discipline: str
     losses: float
-    """Share of retransmitted packets among data packets."""
+    """Retransmitted packets as a fraction of all data packets."""
     marks: int
     loaded: bool
-    """Data made the queue grow."""
+    """True if data filled the queue."""
     logged: bool = False
-    """The rate comes from a log of another measurement."""
+    """True if the rate comes from a log of another measurement."""
 
     @property
     def first_buffer_bytes(self) -> float:
-        """The buffer with which the search begins, in bytes of full packets.
+        """Starting value of the buffer, in bytes of full packets.
 
-        The longest wait bounds the bytes in the queue. A full queue holds more data than the direction has on average,
-        and some ACKs: the geometric mean lies between a queue of full packets and one of the average mix.
+        The longest wait limits the bytes in the queue. A full queue contains more data packets than the direction's
+        average mix, but also some ACKs. So the starting value is the geometric mean between a queue of full packets and
+        a queue of the average mix.
         """
         if self.buffer_bytes:
             return self.buffer_bytes
@@ -150,17 +152,17 @@ class Draft:
     mtu_bytes: int
     ecn: bool
     begin_s: float = 0.0
-    """Time of the first packet of the flows in the capture."""
+    """Time of the flows' first packet in the capture."""
     notes: Sequence[str] = ()
-    """The assumptions of the draft and the parts that it leaves out, in sentences."""
+    """The assumptions of the draft and the aspects that it leaves out, as sentences."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])
 
     def parameters(self, structure: Structure) -> list[Parameter]:
-        """Returns the numbers that are fitted for a structure."""
+        """Returns the numeric parameters to fit for a structure."""
         found: list[Parameter] = []
         for way in WAYS:
             seen = self.ways[way]
-            # Losses on the line can keep a flow below the line's rate.
+            # Random losses can keep a flow below the line's rate.
             rate = max(seen.rate_bps, seen.peak_bps) if structure.lossy[way] and not seen.rate_known else seen.rate_bps
             if seen.logged:
                 found.append(Parameter(f"rate.{way}", rate, LOGGED, "bit/s"))
@@ -178,9 +180,9 @@ class Draft:
         return found
 
     def scenario(self, structure: Structure, values: Mapping[str, float], *, sampled: bool = True) -> Scenario:
-        """Returns the scenario for a structure and the values of its parameters, with or without samples over time."""
+        """Returns the scenario for a structure and the values of its parameters, with or without recorded samples."""
         rates = {way: round(values[f"rate.{way}"]) for way in WAYS}
-        # The floor is the round trip of small packets, which take time on the wire too.
+        # The RTT floor includes the transmission time of small packets; subtract it to get the propagation delay.
         serial_ms = 60 * 8e3 * sum(1 / rate for rate in rates.values())
         rtt_ms = max(values["rtt_floor"] - serial_ms, 0.01)
         line: dict[str, Any] = {"rtt": f"{rtt_ms:.4f} ms"}
@@ -228,7 +230,7 @@ class Draft:
 
 
 def _parameter(name: str, start: float, unit: str, error: tuple[float, float] | None) -> Parameter:
-    """Returns a parameter with the spread and the bound of its measurement, or with those of a guess."""
+    """Returns a parameter with the spread and bound of its measurement, or with those of a guess."""
     if error is None:
         return Parameter(name, start, GUESSED, unit)
     spread, bound = error

@@ -1,4 +1,5 @@
-"""The effect of each remedy on the fitted line: queue disciplines, buffers, remedies for ACKs, another control."""
+"""The effect of each remedy on the fitted line: queue disciplines, buffers, remedies for ACKs, and another
+congestion control."""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 REPEAT = 3
-"""Seeds of each remedy."""
+"""Number of seeds per remedy."""
 LINK = "link"
 ACKS = ("cake_filter", "acks_first", "few_acks")
-"""Remedies for ACKs that are tried: one for routers, one for modems, one for TCP."""
+"""Remedies for ACKs to try: one for routers, one for modems, one for TCP."""
 QUEUES = ("fq_codel", "cake", "pie")
 ALIKE = 0.03
-"""Changes below this share count as none."""
+"""Changes smaller than this fraction count as no change."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A remedy: its name, what it means, and the scenario with it."""
+    """A remedy: its name, its description, and the scenario with the remedy."""
 
     name: str
     meaning: str
@@ -39,7 +40,8 @@ class Arm:
 
 
 def arms(scenario: Scenario, loaded: Sequence[Way]) -> list[Arm]:
-    """Returns the unchanged scenario, and the scenario with each remedy that applies to its loaded directions."""
+    """Returns the unchanged scenario, and the scenario with each remedy that applies to a direction that carries
+    data."""
     found = [Arm("none", "the line as it is", scenario)]
     links = scenario.resolved["links"]
     line = next(each for each in links if each["name"] == LINK)
@@ -67,7 +69,7 @@ def _product(scenario: Scenario, way: Way) -> str:
 
 
 def measure(run: Run) -> Row:
-    """Returns goodput by direction and the delay of a run."""
+    """Returns the goodput by direction, and the delay, of a run."""
     rows = list(run.flows.rows())
     found: Row = {}
     for way in WAYS:
@@ -82,11 +84,11 @@ def measure(run: Run) -> Row:
 def remedies(
     scenario: Scenario, loaded: Sequence[Way], *, workers: int | None = None, progress: Progress | None = None
 ) -> Table:
-    """Runs the scenario with each remedy and returns a table, the best first.
+    """Runs the scenario with each remedy and returns a table, best remedy first.
 
-    Remedies are ordered by goodput over delay (the power of Kleinrock 1979), relative to the line as it is.
+    Remedies are sorted by goodput divided by delay (the power of Kleinrock 1979), relative to the unchanged line.
     """
-    # In a resolved scenario the link and each flow have a name, by which settings find them.
+    # In a resolved scenario, the link and each flow have names that settings can refer to.
     resolved = Scenario.from_text(scenario.to_toml(), scenario.name)
     starts = varied([resolved], REPEAT, workers=workers)
     chosen = arms(starts.scenarios[0], loaded)

@@ -1,4 +1,4 @@
-"""The result of a fit: the scenario, intervals and choices, and measured packets next to simulated ones."""
+"""The result of a fit: the scenario, intervals and choices, and measured next to simulated packets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCENARIO = "fit.toml"
 CLEAR = 1.0
-"""Largest distance at which simulated packets count as close to the measured ones."""
+"""Simulated packets count as close to the measured ones up to this distance."""
 _NAMES = {
     "rate.down": "rate down",
     "rate.up": "rate up",
@@ -37,7 +37,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Fit(Study):
-    """The line on which a capture was made, as a scenario."""
+    """The line on which a capture was taken, as a scenario."""
 
     kind: ClassVar[str] = "fit"
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
@@ -51,23 +51,24 @@ class Fit(Study):
     scenario: Scenario
     """The fitted scenario."""
     distance: float
-    """Distance between the simulated packets and the capture: 1 means that a statistic differs by one tolerance on
+    """Distance between the simulated packets and the capture; 1 means that the statistics differ by one tolerance on
     average."""
     parameters: Table
-    """Value and 95 % interval of each number of the line."""
+    """Value and 95 % interval of each numeric parameter of the line."""
     choices: Table
-    """Queue disciplines and congestion controls, with their distances."""
+    """The queue disciplines and congestion controls that were tried, each with the distance of its best simulation
+    from the capture."""
     timeline: Table
-    """Goodput, round trips and outstanding data over time, measured and fitted."""
+    """Goodput, RTT and bytes in flight over time, measured and fitted."""
     trials: Table
     """All simulated scenarios."""
     remedies: Table
-    """The effect of each remedy; empty if none was tried."""
+    """The effect of each remedy; empty if no remedy was tried."""
     seed: int
     notes: Sequence[str] = ()
-    """The assumptions of the fit and the parts that it leaves out."""
+    """The assumptions of the fit and the aspects that it leaves out."""
     complete: bool = True
-    """False if the fit was interrupted."""
+    """False if the fit was interrupted before all trials."""
 
     @property
     def title(self) -> str:
@@ -83,16 +84,15 @@ class Fit(Study):
         return self.scenario.source[0]
 
     def value(self, parameter: str) -> Row:
-        """Returns the row of a parameter, such as `rate.down`. Raises KeyError if the line has no such number."""
+        """Returns the row of a parameter, such as `rate.down`. Raises KeyError if the line has no such parameter."""
         for row in self.parameters.rows():
             if row["parameter"] == parameter:
                 return row
         raise KeyError(parameter)
 
     def possible(self, choice: str) -> list[str]:
-        """Returns the names that a choice such as `queue.down` or `cc.down` may have, the best first; empty if the
-        packets do not show it.
-        """
+        """Returns the possible names for a choice such as `queue.down` or `cc.down`, best first; empty if the
+        packets do not show it."""
         return [row["name"] for row in self.choices.rows() if row["choice"] == choice and row["status"] != "rejected"]
 
     def conclusions(self) -> list[str]:

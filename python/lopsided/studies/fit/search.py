@@ -1,11 +1,12 @@
-"""Searches the structure and the numbers of a line: it tries the choices, then runs CMA-ES, then samples around the
-best trial.
+"""Searches for the structure and the numeric parameters of a line: it tries the structures, then runs CMA-ES, then
+samples around the best trial.
 
 The search has three stages:
 
-1. Queue disciplines, congestion controls and random loss are tried, one direction after the other. If flows share
-   their queues with the ACKs of others, the buffers are scanned before.
-2. CMA-ES (Hansen 2016) refines the numbers of the best structures. All of them are then compared with the best numbers.
+1. Queue disciplines, congestion controls and random loss are tried, one direction after the other. If data shares its
+   queue with ACKs of other flows, the buffers are scanned first.
+2. CMA-ES (Hansen 2016) refines the parameters of the best structures. Then all these structures are compared with the
+   best parameters.
 3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
    2002, approximate Bayesian computation).
 """
@@ -28,92 +29,92 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 USUAL = ("cubic", "bbr")
-"""Congestion controls that are tried with every queue."""
+"""Congestion controls to try with every queue discipline."""
 KEPT = 6
-"""Number of structures that are compared again with slightly different numbers."""
+"""Number of structures that are compared again with slightly different parameters."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
-"""Distances from the starting values, in spreads, at which structures are compared again."""
+"""Offsets from the starting values, in units of the spread, at which structures are compared again."""
 NEIGHBOURS = 4
-"""Number of nearest trials whose distances count when the best trial is chosen."""
+"""Number of nearest trials whose scores also count when the best trial is chosen."""
 FINALISTS = 6
-"""Number of structures whose numbers are refined."""
+"""Number of structures (queue disciplines plus congestion controls) whose parameters are refined."""
 TRIED = 2
-"""Queue disciplines that are tried with every congestion control."""
+"""Number of queue disciplines that are tried with every congestion control."""
 FURTHER = 2.5
 CLOSE = 1.5
-"""A structure whose distance is at most this many times the best one's stays in the search, before and after its
-numbers are refined."""
+"""A structure stays in the search if its distance is at most this multiple of the best one's, before and after
+refinement."""
 SCAN = 13
-"""Number of points at which an unknown rate is scanned."""
+"""Number of values at which an unknown rate is scanned."""
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
-"""Positions at which the buffers of a line with flows in both directions are scanned."""
+"""Positions, in units of the spread, at which the buffers are scanned if flows run in both directions."""
 CALM = 0.3
-"""A trial with a lower score is not close by chance."""
+"""A trial with a lower score than this is taken to be close not only by chance."""
 ROUND = 3
-"""Generations of CMA-ES between two decisions."""
+"""Number of CMA-ES generations between two decisions to drop structures."""
 AROUND = 0.2
-"""Share of the trials that are samples around the best trial."""
+"""Fraction of the trials that are samples around the best trial."""
 RADII = (1.0, 0.5, 0.25)
-"""Distances of these samples from the best trial, in spreads."""
+"""Distances of these samples from the best trial, in units of the spread."""
 LEAST_SAMPLES = 8
-"""Fewest trials for a regression."""
+"""Least number of trials for a regression."""
 POPULATION = 8
 BOUND = 4.0
-"""Largest distance from the starting value, in spreads."""
+"""Largest distance from the starting value, in units of the spread."""
 SHOWN = 0.5
-"""A number is unknown if the statistics explain less than this share of its variance."""
+"""A parameter is reported as unknown if the statistics explain less than this fraction of its variance."""
 WIDTH = 1.96
-"""Half width of a 95 % interval in standard deviations."""
+"""Half-width of a 95 % interval, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The fitted value of a parameter, and bounds of a 95 % interval, `None` if unbounded."""
+    """The fitted value of a parameter, and the bounds of its 95 % interval (`None` if unbounded)."""
 
     parameter: Parameter
     value: float
     low: float | None
     high: float | None
     explained: float
-    """Share of the parameter's variance that the statistics explain."""
+    """Fraction of the parameter's variance that the statistics explain."""
 
     @property
     def known(self) -> bool:
-        """True if the packets determine the value."""
+        """True if the packets determine the parameter."""
         return self.low is not None and self.high is not None
 
 
 @dataclass
 class _Arm:
-    """A structure whose numbers are being refined."""
+    """A structure whose parameters are being refined."""
 
     structure: Structure
     optimiser: CMA
     score: float = float("inf")
-    """Mean score of the better half of the last generation. A single trial is not used, because it can be close by
-    chance."""
+    """Mean score of the better half of the last generation. The best single trial is not used, because it can be
+    close by chance."""
 
 
 @dataclass
 class Search:
-    """The search for a draft's structure and numbers."""
+    """The search for the structure and the parameters of a draft."""
 
     runner: Runner
     structure: Structure
     trials: int
     seed: int
     _begins: dict[str, float] = field(default_factory=dict[str, float])
-    """Positions from which the numbers of every structure start, by parameter; 0 for the others."""
+    """Starting positions of the parameters that all structures share, by parameter; 0 for all others."""
 
     def distances(self, choice: str) -> dict[str, float]:
-        """Returns the smallest distance of each name that was tried for a choice such as `queue.down`."""
+        """Returns the smallest distance per name that was tried for a choice such as `queue.down`."""
         return _closest(self.runner.made, choice)
 
     def best(self) -> Trial | None:
         """The best trial so far.
 
-        Flows in both directions disturb each other, so a small change of the numbers changes which packets are lost. A
-        trial can then be close by chance, so the trials around it count as much as the trial itself.
+        If flows in both directions interact, a small change of a parameter changes which packets are lost. A trial can
+        then be close by chance, so the mean score of the nearest trials counts as much as its own score.
         """
         first = min(self.runner.made, key=lambda trial: trial.score, default=None)
         if first is None or first.score < CALM:
@@ -130,7 +131,7 @@ class Search:
         return same[min(range(len(same)), key=local)]
 
     def run(self) -> None:
-        """Makes all trials; their results are in the runner."""
+        """Runs all trials; the runner stores their results."""
         found = self._structures()
         self._refine(
             [_Arm(each, self._optimiser(each, start)) for each, start in zip(found, self._scanned(found), strict=True)]
@@ -143,11 +144,11 @@ class Search:
     # --- structures ---------------------------------------------------------------------------------------------------
 
     def _structures(self) -> list[Structure]:
-        """Returns the structures that come closest, the best first."""
+        """Returns the structures with the smallest distances, best first."""
         data = dict.fromkeys(WAYS, 0)
         for traffic in self.runner.draft.traffic:
             data[traffic.way] += traffic.flow.row["acked_bytes"] or 0
-        # The direction with the most data first.
+        # Sort the directions by their data, largest first.
         loaded: list[Way] = sorted((way for way in WAYS if data[way]), key=lambda way: -data[way])
         chosen, ranked = self.structure, [self.structure]
         if len(loaded) > 1:
@@ -160,7 +161,7 @@ class Search:
         return [each for each in ranked[:FINALISTS] if self._mean(each) <= FURTHER * best + 0.05]
 
     def _scan_buffers(self, ways: Sequence[Way]) -> None:
-        """Sets the positions from which the buffers start, one direction after the other.
+        """Sets the starting positions of the buffers, one direction after the other.
 
         A buffer that data and ACKs share can be far from its guess, and a wrong buffer hides the right structure.
         """
@@ -169,7 +170,8 @@ class Search:
         for way in ways:
             base = base.with_queue(way, "fifo")
         structures = [base.with_control("down", name).with_control("up", name) for name in guesses]
-        # From the last direction to the first: the thin uplink, with the ACKs of the download, matters most.
+        # From the last direction to the first, because the slow uplink, which carries the download's ACKs, matters
+        # most.
         for way in reversed(ways):
             name = f"buffer.{way}"
             if self.runner.draft.ways[way].mixed and self.runner.draft.ways[way].loaded:
@@ -182,7 +184,8 @@ class Search:
                 self._begins[name] = BUFFERS[best // len(structures)]
 
     def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
-        """Tries queues and controls, with the same choice in all these directions, and returns the best structures."""
+        """Tries queue disciplines and controls, the same ones in all these directions, and returns the best
+        structures."""
 
         def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
             found = base
@@ -203,7 +206,7 @@ class Search:
         return sorted(self._ranked(tried)[:KEPT], key=self._mean)
 
     def _ranked(self, structures: Sequence[Structure]) -> list[Structure]:
-        """Returns the structures, ordered by the distance with their starting values."""
+        """Returns the structures, sorted by their distance with their starting values."""
         distinct = list({each.key: each for each in structures}.values())
         made = self.runner.run([(each, self._start(each)) for each in distinct])
         order = sorted(range(len(distinct)), key=lambda number: made[number].score)
@@ -218,9 +221,9 @@ class Search:
         return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
     def _mean(self, structure: Structure) -> float:
-        """The mean distance with the starting values and with slightly different ones.
+        """The mean distance over the starting values and slightly different ones.
 
-        A single run can be close or far by chance, because losses fall on other packets.
+        A single run can be close or far by chance, because each change of a parameter changes which packets are lost.
         """
         places = self._start(structure)
         signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
@@ -232,8 +235,8 @@ class Search:
     def _scanned(self, structures: Sequence[Structure]) -> list[list[float]]:
         """Returns starting positions for each structure.
 
-        If only ACKs use a line, its true rate can be far from the guess, and rates above some value have no effect. So
-        the whole range of the rate is scanned with the best structure.
+        If only ACKs use a direction, its true rate can be far from the guess, and all rates above some value have the
+        same effect. So the whole range of the rate is scanned with the best structure.
         """
         best = structures[0]
         guesses = {
@@ -254,7 +257,8 @@ class Search:
         return list(zip(self.runner.draft.parameters(structure), self._start(structure), strict=True))
 
     def _compare(self, structures: Sequence[Structure]) -> None:
-        """Runs each structure with the best numbers, so that none loses only because its numbers were refined less.
+        """Runs each structure with the best parameters found, so that none loses only because its own parameters were
+        refined less.
 
         The best queue disciplines are tried with every congestion control, in all directions that have data.
         """
@@ -276,7 +280,7 @@ class Search:
             positions: list[float] = []
             for each, start in self._started(structure):
                 other, place = places.get(each.name, (each, start))
-                # Structures can have other starting values and spreads: the value is the same, not the position.
+                # Structures can have different starting values and spreads, so convert the value, not the position.
                 positions.append(float(np.clip(np.log(other.value(place) / each.start) / each.spread, -BOUND, BOUND)))
             wanted.append((structure, positions))
         self.runner.run(wanted)
@@ -287,7 +291,7 @@ class Search:
         return CMA(mean=middle, sigma=0.7, bounds=bounds, seed=self.seed % 2**32, population_size=POPULATION)
 
     def _refine(self, arms: list[_Arm]) -> None:
-        """Minimises the distance over the numbers of each structure, and gives up structures that stay behind."""
+        """Minimises the distance over the parameters of each structure, and drops structures that fall behind."""
         end = int(self.trials * (1 - AROUND))
         while arms and len(self.runner.made) + POPULATION * len(arms) <= end:
             for _ in range(ROUND):
@@ -306,10 +310,10 @@ class Search:
             arm.score = float(np.mean(sorted(scores)[: POPULATION // 2]))
 
     def _around(self, best: Trial, trials: int) -> None:
-        """Samples trials around the best one, and moves to the point at which a regression on the samples predicts the
-        capture.
+        """Samples trials around the best trial, and moves to the point at which a regression on the samples predicts
+        the capture's statistics.
 
-        The samples come closer each time, because the regression is linear.
+        Each step comes closer only gradually, because the regression is linear.
         """
         rng = np.random.default_rng(self.seed)
         for number, radius in enumerate(RADII):
@@ -327,7 +331,7 @@ class Search:
     # --- intervals ----------------------------------------------------------------------------------------------------
 
     def intervals(self, best: Trial) -> list[Interval]:
-        """Returns the parameters of the best structure with their intervals."""
+        """Returns the parameters of the best structure, with their intervals."""
         found: list[Interval] = []
         samples = self._samples(best)
         for parameter, at, sample in zip(
@@ -345,7 +349,7 @@ class Search:
         return found
 
     def _samples(self, best: Trial) -> list[_Estimate]:
-        """Regresses each parameter of the best structure on the statistics of the trials that are close."""
+        """Regresses each parameter of the best structure on the statistics of the nearby trials."""
         near = [
             trial
             for trial in self.runner.made
@@ -359,17 +363,17 @@ class Search:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """The position of a parameter at which a regression expects the capture's statistics."""
+    """The position of a parameter at which the regression predicts the capture's statistics."""
 
     estimate: float
     error: float
-    """Standard deviation of the error if one trial is left out."""
+    """Standard deviation of the leave-one-out prediction error."""
     explained: float
-    """Share of the variance that the statistics explain."""
+    """Fraction of the variance that the statistics explain."""
 
 
 def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _Estimate:
-    """Predicts the position at which all statistics agree with the observed ones, by ridge regression."""
+    """Predicts, by ridge regression, the position at which all statistics agree with the observed ones."""
     if len(positions) < LEAST_SAMPLES or positions.std() == 0:
         return _Estimate(0.0, float("inf"), 0.0)
     scale = apart.std(axis=0)
@@ -383,7 +387,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
     for ridge in np.geomspace(1e-3, 1e4, 15):
         shrink = singular**2 / (singular**2 + ridge)
         fitted = left @ (shrink * (left.T @ target))
-        # The error of each trial if the regression leaves it out.
+        # The leave-one-out prediction error of each trial.
         leverage = np.sum(left**2 * shrink, axis=1) + 1 / len(target)
         left_out = (target - fitted) / np.maximum(1 - leverage, 0.05)
         deviation = math.sqrt(float(left_out @ left_out) / len(left_out))
@@ -394,7 +398,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
 
 
 def _closest(trials: Sequence[Trial], key: str) -> dict[str, float]:
-    """Returns the smallest distance of all trials by a choice of the structure, such as `queue.down`."""
+    """Returns the smallest distance over all trials, for each name of a choice such as `queue.down`."""
     kind, _, way = key.partition(".")
     found: dict[str, float] = {}
     for trial in trials:

@@ -1,7 +1,6 @@
 """Statistics of a capture's flows over time, and the distance between the statistics of two captures.
 
-Each statistic is divided by its tolerance, so that a difference of 1 is the usual difference between runs on the same
-line.
+Each statistic is divided by its tolerance, so that a difference of 1 is typical between two runs on the same line.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
     from lopsided.studies.analyze import Capture
 
 Key: TypeAlias = tuple[str, int, str, int]
-"""A flow in a capture: address and port of its sender, address and port of its receiver."""
+"""A flow in a capture: address and port of its sender, then address and port of its receiver."""
 Series: TypeAlias = "Mapping[str, NDArray[np.float64]]"
-"""Measurements of a flow over time, by column of the timeline of `lopsided analyze`."""
+"""Metrics of a flow over time, by column of the timeline of `lopsided analyze`."""
 
 COLUMNS = (
     "time_s", "width_s", "sent_bytes", "acked_bytes", "retransmitted_packets", "acks", "rtt_mean_ms", "rtt_max_ms",
@@ -30,29 +29,29 @@ COLUMNS = (
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SHARE = 0.03
-"""Tolerance of shares, and of times and amounts relative to their own size."""
+"""Tolerance of fractions (absolute), and of times and amounts (relative)."""
 LEAST_MS = 0.5
-"""Smallest tolerance of a time: timestamps count milliseconds (RFC 7323)."""
+"""Least tolerance of a time in ms, because timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
-"""Difference from which a statistic counts linearly instead of by its square."""
+"""Above this difference, a statistic counts linearly instead of by its square."""
 MOST = 24.0
-"""Largest difference of a statistic; a missing statistic has this difference."""
+"""Upper limit of a statistic's difference; also used for a missing statistic."""
 LAGS = (1, 2, 4, 8)
-"""Lags in intervals at which the autocorrelation of the RTT shows the period of its sawtooth."""
+"""Lags, in intervals, at which the autocorrelation of the RTT reveals the period of its sawtooth."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One direction of data of a connection in a capture."""
+    """The data in one direction of a connection, as a capture shows it."""
 
     row: Row
-    """The row of the table `directions`."""
+    """The flow's row in the table `directions`."""
     bins: Series
-    """The rows of the table `timeline`."""
+    """The flow's rows in the table `timeline`."""
 
     @property
     def key(self) -> Key:
-        """Address and port of both ends."""
+        """Address and port of sender and receiver."""
         row = self.row
         return row["from"], row["from_port"], row["to"], row["to_port"]
 
@@ -70,7 +69,7 @@ def flows(capture: Capture) -> list[Flow]:
 
 @dataclass(frozen=True)
 class Measure:
-    """The units of the statistics of one flow, taken from the observed flow."""
+    """The units in which the statistics of one flow are measured, taken from the observed flow."""
 
     rtt_ms: float
     duration_s: float
@@ -79,12 +78,12 @@ class Measure:
 
     @classmethod
     def of(cls, flow: Flow) -> Measure:
-        """Returns the units that suit a flow."""
+        """Returns the units for an observed flow."""
         row = flow.row
         whole = flow.bins["rtt_mean_ms"]
         whole = whole[~np.isnan(whole)]
         return cls(
-            # The round trip of the whole path: near the receiver, the round trip to the receiver is short.
+            # Use the RTT of the whole path, because near the receiver the RTT to the receiver alone is short.
             rtt_ms=float(np.median(whole)) if len(whole) else max(_or(row["rtt_p50_ms"], 1.0), 1.0),
             duration_s=max(_or(row["sending_s"], 0.1), 0.1),
             data_bytes=max(_or(row["acked_bytes"], 1.0), 1.0),
@@ -92,8 +91,8 @@ class Measure:
         )
 
     def of_flow(self, flow: Flow) -> dict[str, float]:
-        """Returns the statistics of a flow by name, in units of their tolerances; NaN for statistics that the flow does
-        not show."""
+        """Returns the statistics of a flow by name, in units of their tolerances; NaN for statistics that the flow
+        does not show."""
         row, bins = flow.row, flow.bins
         tolerance_ms = SHARE * self.rtt_ms + LEAST_MS
         found: dict[str, float] = {
@@ -130,7 +129,7 @@ class Measure:
         return found
 
     def _progress(self, bins: Series) -> dict[str, float]:
-        """The share of the data that was acknowledged until five points in time."""
+        """The fraction of the data that was acknowledged by each of five points in time."""
         if not len(bins["time_s"]):
             return {}
         times = bins["time_s"] + bins["width_s"] - bins["time_s"][0]
@@ -140,9 +139,8 @@ class Measure:
 
 
 def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> float:
-    """Returns the mean distance over the statistics that are observed: a pseudo-Huber loss, so that no single statistic
-    dominates.
-    """
+    """Returns the mean distance over the observed statistics: a pseudo-Huber loss, so that no single statistic
+    dominates."""
     found: list[float] = []
     for name, value in observed.items():
         if np.isnan(value):
@@ -154,7 +152,7 @@ def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> f
 
 
 def vector(observed: Mapping[str, float], simulated: Mapping[str, float]) -> NDArray[np.float64]:
-    """Returns the differences of the observed statistics, each limited to `FAR`."""
+    """Returns the differences of the observed statistics, each limited to the range from -`MOST` to `MOST`."""
     apart = [simulated.get(name, np.nan) - value for name, value in observed.items() if not np.isnan(value)]
     return np.clip(np.nan_to_num(np.array(apart), nan=MOST), -MOST, MOST)
 
@@ -185,11 +183,11 @@ def _log(value: Any) -> float:
 
 
 def _root(count: Any) -> float:
-    # The square root of a Poisson count has a standard deviation of 0.5 for any mean.
+    # The square root of a Poisson count has a standard deviation of 0.5, whatever the mean.
     return 2.0 * float(np.sqrt(_or(count, 0.0)))
 
 
 def weights(of_flows: Sequence[Flow]) -> NDArray[np.float64]:
-    """Returns the weight of each flow: the root of its share of the data."""
+    """Returns the weight of each flow: the square root of its fraction of the data."""
     roots = np.sqrt([max(_or(flow.row["acked_bytes"], 0.0), 1.0) for flow in of_flows])
     return np.asarray(roots / roots.sum())

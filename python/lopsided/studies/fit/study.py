@@ -1,12 +1,12 @@
-"""Finds the scenario whose simulated packets come closest to those of a capture.
+"""Finds the scenario whose simulated packets are closest to those of a capture.
 
     found = lop.fit("capture.pcapng")
     found.scenario            # run it, change it, or write it with `to_toml`
     found.parameters          # value and 95 % interval of rates, RTT, buffers and losses
     found.save("line")        # fit.toml, tables and report.html
 
-`lopsided analyze` gives the starting values. Simulated packets pass the same analysis as the capture, and the search
-minimises the distance between the two.
+`lopsided analyze` provides the starting values. Simulated packets are analysed like the capture, and the search
+minimises the distance between the two results.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.trials import Trial
 
 _SEARCH_SHARE = 0.9
-"""Share of the work before the remedies, for progress."""
+"""Progress reported when the search ends and the remedies begin."""
 
 
 class Fitter:
-    """A fit in progress: `run` runs it, and `result` returns the result so far at any time."""
+    """A fit in progress: `run` executes it, and `result` can be called at any time."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Fitter:
         self._remedies: Table | None = None
 
     def run(self, progress: Progress | None = None, *, remedies: bool = True) -> Fit:
-        """Makes all trials, tries the remedies, and returns the result."""
+        """Runs all trials, tries the remedies, and returns the result."""
         share = _SEARCH_SHARE if remedies else 1.0
         report = part_of(progress, 0.0, share)
         if report is not None:
@@ -103,11 +103,11 @@ class Fitter:
 
     @property
     def begun(self) -> bool:
-        """True if a trial was made, so that there is a result."""
+        """True if at least one trial was run, so that a result exists."""
         return self.search.best() is not None
 
     def result(self) -> Fit:
-        """Returns the result so far. At least one trial must have been made."""
+        """Returns the result so far. At least one trial must have been run."""
         best = self.search.best()
         assert best is not None
         scenario = self.runner.scenario(best)
@@ -127,7 +127,8 @@ class Fitter:
 
     def _parameters(self, best: Trial) -> list[Row]:
         found: list[Row] = []
-        # The intervals hold for a scenario that can produce the capture's packets. A distant one cannot.
+        # The intervals are valid only if the scenario can produce the capture's packets, which a distant scenario
+        # cannot.
         close = best.distance <= CLEAR
         logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):
@@ -197,14 +198,15 @@ def fit(
     log: str | Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fit:
-    """Finds the line on which a capture was made, as a scenario whose simulated packets come closest.
+    """Finds the line on which a capture was taken, as the scenario whose simulated packets are closest to the
+    capture's.
 
     Parameters
     ----------
     capture
         A pcap or pcapng file, as for `analyze`.
     other
-        A second capture of the same flows at another point of the path. Both then count equally.
+        A second capture of the same flows at another point of the path. Both captures have the same weight.
     flow
         Number of one direction in the table of `analyze`: fit only this flow. Default: all flows with at least 2 % of
         the largest flow's data, at most 12.
@@ -218,10 +220,9 @@ def fit(
         Number of threads; default: the number of cores.
     log
         A log of another measurement on the same line, taken at the subscriber's side: a data file of Flent, the JSON of
-        irtt, or a log of cake-autorate. It provides the rate of a direction
-        without load in the capture.
+        irtt, or a log of cake-autorate. It provides the rate of a direction that carries no load in the capture.
     progress
-        Called with the share of the work done, 0 to 1.
+        Called with the completed fraction of the work, 0 to 1.
 
     Returns
     -------
@@ -240,7 +241,7 @@ def fit(
 
 
 def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
-    """Returns the second capture with the flows of the first, in their order."""
+    """Returns the second capture with the first capture's flows, in the same order."""
     found = {flow.key: flow for flow in flows(analyze(other))}
     same = [found.get(flow.key) for flow in of_flows]
     known = [flow for flow in same if flow is not None]
@@ -252,12 +253,12 @@ def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) ->
 
 
 def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
-    """The rows of a choice: a name is possible if it comes about as close as the best."""
+    """The rows of a choice. A name is possible if its distance is about as small as the best one's."""
     kind, _, way = choice.partition(".")
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []
     for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
-        # A distant fit decides less: all names that would stay in the search remain possible.
+        # A distant fit distinguishes less: all names that would stay in the search are listed as possible.
         near = distance <= best.distance * (1.1 if best.distance <= CLEAR else CLOSE) + 0.02
         status = "best" if name == chosen else "possible" if near else "rejected"
         found.append({"choice": choice, "name": name, "distance": distance, "status": status})

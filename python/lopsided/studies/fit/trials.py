@@ -1,4 +1,4 @@
-"""Runs scenarios of a fit and measures how far their packets are from the capture's."""
+"""Runs scenarios of a fit and measures the distance of their packets from the capture's."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Weight of the distance from the starting values. It is so small that it matters only for numbers that the packets do
-not determine."""
+"""Weight of the distance from the starting values: so small that it affects only parameters that the packets do not
+determine."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One capture for the fit: its place in the scenario, and its flows with their statistics."""
+    """One capture as the fit uses it: its place in the scenario, and its flows with their statistics."""
 
     place: str
-    """`server`, `client` or `link`."""
+    """Where the capture was taken: `server`, `client` or `link`."""
     flows: Sequence[Flow | None]
-    """The capture's flows, in the order of the draft's traffic; `None` for a flow that is missing in this capture."""
+    """The capture's flows, in the order of the draft's traffic; `None` for a flow that this capture does not
+    contain."""
     measures: Sequence[Measure]
     observed: Sequence[Mapping[str, float]]
 
     @classmethod
     def of(cls, place: str, of_flows: Sequence[Flow | None], measures: Sequence[Measure]) -> View:
-        """Measures the flows of a capture."""
+        """Computes the statistics of a capture's flows."""
         observed = [
             {} if flow is None else measure.of_flow(flow) for flow, measure in zip(of_flows, measures, strict=True)
         ]
@@ -49,7 +50,7 @@ class View:
 
 @dataclass(frozen=True)
 class Trial:
-    """A simulated scenario: structure, positions of its parameters, and the distance from the capture."""
+    """A simulated scenario: its structure, the positions of its parameters, and its distance from the capture."""
 
     number: int
     structure: Structure
@@ -61,13 +62,13 @@ class Trial:
 
     @property
     def score(self) -> float:
-        """The distance with the pull towards the starting values: what the search minimises."""
+        """The distance plus the weighted distance from the starting values; the search minimises this score."""
         return self.distance + PULL * float(np.sum(np.square(self.positions)))
 
 
 @dataclass
 class Runner:
-    """Makes trials on several threads. Their results do not depend on the number of threads."""
+    """Runs trials on several threads. The results do not depend on the number of threads."""
 
     draft: Draft
     views: Sequence[View]
@@ -76,7 +77,7 @@ class Runner:
     made: list[Trial] = field(default_factory=list[Trial])
     """All trials so far, in order."""
     on_trial: Callable[[int], object] | None = None
-    """Called with the number of trials after each."""
+    """Called with the number of finished trials after each trial."""
     _known: dict[tuple[str, tuple[float, ...]], Trial] = field(
         default_factory=dict[tuple[str, tuple[float, ...]], Trial]
     )
@@ -91,7 +92,8 @@ class Runner:
         return self.draft.scenario(trial.structure, self.values(trial.structure, trial.positions))
 
     def run(self, wanted: Sequence[tuple[Structure, Sequence[float]]]) -> list[Trial]:
-        """Runs scenarios and returns their trials, in order. A scenario that was run before is not run again."""
+        """Runs scenarios and returns their trials, in order. A scenario that was simulated before is not simulated
+        again."""
         keys = [(structure.key, tuple(float(place) for place in positions)) for structure, positions in wanted]
         missing = {key: each for key, each in zip(keys, wanted, strict=True) if key not in self._known}
         with ThreadPoolExecutor(self.workers) as pool:
@@ -113,7 +115,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # For example, a scenario rejected its values. An infinite distance makes the search avoid them.
+            # For example because a scenario rejected its values. An infinite distance makes the search avoid them.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):
@@ -129,7 +131,7 @@ class Runner:
         return total, np.concatenate(apart)
 
     def seen(self, scenario: Scenario) -> list[list[Flow | None]]:
-        """Runs a scenario and returns the flows of its traffic as each capture shows them."""
+        """Runs a scenario and returns its flows as a capture at each place would show them."""
         with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
             places = {view.place for view in self.views}
             points = [point for point, of in (("links", {"link"}), ("hosts", {"server", "client"})) if places & of]
@@ -140,7 +142,8 @@ class Runner:
 
 
 def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
-    """Returns the flows of a capture to these receivers, with the most data first if a receiver has several."""
+    """Returns a capture's flows to these receivers; if a receiver has several flows, the one with the most data
+    first."""
     found = flows(capture)
     receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]
     return [found[receivers.index(each)] if each in receivers else None for each in wanted]
