@@ -1,9 +1,10 @@
-//! Passes packets through a queue discipline, for measurements of its time: `cost KIND FLOWS PACKETS [acks]`.
+//! Passes packets through a queue discipline, to measure the time that it takes: `cost KIND FLOWS PACKETS [acks]`.
 //!
-//! Each microsecond one packet arrives and one leaves; at the start one packet of each flow waits. Packets are
-//! datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove a connection's earlier
-//! ACK if it waits. The kind `none` creates and ends each packet at once, without a queue. The rule of an ACK filter
-//! can follow its kind: `ack_filter/conservative`. Without arguments the program lists the kinds.
+//! At the start one packet of each flow is in the queue. Then one packet arrives and one leaves in each microsecond.
+//! The packets are datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove an
+//! earlier ACK of the same connection from the queue. The kind `none` creates and ends each packet at once, without a
+//! queue. The kind of an ACK filter can include its rule: `ack_filter/conservative`. Without arguments the program
+//! lists the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{
@@ -16,7 +17,7 @@ use lopsided_queue::{
 use lopsided_spec::{Amount, Choice, Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
-/// A rate that never limits.
+/// A rate so high that it never delays a packet.
 const FAST: BitRate = BitRate::from_bps(100_000_000_000);
 const ROOM: u32 = 8000;
 
@@ -32,7 +33,7 @@ fn main() {
     println!("{}", pass(queue, flows, packets, acks));
 }
 
-/// Builds the discipline with room for all packets, and with no rate that would hold packets back.
+/// Builds the discipline with room for all packets, and with rates that never delay a packet.
 fn build(kind: &str) -> Queue {
     let room = QueueConfig::packets(ROOM);
     let (kind, rule) = kind.split_once('/').unwrap_or((kind, "cumulative"));
@@ -92,7 +93,7 @@ fn shuffled(number: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Returns the ACK with this number of a connection.
+/// ACK number `number` of a connection.
 fn ack(flow: u64, number: u64) -> NewPacket {
     let (ip, src_port) = addresses(flow);
     let number = number as u32;
@@ -102,7 +103,7 @@ fn ack(flow: u64, number: u64) -> NewPacket {
     NewPacket::new(FlowId(flow as u32), ip, Transport::Tcp(header), Payload::EMPTY)
 }
 
-/// Returns the number of packets that passed through.
+/// Runs the measurement. Returns the number of packets that passed through the queue.
 fn pass(mut queue: Option<Queue>, flows: u64, packets: u64, acks: bool) -> u64 {
     let (mut accounting, mut passed) = (Accounting::new(1), 0);
     for number in 0..flows + packets {

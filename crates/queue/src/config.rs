@@ -49,12 +49,12 @@ pub trait Discipline: Part {
 /// A function that builds the queue of one discipline from its settings.
 pub type BuildQueue = Arc<dyn Fn(&dyn AnyPart, &QueuePlace<'_>) -> Result<Queue, Fault> + Send + Sync>;
 
-/// Builds the queue of discipline `D`, whose settings `part` must be.
+/// Builds a queue of discipline `D`. `part` must contain the settings of `D`.
 pub(crate) fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
 }
 
-/// The position of a queue, which keys its random stream.
+/// The place of a queue in a run, which determines its random stream.
 #[derive(Clone, Debug)]
 pub struct QueuePlace<'a> {
     /// Seed of the run.
@@ -64,7 +64,7 @@ pub struct QueuePlace<'a> {
 }
 
 impl QueuePlace<'_> {
-    /// Returns the random stream of this queue.
+    /// The random stream of this queue.
     pub fn rng(&self) -> Rng {
         Rng::for_role(self.seed, &format!("{}/queue", self.role))
     }
@@ -92,12 +92,12 @@ impl QueueConfig {
         QueueConfig(Chosen::new(config, Arc::new(build_as::<D>)))
     }
 
-    /// Returns the settings if the queue is of this discipline.
+    /// The settings as type `D`, or `None` if the queue is of another discipline.
     pub fn get<D: Discipline>(&self) -> Option<&D> {
         self.0.part.downcast()
     }
 
-    /// Returns the settings, of whatever discipline.
+    /// The settings, with their type erased.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
@@ -107,8 +107,8 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// Returns the limit of the whole queue. `None` if the discipline has no key `limit`, or if the key is a plain
-    /// number of packets.
+    /// The limit of the whole queue. `None` if the discipline has no key `limit`, or if that key is a plain number of
+    /// packets.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }

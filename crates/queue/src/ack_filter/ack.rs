@@ -13,14 +13,14 @@ pub(super) fn acknowledges(header: &TcpHeader) -> bool {
 /// can compare.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
-    // The last condition excludes packets of other hosts whose headers could not be read completely.
+    // The last condition excludes packets from outside whose headers could not be parsed completely.
     packet.payload_len() == 0
         && header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0
         && (header.options.are_usual() || are_known(&header.options))
         && (!packet.is_foreign() || packet.is_read_whole())
 }
 
-/// True if the options are only timestamps, SACK and accurate ECN.
+/// True if the segment has no options other than timestamps, SACK and accurate ECN.
 fn are_known(options: &TcpOptions) -> bool {
     options.other().is_empty()
         && options.mss().is_none()
@@ -28,7 +28,7 @@ fn are_known(options: &TcpOptions) -> bool {
         && !options.sack_permitted()
 }
 
-/// The two fields that the paper's rules compare.
+/// The two fields that the paper's rules compare: acknowledgement number and window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub number: Seq,
@@ -41,23 +41,24 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// True if a newer ACK makes this one superfluous: by a larger number or, with `also_windows`, by another window.
+    /// True if a newer ACK makes this one superfluous: it has a larger acknowledgement number or, with `also_windows`,
+    /// the same number and another window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
     }
 }
 
-/// All fields of an acknowledgement.
+/// All fields of an ACK that the rules compare.
 #[derive(Clone, Debug)]
 pub(super) struct Ack {
     /// Acknowledgement number.
     pub number: Seq,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
-    /// Other options; boxed, because they are rare and every ACK is moved.
+    /// The options other than timestamps. Boxed because they are rare, and every ACK is moved.
     others: Option<Box<TcpOptions>>,
-    /// True if the connection's next data segment carried different ECN flags.
+    /// True if the connection sent a data segment with other ECN flags directly after this ACK.
     pub parted: bool,
 }
 
@@ -80,29 +81,28 @@ impl Ack {
         self.others.as_ref().map_or(&[], |options| options.sack().as_slice())
     }
 
-    /// Returns the option of accurate ECN.
+    /// The accurate ECN option.
     #[inline]
     pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
         self.others.as_ref()?.accurate_ecn()
     }
 
-    /// Returns the ACE field of accurate ECN, the count of CE marks modulo 8, from the three flags (RFC 9768, section
-    /// 3.2.2).
+    /// The ACE field of accurate ECN (RFC 9768, section 3.2.2): the number of CE marks modulo 8, from three TCP flags.
     pub fn ace(&self) -> u16 {
         let bit = |flag, value| if self.flags.has(flag) { value } else { 0 };
         bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1)
     }
 
-    /// Returns the flags that carry ECN feedback, classic or accurate.
+    /// The flags that carry ECN feedback, classic or accurate.
     #[inline]
     pub fn feedback(&self) -> u16 {
         self.flags.0 & FEEDBACK
     }
 
-    /// True if neither the number nor the timestamps of the other ACK are newer.
+    /// True if this ACK is at least as new as the other, by acknowledgement number and timestamps.
     #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
-        // Timestamps wrap, so the difference is signed (RFC 7323).
+        // Timestamps wrap around, so the difference is interpreted as signed (RFC 7323).
         let behind = |other: u32, own: u32| own.wrapping_sub(other) as i32 >= 0;
         let timed = match (other.timestamps, self.timestamps) {
             (None, _) => true,
@@ -112,11 +112,12 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Compares the SACK blocks. Returns `None` unless this ACK's blocks report everything that the other's do. A block
-    /// below its own ACK's number reports a duplicate (D-SACK, RFC 2883), which no other block covers.
+    /// Compares the SACK blocks of both ACKs. Returns `None` unless this ACK's blocks report everything that the
+    /// other's do. A block below its own acknowledgement number reports a duplicate segment (D-SACK, RFC 2883), which
+    /// no other block covers.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
-        // Almost no ACK has SACK blocks, so the common case compares nothing.
+        // Fast path: almost no ACK has SACK blocks.
         if other.others.is_none() && self.others.is_none() {
             Some(SackCover::Same)
         } else {
@@ -131,17 +132,17 @@ impl Ack {
         let covered = older
             .iter()
             .all(|block| !other.number.after(block.start) && newer.iter().any(|outer| within(block, outer)));
-        // Blocks that cover the same ranges report more if they cover more bytes.
+        // The newer blocks cover all older ones, so they report more if they cover more bytes.
         let octets =
             |blocks: &[SackBlock]| blocks.iter().map(|block| u64::from(block.end.since(block.start))).sum::<u64>();
         covered.then(|| if octets(newer) > octets(older) { SackCover::More } else { SackCover::Same })
     }
 }
 
-/// The flags by which a receiver reports marks to the sender.
+/// The flags with which a receiver reports ECN marks to the sender.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// How newer SACK blocks compare with the older SACK blocks that they cover.
+/// What newer SACK blocks report in addition to the older SACK blocks that they cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
     /// The newer and the older blocks report the same bytes.

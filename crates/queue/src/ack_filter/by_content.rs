@@ -1,5 +1,5 @@
-//! The rules `conservative`, `aggressive` and `accurate_ecn`: a waiting ACK is removed if the new ACK reports
-//! everything that it reports.
+//! The rules `conservative`, `aggressive` and `accurate_ecn`, which remove a queued ACK if the new ACK reports all the
+//! information of the queued one.
 
 use super::ack::{self, Ack};
 use super::connections::{Connection, Connections, Known};
@@ -12,11 +12,11 @@ use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Cx, Packet, Rng};
 
-/// The filter with one of these rules.
+/// An ACK filter with one of these rules.
 #[derive(Debug)]
 pub(super) struct ByContent {
     rule: FilterRule,
-    /// Bytes of a full data segment, which bound the marks that an ACK can report.
+    /// Minimum size of a full data segment in bytes. It bounds the number of marks that an ACK can report.
     segment: Bytes,
     bounds: Bounds,
     share: Share,
@@ -28,12 +28,12 @@ pub(super) struct ByContent {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// Waiting ACKs that may be removed, the oldest first. An ACK that the discipline dropped stays until the filter
-    /// tries to remove it.
+    /// ACKs in the queue that may be removed, oldest first. An ACK that the discipline has dropped stays in this list
+    /// until the filter tries to remove it.
     acks: Few<WaitingAck<Ack>>,
-    /// Number of the connection's last packet of any kind.
+    /// Packet number of the connection's latest packet of any kind.
     newest: Option<u64>,
-    /// True once flags or options of accurate ECN were seen.
+    /// True once a packet of the connection had flags or options of accurate ECN.
     accurate: bool,
 }
 
@@ -54,7 +54,8 @@ impl ByContent {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // The packet opens or closes a connection, so the state belongs to an older connection.
+            // A packet that opens or closes a connection: the stored state belongs to an older connection with the same
+            // ports.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
@@ -76,7 +77,8 @@ impl ByContent {
         if is_pure {
             waits.acks.push(WaitingAck::new(packet, new, queue, cx));
         } else if let Some(last) = waits.acks.last_mut() {
-            // A change of ECN flags between two ACKs must reach the sender, so CAKE does not thin across it.
+            // The data segment has other ECN flags than the last ACK. CAKE does not remove an ACK across such a change,
+            // because the sender must see the change.
             last.ack.parted |= !rule::has_flags_as(&last.ack, &new);
         }
     }
@@ -84,21 +86,22 @@ impl ByContent {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // Each judged ACK counts towards the share, so with a share the list must not contain ACKs that have left.
+        // With a share below 1, an ACK counts towards the share even if it has left the queue already. Departures must
+        // then be applied immediately.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
-    /// Returns the number of ACKs removed.
+    /// Number of ACKs removed since the start.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }
 }
 
 impl Waits {
-    /// Returns the position of an ACK that the new ACK makes superfluous.
+    /// The position in `acks` of an ACK that the new ACK makes superfluous.
     fn superfluous(&self, rule: FilterRule, new: &Ack, segment: Bytes) -> Option<usize> {
         let acks = &self.acks;
-        // Accurate ECN counts marks, so only the latest ACK can be removed without losing a count.
+        // Accurate ECN counts marks. Only the latest ACK can be removed without losing a count.
         if rule == FilterRule::AccurateEcn {
             let last = acks.len().checked_sub(1)?;
             let older = &acks.get(last)?.ack;
@@ -110,17 +113,18 @@ impl Waits {
             };
             return (tells && rule::is_covered(older, new)).then_some(last);
         }
-        // `conservative` keeps at least two ACKs, so that the sender still sees duplicates.
+        // `conservative` leaves at least two ACKs, including the new one, so that the sender still sees duplicates.
         if rule == FilterRule::Conservative && acks.len() < 2 {
             return None;
         }
-        // Numbers ascend. Without SACK, an ACK with the same number is a duplicate that the new one does not cover.
+        // ACKs are in the order of their numbers. Without SACK blocks, an ACK with the new ACK's number is a duplicate,
+        // which the new ACK does not cover.
         let may_be = |entry: &&WaitingAck<Ack>| !new.sack().is_empty() || entry.ack.number != new.number;
         let is_covered = |ack: &Ack| rule::is_known_to_cake(ack) && rule::is_covered(ack, new);
         let (mut oldest, mut at) = (None::<(usize, &WaitingAck<Ack>)>, 0);
         while let Some(entry) = acks.get(at).filter(may_be) {
             oldest = oldest.filter(|(_, oldest)| rule::has_flags_as(&oldest.ack, &entry.ack));
-            // As in Linux's cake_ack_filter, an older covered ACK is removed only if a later one is covered too.
+            // As in Linux's cake_ack_filter, the oldest covered ACK is removed only if a later ACK is covered, too.
             if is_covered(&entry.ack) {
                 if let Some((oldest, _)) = oldest {
                     return Some(oldest);
@@ -130,7 +134,7 @@ impl Waits {
             oldest = oldest.filter(|_| !entry.ack.parted);
             at += 1;
         }
-        // `aggressive` also removes a single covered ACK, if no other packet of the connection follows it.
+        // `aggressive` also removes a single covered ACK, if it is the connection's latest packet.
         let (oldest, only) = oldest?;
         let follows = self.newest == Some(only.id) && rule::says_same_of_ecn(&only.ack, new);
         (rule == FilterRule::Aggressive && follows).then_some(oldest)

@@ -1,5 +1,5 @@
-//! The rules `cumulative` and `window` of the paper, which compare only an ACK's number and window. With
-//! `fast_retransmit`, duplicate ACKs are removed too, and the filter counts them on the sender's behalf.
+//! The paper's rules `cumulative` and `window`, which compare only acknowledgement numbers and windows. With
+//! `fast_retransmit`, duplicate ACKs are removed, too, and the filter counts duplicates instead of the sender.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -12,31 +12,32 @@ use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Packet, Rng};
 
-/// The filter with one of these rules.
+/// An ACK filter with one of these rules.
 #[derive(Debug)]
 pub(super) struct ByNumber {
-    /// True for `window`: an ACK with the same number but another window replaces an older one.
+    /// True for the rule `window`: an ACK also replaces an older one with the same number and another window.
     also_windows: bool,
-    /// Number of duplicates after which an ACK is marked for fast retransmission; 0 if duplicates are never removed.
+    /// Number of duplicates from which on an ACK is marked for fast retransmit; 0 if duplicates are never removed.
     fast_retransmit: u32,
     bounds: Bounds,
     share: Share,
     connections: Connections<Waits>,
     /// Number of ACKs removed.
     filtered: u64,
-    /// Number of ACKs marked for fast retransmission.
+    /// Number of ACKs marked for fast retransmit.
     marked: u64,
 }
 
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The connection's ACKs in the queue, the oldest first. An ACK that left or was dropped may stay for a while.
+    /// The connection's ACKs in the queue, oldest first. An ACK that left or was dropped may stay in this list for a
+    /// while.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
 
-/// The last ACK, its number of repetitions, and whether a repetition was removed.
+/// The latest ACK, the number of its duplicates, and whether the filter removed a duplicate.
 #[derive(Debug, Default)]
 struct Duplicates {
     of: Option<Numbers>,
@@ -62,21 +63,22 @@ impl ByNumber {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // The packet opens or closes a connection, so the state belongs to an older connection.
+            // A packet that opens or closes a connection: the stored state belongs to an older connection with the same
+            // ports.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Numbers::of(header), ack::is_pure(packet, header));
         let Some(waits) = self.connections.get(connection, is_pure) else { return };
         if self.bounds.hold(queue.backlog()) {
             let counts = is_pure && self.fast_retransmit > 0;
-            // ACKs wait in the order of their numbers, so the first one that stays ends the search.
+            // ACKs are in the order of their numbers, so the search ends at the first ACK that is not superfluous.
             while let Some(oldest) = waits.acks.first() {
-                // Same number and window: a duplicate ACK.
+                // A queued ACK with the same number and window is a duplicate.
                 let is_duplicate = counts && oldest.ack == new;
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
-                // Each ACK is judged only once, so an ACK that stays in the queue leaves the list too.
+                // The share is applied once per ACK, so the ACK leaves the list even if it stays in the queue.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;
@@ -95,22 +97,24 @@ impl ByNumber {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // Each judged ACK counts towards the share, so with a share the list must not contain ACKs that have left.
+        // With a share below 1, an ACK counts towards the share even if it has left the queue already. Departures must
+        // then be applied immediately.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
-    /// Returns the number of ACKs removed.
+    /// Number of ACKs removed since the start.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }
 
-    /// Returns the number of ACKs marked.
+    /// Number of ACKs marked for fast retransmit since the start.
     pub fn marked(&self) -> u64 {
         self.marked
     }
 }
 
-/// Sets the flag on which a sender with `marked_retransmit` retransmits at once.
+/// Sets the flag in response to which a sender with `marked_retransmit` retransmits at once. Returns true if the flag
+/// was set.
 #[cold]
 fn mark(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     cx.rewrite(packet, |editor| {
@@ -127,15 +131,15 @@ impl Known for Waits {
 }
 
 impl Duplicates {
-    /// Counts a pure ACK. Returns true if it is at least the `most`-th duplicate in a row and the filter has removed
-    /// some of these.
+    /// Counts a pure ACK. Returns true if it is the `most`-th consecutive duplicate or a later one, and the filter has
+    /// removed a duplicate.
     fn note(&mut self, ack: Numbers, most: u32) -> bool {
         if self.of == Some(ack) {
             self.count += 1;
         } else {
             *self = Duplicates { of: Some(ack), count: 0, filtered: false };
         }
-        // Without a removed duplicate the sender can still count by itself.
+        // If no duplicate was removed, the sender can count duplicates itself.
         self.filtered && self.count >= most
     }
 }

@@ -8,23 +8,23 @@ use lopsided_spec::{Choice, Fault, Key, Part, key};
 /// Settings of an ACK filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AckFilterConfig {
-    /// The queue that is filtered.
+    /// The queue from which ACKs are removed.
     pub queue: QueueConfig,
     /// The rule that decides which ACKs are superfluous.
     pub rule: FilterRule,
-    /// Proportion of superfluous ACKs that is removed, from 0 to 1.
+    /// Fraction of the superfluous ACKs that is removed, from 0 to 1.
     pub share: f64,
-    /// Which superfluous ACKs are removed, if `share` is below 1.
+    /// Which of the superfluous ACKs are removed if `share` is below 1.
     pub pick: Pick,
-    /// Backlog from which on ACKs are removed. `None`: from any backlog.
+    /// ACKs are removed only if the backlog is at least this large. `None`: no lower bound.
     pub above: Option<Threshold>,
-    /// Backlog up to which ACKs are removed. `None`: up to any backlog.
+    /// ACKs are removed only if the backlog is smaller than this. `None`: no upper bound.
     pub below: Option<Threshold>,
-    /// With `cumulative` or `window`: number of duplicates from which on duplicates are marked. 0: duplicates are never
-    /// removed.
+    /// For `cumulative` and `window`: duplicate ACKs are removed, and from this number of duplicates on an ACK is
+    /// marked for fast retransmit. 0: duplicates are never removed.
     pub fast_retransmit: u32,
-    /// With `accurate_ecn`: smallest size of a full data segment in bytes. Without the option, the count of marks is
-    /// unambiguous for at most 7 segments.
+    /// For `accurate_ecn`: minimum size of a full data segment in bytes. Without the accurate ECN option, the count of
+    /// marks is unambiguous for at most 7 segments.
     pub segment: Bytes,
 }
 
@@ -43,12 +43,12 @@ impl Default for AckFilterConfig {
     }
 }
 
-/// Which of the superfluous ACKs are removed, if not all are.
+/// Selects the superfluous ACKs that are removed if `share` is below 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// At regular distances.
     Even,
-    /// Each with probability `share`.
+    /// Each ACK with probability `share`.
     Random,
 }
 
@@ -101,7 +101,7 @@ impl Part for AckFilterConfig {
     }
 }
 
-/// The backlog at which ACKs are removed.
+/// The range of backlogs in which ACKs are removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     above: Option<Threshold>,

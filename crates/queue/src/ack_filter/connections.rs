@@ -1,4 +1,4 @@
-//! A table with the state of each connection, with look-up in constant time.
+//! A hash table with the state of each connection.
 
 use super::departures::Departures;
 use super::few::Few;
@@ -15,14 +15,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Returns the connection of a TCP segment with this header.
+    /// The connection of a TCP segment with this header.
     #[inline]
     pub fn of(packet: &Packet, header: &TcpHeader) -> Connection {
         let ports = u32::from(header.src_port) << 16 | u32::from(header.dst_port);
         Connection { addresses: packet.ip().addresses, ports }
     }
 
-    /// Returns a 64-bit hash.
+    /// A 64-bit hash of the connection.
     #[inline]
     fn hash(&self) -> u64 {
         let ports = u64::from(self.ports);
@@ -35,30 +35,33 @@ impl Connection {
     }
 }
 
-/// Multiplies and folds both halves of the product, so that each input bit affects all bits of the result.
+/// Multiplies, and combines the two halves of the product by XOR, so that each input bit affects all bits of the
+/// result.
 #[inline]
 fn mix(sum: u64, word: u64) -> u64 {
     let product = u128::from(sum ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xbf58_476d_1ce4_e5b9);
     (product >> 64) as u64 ^ product as u64
 }
 
-/// State that the table can store for a connection.
+/// The state that the table stores for a connection.
 pub(super) trait Known: Default {
-    /// The stored part of an ACK.
+    /// The fields of an ACK that are stored.
     type Ack;
 
-    /// Returns the connection's waiting ACKs, the oldest first. A connection without any may be removed to make room.
+    /// The connection's ACKs in the queue, oldest first. The table may evict a connection that has none.
     fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
-/// A hash table with open addressing. Its order never affects a result: the table is traversed only to make room.
+/// A hash table with open addressing. The order of its entries never affects a result: it is traversed only to evict
+/// connections.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// A power of two, at most 25 % used. Each slot has an index into `known` plus one, or 0 if it is free.
+    /// The slots. Their number is a power of two, and at most 25 % of them are in use. A slot contains an index into
+    /// `known` plus one, or 0 if it is free.
     slots: Vec<u32>,
     /// The connections and their states.
     known: Vec<Entry<T>>,
-    /// The departures that are not applied to `known` yet.
+    /// The departures that have not been applied to `known` yet.
     departures: Departures,
 }
 
@@ -81,7 +84,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// Smallest number of slots.
+/// Minimum number of slots.
 const FEWEST: usize = 64;
 
 impl<T> Default for Connections<T> {
@@ -91,7 +94,7 @@ impl<T> Default for Connections<T> {
 }
 
 impl<T: Known> Connections<T> {
-    /// Returns the state of a connection. Creates it if `begins` is true.
+    /// The state of a connection, or `None` if it is unknown. With `begins`, an unknown connection is added.
     #[inline(always)]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let number = match self.find(connection) {
@@ -100,30 +103,30 @@ impl<T: Known> Connections<T> {
             Err(slot) => self.begin(connection, slot),
         };
         let known = &mut self.known[number].known;
-        // Apply departures since the connection's previous packet before the caller sees the list.
+        // Apply the departures since the connection's previous packet, before the caller reads the list.
         self.departures.strike(known.acks());
         Some(known)
     }
 
-    /// Handles a packet that left the queue: updates its connection's state, or only notes the departure if `later` is
-    /// true. `later` is allowed if the queue preserves order and no caller needs exact state before the connection's
-    /// next packet.
+    /// Handles a packet that left the queue. Updates the state of its connection; with `later`, only records the
+    /// departure. `later` is allowed if the queue preserves order and no caller needs exact state before the
+    /// connection's next packet arrives.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
         if later { self.departures.note(given) } else { self.strike_at_once(given) }
     }
 
-    /// Removes the departed packet, and all before it, from its connection's list.
+    /// Removes the packet that left, and all packets before it, from its connection's list.
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
-        // A connection's packets leave in order, so all earlier ones have left too.
+        // The packets of a connection leave in order, so all earlier ones have left, too.
         if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
             known.acks().drop_through(|entry| entry.id == given.packet.id());
         }
     }
 
-    /// Adds a connection. `slot` is the free slot that the look-up returned.
+    /// Adds a connection. `slot` is the free slot that [`Connections::find`] returned.
     #[cold]
     fn begin(&mut self, connection: Connection, mut slot: usize) -> usize {
         // Growing moves all connections, so the slot must be looked up again.
@@ -155,15 +158,16 @@ impl<T: Known> Connections<T> {
             if self.known[number].is_of(connection) {
                 return Ok(number);
             }
-            // Linear probing; at most a quarter of the slots is used, so probes are short.
+            // Linear probing. Probe sequences are short, because at most 25 % of the slots are in use.
             slot = (slot + 1) & mask;
         }
     }
 
-    /// Removes connections without waiting ACKs, and grows the table if it would be more than 12.5 % used.
+    /// Evicts connections that have no ACKs in the queue. Then grows the table if more than 12.5 % of it would be in
+    /// use.
     #[cold]
     fn make_room(&mut self) {
-        // Departures must be applied first: a connection may only look busy.
+        // Apply departures first, because a connection whose ACKs have all left may still list them.
         let departures = self.departures;
         self.known.retain_mut(|entry| {
             departures.strike(entry.known.acks());

@@ -1,14 +1,14 @@
-//! Departures from an order-preserving queue, applied lazily.
+//! Departures from a queue that preserves order, applied lazily.
 //!
-//! In such a queue all packets ahead of the last departed one have left too. A departure therefore needs no look-up of
-//! its connection: the connection's list is updated when its next packet arrives.
+//! In such a queue, all packets ahead of the last departed packet have left, too. A departure therefore need not look
+//! up its connection: the connection's list is updated when its next packet arrives.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
 use crate::QueuedPacket;
 use lopsided_core::Time;
 
-/// The last packet that left the queue, and the time at which it had entered.
+/// The last packet that left the queue, and the time at which it was enqueued.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departures {
     came: Time,
@@ -25,11 +25,11 @@ impl Departures {
         *self = Departures { came: given.enqueued_at, id: given.packet.id() };
     }
 
-    /// Removes departed ACKs from a connection's list. An ACK that entered at the same time as the last departed packet
-    /// may stay.
+    /// Removes ACKs that have left the queue from a connection's list. An ACK that was enqueued at the same time as the
+    /// last departed packet may stay in the list.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
-        // Entries with an equal time may still wait, so only earlier ones are certain to have left.
+        // An ACK that was enqueued at the same time may still be in the queue. Only earlier ones have certainly left.
         while acks.first().is_some_and(|entry| entry.enqueued_at < self.came || entry.id == self.id) {
             acks.drop_first();
         }

@@ -1,4 +1,4 @@
-//! A list that usually has one entry. One entry needs no allocation.
+//! A list that usually has at most one entry, and then needs no allocation.
 
 use std::collections::VecDeque;
 
@@ -62,7 +62,8 @@ impl<T> Few<T> {
         }
     }
 
-    /// Removes the first entry that satisfies the condition, and all entries before it. Does nothing if none does.
+    /// Removes the first entry that satisfies the condition, and all entries before it. Removes nothing if no entry
+    /// satisfies the condition.
     #[inline]
     pub fn drop_through(&mut self, is_last: impl Fn(&T) -> bool) {
         if !self.first.as_ref().is_some_and(&is_last) {

@@ -1,6 +1,7 @@
 //! The ACK filter, for any queue that can remove a packet from its middle.
 //!
-//! Each packet costs one look-up of its connection, and each removed ACK one more. The queue is never scanned.
+//! Each packet costs one look-up of its connection, and each removed ACK one look-up in the queue. The queue is never
+//! scanned.
 
 use super::AckFilterConfig;
 use super::by_content::ByContent;
@@ -24,7 +25,7 @@ impl AckFilter {
     /// Creates the filter. Only this filter uses the random stream `rng`.
     pub fn new(config: &AckFilterConfig, rng: Rng) -> AckFilter {
         AckFilter(match config.rule {
-            // These two compare numbers only, so their state per connection is smaller.
+            // These two rules compare numbers only, so they store less state per connection.
             FilterRule::Cumulative | FilterRule::Window => Filter::Number(ByNumber::new(config, rng)),
             FilterRule::Conservative | FilterRule::Aggressive | FilterRule::AccurateEcn => {
                 Filter::Content(ByContent::new(config, rng))
@@ -32,7 +33,7 @@ impl AckFilter {
         })
     }
 
-    /// Removes the ACKs that a packet makes superfluous. Call it before the packet is enqueued.
+    /// Removes the queued ACKs that an arriving packet makes superfluous. Call this before the packet is enqueued.
     #[inline]
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         match &mut self.0 {
@@ -41,7 +42,7 @@ impl AckFilter {
         }
     }
 
-    /// Handles a packet that left the queue for the line.
+    /// Handles a packet that was dequeued.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         match &mut self.0 {
@@ -50,7 +51,7 @@ impl AckFilter {
         }
     }
 
-    /// Returns the number of ACKs removed since the start.
+    /// Number of ACKs removed since the start.
     pub fn filtered(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.filtered(),
@@ -58,7 +59,7 @@ impl AckFilter {
         }
     }
 
-    /// Returns the number of ACKs marked for fast retransmission since the start.
+    /// Number of ACKs marked for fast retransmit since the start.
     pub fn marked(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.marked(),

@@ -51,14 +51,14 @@ impl Discipline for AckFilterConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         self.check()?;
         let queue = self.queue.build(place.seed, place.role)?;
-        // Checked when the scenario is built: on any other discipline the filter would silently do nothing.
+        // Check this when the scenario is built: with any other discipline the filter would silently do nothing.
         if !queue.removes() {
             let fault = Fault::new("queue", format!("`{}` cannot give up a packet from its middle", self.queue.kind()));
             return Err(fault.help("put the filter inside, around each of its classes"));
         }
         let rng = Rng::for_role(place.seed, &format!("{}/ack filter", place.role));
         let filter = AckFilter::new(self, rng);
-        // A FIFO is the usual queue. Its own type spares a dispatch per call.
+        // The inner queue is usually a FIFO. With its concrete type, calls need no second dispatch.
         Ok(Queue::Custom(match queue {
             Queue::Fifo(fifo) => Box::new(FilteredQueue::new(filter, fifo)),
             queue => Box::new(FilteredQueue::new(filter, queue)),
@@ -74,7 +74,7 @@ pub struct FilteredQueue<Q> {
 }
 
 impl<Q: Qdisc> FilteredQueue<Q> {
-    /// Wraps a queue that can remove packets from its middle. From any other queue no ACK is removed.
+    /// Wraps a queue that can remove packets from its middle. With any other queue, the filter removes no ACKs.
     pub fn new(filter: AckFilter, queue: Q) -> FilteredQueue<Q> {
         FilteredQueue { filter, queue }
     }
@@ -82,7 +82,7 @@ impl<Q: Qdisc> FilteredQueue<Q> {
 
 impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        // Before the enqueue, so that the new packet finds the freed room.
+        // Filter before the enqueue, so that the new packet can use the space of the removed ACKs.
         self.filter.on_arrival(&mut packet, &mut self.queue, cx);
         self.queue.enqueue(packet, cx);
     }
@@ -133,7 +133,7 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
         self.queue.classes(out);
     }
 
-    /// Adds `filtered_acks` and `marked_acks`, counted since the start, to the queue's gauges.
+    /// The gauges of the queue, plus `filtered_acks` and `marked_acks`, which count since the start.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("filtered_acks", self.filter.filtered() as f64);
         out("marked_acks", self.filter.marked() as f64);

@@ -1,26 +1,27 @@
-//! The rules that decide which waiting ACKs a new ACK makes superfluous.
+//! The rules that decide which queued ACKs a new ACK makes superfluous.
 
 use super::ack::{Ack, SackCover};
 use lopsided_core::packet::Flags;
 use lopsided_spec::Choice;
 
-/// A rule that decides which waiting ACKs are removed.
+/// A rule that decides which queued ACKs are removed when a new ACK arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FilterRule {
-    /// Every earlier ACK with a smaller number (balakrishnan1999, section 6.2), whatever SACK blocks and ECN flags it
-    /// has.
+    /// Every earlier ACK with a smaller acknowledgement number (balakrishnan1999, section 6.2), regardless of its SACK
+    /// blocks and ECN flags.
     #[default]
     Cumulative,
-    /// Like `Cumulative`, and also ACKs with the same number and another window (section 8.4, as implemented in PPP).
+    /// Like `Cumulative`, and in addition ACKs with the same number and another window (section 8.4, as implemented in
+    /// PPP).
     Window,
-    /// CAKE's `ack-filter`: the oldest of the ACKs that the new ACK covers, if at least two in sequence have the same
-    /// ECN flags.
+    /// CAKE's `ack-filter`: the oldest ACK that the new ACK covers, if it covers at least two consecutive ACKs with the
+    /// same ECN flags.
     Conservative,
-    /// CAKE's `ack-filter-aggressive`: like `Conservative`, and also a single covered ACK, if it is the connection's
-    /// last packet and has the new ACK's ECN flags.
+    /// CAKE's `ack-filter-aggressive`: like `Conservative`, and in addition a single covered ACK, if it is the
+    /// connection's latest packet and has the new ACK's ECN flags.
     Aggressive,
-    /// ACKs that the new one covers completely, counts of marks included.
+    /// ACKs that the new ACK covers completely, including their counts of ECN marks.
     AccurateEcn,
 }
 
@@ -34,8 +35,8 @@ impl Choice for FilterRule {
     ];
 }
 
-/// CAKE: true if the newer ACK reports everything that the older one does in number, timestamps and SACK blocks, and
-/// more.
+/// CAKE's test: true if the newer ACK reports everything that the older one does (number, timestamps, SACK blocks), and
+/// in addition a larger number or more SACK data.
 #[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)
@@ -46,38 +47,37 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
         }
 }
 
-/// True for an ACK that CAKE may remove: it keeps ACKs with unknown fields, such as those of accurate ECN.
+/// True if CAKE may remove the ACK. CAKE keeps ACKs with fields that it cannot compare, such as those of accurate ECN.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
 }
 
-/// True if both ACKs have the same RFC 3168 flags. CAKE requires this of all ACKs between the removed one and the new
-/// one.
+/// True if both ACKs have the same RFC 3168 flags. CAKE requires this of all ACKs from the removed one to the new one.
 #[inline]
 pub(super) fn has_flags_as(one: &Ack, other: &Ack) -> bool {
     (one.flags.0 ^ other.flags.0) & (Flags::ECE.0 | Flags::CWR.0) == 0
 }
 
-/// True if a sender without accurate ECN reads the same from both ACKs' ECN flags.
+/// True if the ECN flags of both ACKs mean the same to a sender without accurate ECN.
 #[inline]
 pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 
-/// For accurate ECN: true if a sender that receives `before` and then `newer` counts the same marks as one that also
-/// receives `older` in between.
+/// For accurate ECN: true if a sender counts the same number of marks whether or not it receives `older` between
+/// `before` and `newer`.
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
     // RFC 9768, section 3.2.2: the ACE field counts modulo 8, so both steps together must stay below 8.
     let step = |from: &Ack, to: &Ack| to.ace().wrapping_sub(from.ace()) & 7;
     let counted_by_option = match (older.accurate_ecn(), newer.accurate_ecn()) {
-        // RFC 9768, section 3.2.2.5.2 and appendix A: if one ACK covers more than 7 full segments, the field may have
-        // wrapped, and the sender relies on the option.
+        // RFC 9768, section 3.2.2.5.2 and appendix A: if one ACK covers more than 7 full segments, the ACE field may
+        // have wrapped around, and the sender needs the option.
         (None, None) => newer.number.since(before.number) <= 7 * segment,
         (None, Some(_)) => true,
         (Some(_), None) => false,
         (Some(older), Some(newer)) => {
-            // A counter that the older option carries must be in the newer one too.
+            // Each counter that the older option contains must also be in the newer option.
             let told = |older: Option<u32>, newer: Option<u32>| older.is_none() || newer.is_some();
             told(older.ce(), newer.ce()) && told(older.ect0(), newer.ect0()) && told(older.ect1(), newer.ect1())
         }

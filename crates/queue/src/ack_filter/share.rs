@@ -1,15 +1,15 @@
-//! The proportion of superfluous ACKs that is removed, which the paper leaves open.
+//! The fraction of superfluous ACKs that is removed. The paper does not define it.
 
 use super::{AckFilterConfig, Pick};
 use lopsided_core::Rng;
 
-/// Selects the superfluous ACKs to remove.
+/// Selects which superfluous ACKs are removed.
 #[derive(Debug)]
 pub(super) struct Share {
     share: f64,
     pick: Pick,
     rng: Rng,
-    /// Fraction of an ACK that is due, from the proportions of the ACKs judged so far.
+    /// Accumulated fraction of an ACK that is due to be removed, below 1.
     credit: f64,
 }
 
@@ -24,7 +24,7 @@ impl Share {
         self.share >= 1.0
     }
 
-    /// Judges the next superfluous ACK. True if it is removed.
+    /// Decides on the next superfluous ACK. Returns true if the ACK is to be removed.
     #[inline]
     pub fn takes(&mut self) -> bool {
         self.is_all() || self.takes_next()
@@ -34,7 +34,7 @@ impl Share {
         match self.pick {
             Pick::Random => self.rng.unit() < self.share,
             Pick::Even => {
-                // Bresenham-like: at a proportion of 0.25, every 4th ACK is removed.
+                // Error accumulation as in Bresenham's algorithm: with a share of 0.25, every 4th ACK is removed.
                 self.credit += self.share;
                 let takes = self.credit >= 1.0;
                 if takes {

@@ -9,13 +9,14 @@ use std::num::NonZero;
 pub(super) struct WaitingAck<A> {
     pub id: u64,
     pub enqueued_at: Time,
-    /// Place number plus 1, if the queue numbers its packets. Non-zero, so that the option takes no extra space.
+    /// The packet's place number plus 1, if the queue numbers its packets. `NonZero`, so that the `Option` takes no
+    /// extra space.
     place: Option<NonZero<u64>>,
     pub ack: A,
 }
 
 impl<A> WaitingAck<A> {
-    /// Describes a packet that the queue is about to accept.
+    /// The entry of a packet that is about to be enqueued.
     #[inline]
     pub fn new(packet: &Packet, ack: A, queue: &impl Qdisc, cx: &Cx<'_>) -> WaitingAck<A> {
         WaitingAck {
@@ -26,8 +27,8 @@ impl<A> WaitingAck<A> {
         }
     }
 
-    /// Removes the ACK from the queue and returns true, or returns false if it is no longer queued. `like` is another
-    /// packet of the same connection.
+    /// Removes the ACK from the queue and returns true. Returns false if the ACK is no longer in the queue. `like` is
+    /// another packet of the same connection.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
         let waiting = Waiting {
             id: self.id,

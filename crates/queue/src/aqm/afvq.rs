@@ -2,15 +2,15 @@
 //! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
 //! data. The number of ACKs that may wait adapts to the traffic and stays small.
 //!
-//! The paper names two causes of throughput loss in two-way traffic, ACKs that wait behind data and too many ACKs, and
-//! proposes a policy for each. Only its abstract was available, which contains no rule for the size. The rule here:
-//! while data waits, one more ACK may wait than were sent between the last two data packets. No ACK then waits longer
-//! than about one data packet takes. The oldest ACK is dropped in favour of a new one, which covers it. While no data
-//! waits, up to `ack_limit` ACKs may wait.
+//! The paper names two causes of throughput loss in two-way traffic: ACKs that wait behind data, and too many ACKs. It
+//! proposes one policy for each. Only its abstract was available, which has no rule for the size of the ACK queue. This
+//! module uses the following rule. While data waits, one more ACK may wait than were sent between the last two data
+//! packets. An ACK then waits at most about as long as one data packet takes. If the ACK queue is full, the oldest ACK
+//! is dropped, because the new ACK covers it. While no data waits, up to `ack_limit` ACKs may wait.
 //!
-//! Too many ACKs for the line would leave no capacity to data, whatever the queue's size. RFC 3449, section 5.4.1
-//! (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of ACKs that precede a
-//! data packet. The bound here is `ack_share` of the bytes.
+//! If there are too many ACKs for the line, they leave no capacity for data, whatever the size of their queue. RFC
+//! 3449, section 5.4.1 (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of
+//! ACKs that precede a data packet. This module bounds their share of the bytes by `ack_share`.
 
 use crate::{
     Backlog, Class, Classes, Classifier, Discipline, DropFrom, FifoConfig, Limit, PacketKind, Qdisc, Queue,
@@ -22,11 +22,11 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 /// Settings of ACKs-first variable-size queueing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfvqConfig {
-    /// The queue of all packets other than pure ACKs.
+    /// The queue of all packets that are not pure ACKs.
     pub queue: QueueConfig,
-    /// Largest number of waiting ACKs.
+    /// Maximum number of ACKs in the ACK queue.
     pub ack_limit: u32,
-    /// Proportion of the bytes that ACKs may take while data waits.
+    /// Maximum share of the link's bytes for ACKs while data waits.
     pub ack_share: f64,
 }
 
@@ -81,13 +81,13 @@ const DATA: usize = 1;
 #[derive(Debug)]
 pub struct Afvq {
     classes: Classes,
-    /// Largest number of waiting ACKs.
+    /// Maximum number of ACKs in the ACK queue.
     most: u32,
-    /// Proportion of the bytes that ACKs may take while data waits.
+    /// Maximum share of the link's bytes for ACKs while data waits.
     share: f64,
-    /// Number of ACKs that may wait while data waits.
+    /// Current limit of the ACK queue in packets, which applies while data waits.
     size: u32,
-    /// ACKs that were sent since the last data packet, and their bytes.
+    /// Number and total size of the ACKs that were sent since the last data packet.
     turn: Backlog,
 }
 
@@ -111,14 +111,14 @@ impl Afvq {
         Ok(Afvq { classes, most, share: config.ack_share, size: most, turn: Backlog::default() })
     }
 
-    /// True if the next ACK may precede a data packet of this size.
+    /// True if the next ACK may be sent before a data packet of this size.
     fn may_go_first(&self, ack: Bytes, data: Bytes) -> bool {
-        // ACK bytes / (ACK bytes + data bytes) <= share, multiplied out.
+        // ACK bytes / (ACK bytes + data bytes) <= share, without the division.
         let acks = (self.turn.bytes + ack).get() as f64;
         acks * (1.0 - self.share) <= self.share * data.get() as f64
     }
 
-    /// Returns the class that sends next.
+    /// The class that sends the next packet.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
         let now = cx.now();
         let ready = |classes: &Classes, class| classes.is_ready(class, now);
@@ -127,7 +127,7 @@ impl Afvq {
             (true, false) => Some(ACKS),
             (false, true) => Some(DATA),
             (true, true) => {
-                // Both heads are needed: the share is computed over bytes.
+                // Peek at the head packets of both queues: the share is computed in bytes, so both sizes are needed.
                 let data = self.classes.act(DATA, |class| class.peek(cx));
                 let ack = self.classes.act(ACKS, |class| class.peek(cx));
                 let first = ack.zip(data).is_none_or(|(ack, data)| self.may_go_first(ack, data));
@@ -141,7 +141,7 @@ impl Qdisc for Afvq {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let class = self.classes.classify(&packet);
         self.classes.enqueue_to(class, packet, cx);
-        // A newer ACK covers an older one, so the head is dropped.
+        // The oldest ACK is dropped, because a newer ACK covers it.
         while self.classes.backlog_of(DATA).packets > 0 && self.classes.backlog_of(ACKS).packets > self.size {
             self.classes.drop_head_of(ACKS, DropReason::HeadDrop, cx);
         }
@@ -153,11 +153,11 @@ impl Qdisc for Afvq {
         if class == ACKS {
             self.turn = self.turn + Backlog { packets: 1, bytes: given.packet.size() };
         } else {
-            // The rule for the size: one more than the number of ACKs since the previous data packet.
+            // Limit of the ACK queue: one more than the number of ACKs since the previous data packet.
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();
         }
-        // Without data there is nothing to delay, so all ACKs up to the limit may wait.
+        // While no data waits, ACKs delay nothing, so all of them up to `ack_limit` may wait.
         if self.classes.backlog_of(DATA).packets == 0 {
             self.size = self.most;
         }

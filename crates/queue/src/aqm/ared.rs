@@ -1,10 +1,10 @@
-//! Adaptive RED: RED that needs only the line's rate (Floyd, Gummadi and Shenker, Adaptive RED: an algorithm for
-//! increasing the robustness of RED's active queue management, 2001).
+//! Adaptive RED: RED whose only parameter is the line's rate (Floyd, Gummadi and Shenker, Adaptive RED: an algorithm
+//! for increasing the robustness of RED's active queue management, 2001).
 //!
-//! All of RED's settings follow from a target delay and the rate C, in average packets per second (section 5): `min` is
-//! half of the packets that the line sends in the target delay, and at least 5 packets; `max` is 3 times `min`; the
-//! weight is `1 - exp(-1 / C)`; the slope is gentle. The probability is adapted to the average (section 4): see
-//! `adaptive` of [`crate::Red`].
+//! All settings of RED follow from a target delay and from the rate C in average packets per second (section 5): `min`
+//! is half of the number of packets that the line sends in the target delay, and at least 5 packets; `max` is 3 times
+//! `min`; the weight is `1 - exp(-1 / C)`; the slope is gentle. The drop probability adapts to the average backlog
+//! (section 4): see `adaptive` of [`crate::Red`].
 
 use crate::{Discipline, Limit, Queue, QueuePlace, Red, RedConfig, Threshold};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -15,13 +15,13 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct AredConfig {
     /// Capacity of the queue.
     pub limit: Limit,
-    /// Average delay that the queue aims at.
+    /// Target of the average queueing delay.
     pub target: Duration,
-    /// Rate at which packets leave. `None`: unknown, which is an error when the queue is built.
+    /// Rate at which packets leave the queue. `None`: unknown, which is an error when the queue is built.
     pub bandwidth: Option<BitRate>,
     /// Average packet size in bytes.
     pub avpkt: Bytes,
-    /// True if packets capable of ECN are marked instead of dropped.
+    /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -77,7 +77,7 @@ impl AredConfig {
             return Err(Fault::new("avpkt", "this must be at least 1 B"));
         }
         let packets_a_second = rate.as_bps() as f64 / self.avpkt.bits() as f64;
-        // Section 5 of the paper: at least 5 packets, so that bursts pass on slow lines.
+        // Section 5 of the paper: at least 5 packets, so that bursts are not dropped on slow lines.
         let min = (self.target.as_secs_f64() * packets_a_second / 2.0).round().max(5.0);
         Ok(RedConfig {
             limit: self.limit,

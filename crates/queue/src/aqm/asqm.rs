@@ -37,18 +37,18 @@ pub struct AsqmConfig {
     pub target: Duration,
     /// Interval between the first and the second drop.
     pub interval: Duration,
-    /// True if packets capable of ECN are marked instead of dropped.
+    /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Where sensing packets turn around.
+    /// The place at which sensing packets turn around.
     pub far_end: FarEnd,
-    /// Treatment of the link's own delay in the samples.
+    /// Whether the link's own delay is part of the samples.
     pub base_delay: BaseDelay,
-    /// Smoothing of the samples.
+    /// How the delay samples are smoothed.
     pub smoothing: Smoothing,
 }
 
 impl Default for AsqmConfig {
-    /// The values of the dissertation. It has no limit; this one is CoDel's.
+    /// The values of the dissertation, which has no buffer limit. The limit is that of CoDel.
     fn default() -> AsqmConfig {
         AsqmConfig {
             limit: Limit::Packets(1000),
@@ -99,14 +99,14 @@ pub struct Asqm {
     sensor: Sensor,
     since_sensed: SinceSensed,
     link: Estimate,
-    /// State while packets are dropped.
+    /// State of the dropping phase; `None` while no packets are dropped.
     dropping: Option<Dropping>,
 }
 
 /// A dropping phase.
 #[derive(Debug)]
 struct Dropping {
-    /// Number of packets marked or dropped in this phase.
+    /// Number of packets marked or dropped in this dropping phase.
     count: u64,
     /// Time of the next mark or drop.
     next: Time,
@@ -131,10 +131,10 @@ impl Asqm {
         })
     }
 
-    /// Handles a sample of the link's delay.
+    /// Handles a new sample of the link's delay.
     fn on_sample(&mut self, sample: Duration, now: Time) {
         self.link.update(sample, self.config.smoothing, now);
-        // A raw sample ends dropping; only the smoothed delay starts it (see the interpretations above).
+        // A single sample ends dropping; only the smoothed delay starts it (see the interpretations above).
         if sample < self.config.target {
             self.dropping = None;
         } else if self.dropping.is_none() && self.link.get(now) >= Some(self.config.target) {
@@ -142,9 +142,10 @@ impl Asqm {
         }
     }
 
-    /// Returns true if the departing packet must be marked or dropped, and then sets the time of the next mark or drop.
+    /// Returns true if the departing packet must be marked or dropped. In that case, also sets the time of the next
+    /// mark or drop.
     fn is_due(&mut self, now: Time) -> bool {
-        // Without recent samples the state of the link is unknown, so dropping ends.
+        // The link's state is unknown without recent samples, so dropping ends.
         if self.link.get(now).is_none() {
             self.dropping = None;
         }
@@ -165,7 +166,7 @@ impl Qdisc for Asqm {
             return cx.drop(packet, DropReason::QueueFull);
         }
         self.room.charge(size);
-        // A sensing packet is created only after an enqueued packet, so that it waits in the same queue.
+        // Create a sensing packet only after a packet was enqueued, so that it waits in the same queue.
         self.sensor.follow(&packet, &mut self.since_sensed, 0, cx.now());
         self.ring.push(packet, cx);
     }
@@ -174,7 +175,7 @@ impl Qdisc for Asqm {
         loop {
             let mut given = self.ring.pop()?;
             self.room.release(given.packet.size());
-            // A dropped sensing packet would cost the sample that can end the dropping.
+            // Never drop a sensing packet, because its sample could end the dropping phase.
             if is_sensing(&given.packet) || !self.is_due(cx.now()) {
                 return Some(given);
             }

@@ -31,24 +31,24 @@ use std::collections::VecDeque;
 /// Settings of BDP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BdpConfig {
-    /// Largest number of packets in all queues together.
+    /// Maximum number of packets in all queues together.
     pub limit: u32,
-    /// Number of queues to which flows are hashed.
+    /// Number of queues. Flows are assigned to queues by a hash.
     pub flows: u32,
-    /// True if packets capable of ECN are marked instead of dropped.
+    /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Where sensing packets turn around.
+    /// The place at which sensing packets turn around.
     pub far_end: FarEnd,
-    /// Treatment of the link's own delay in the samples.
+    /// Whether the link's own delay is part of the samples.
     pub base_delay: BaseDelay,
     /// How the two bounds of eq 6.3 are combined.
     pub bound: BdpBound,
-    /// Smoothing of the samples.
+    /// How the delay samples are smoothed.
     pub smoothing: Smoothing,
 }
 
 impl Default for BdpConfig {
-    /// The dissertation gives no limits; these are FQ-CoDel's.
+    /// The dissertation has no limits. The defaults are those of FQ-CoDel.
     fn default() -> BdpConfig {
         BdpConfig {
             limit: 10_240,
@@ -77,7 +77,7 @@ impl Choice for BdpBound {
 }
 
 impl BdpBound {
-    /// Returns the largest acceptable round trip of the link, for a flow with this measured round trip.
+    /// The maximum acceptable round trip of the link, for a flow whose whole round trip is `measured`.
     fn of(self, measured: Duration) -> Duration {
         let (share, least) = (measured / 10, Duration::from_millis(25));
         match self {
@@ -117,7 +117,7 @@ impl Discipline for BdpConfig {
     }
 }
 
-/// Bytes that a queue may send per turn: a full Ethernet frame.
+/// Quantum of the deficit round robin: the bytes of a full Ethernet frame.
 const QUANTUM: i64 = 1514;
 
 /// The queues of all flows under BDP.
@@ -126,7 +126,7 @@ pub struct Bdp {
     config: BdpConfig,
     hash: FlowHash,
     flows: Vec<Flow>,
-    /// Queues with packets, in the order of service.
+    /// The non-empty queues, in the order in which they are served.
     turn: VecDeque<u32>,
     total: Backlog,
     sensor: Sensor,
@@ -135,10 +135,10 @@ pub struct Bdp {
 /// The queue and the measurements of one flow.
 #[derive(Debug, Default)]
 struct Flow {
-    /// Hash of the last flow that used this slot.
+    /// Flow hash of the last flow that used this queue.
     hash: u64,
     ring: PacketRing,
-    /// Bytes that the queue may still send in its turn.
+    /// Deficit: bytes that the queue may still send in this round.
     deficit: i64,
     /// True if the queue is in `turn`.
     listed: bool,
@@ -147,15 +147,16 @@ struct Flow {
     measured: PassiveRtt,
     /// The round trip of the link (`RTT_Bloat`).
     bloat: Estimate,
-    /// Time of the next mark or drop. `None` while packets are not dropped.
+    /// Time of the next mark or drop. `None` while no packets are dropped.
     next_drop: Option<Time>,
 }
 
 impl Flow {
-    /// Returns true if the departing packet must be marked or dropped, and then sets the time of the next mark or drop.
+    /// Returns true if the departing packet must be marked or dropped. In that case, also sets the time of the next
+    /// mark or drop.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
-        // Without timestamps the round trip is at least the link's.
+        // A flow without timestamps has a round trip of at least the link's.
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
         // Eq 6.3.
         if bloat <= bound.of(measured) {
@@ -191,7 +192,7 @@ impl Bdp {
         })
     }
 
-    /// Makes room by dropping the oldest packet of the longest queue.
+    /// Drops the oldest packet of the longest queue to make room.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
         let length = |at: u32| self.flows[at as usize].ring.backlog().bytes;
@@ -202,10 +203,10 @@ impl Bdp {
         }
     }
 
-    /// Appends the packet to a queue, and makes room if the limit is exceeded.
+    /// Appends the packet to a queue. If this exceeds the limit, drops a packet of the longest queue.
     fn push(&mut self, at: usize, packet: Packet, cx: &mut Cx<'_>) {
         let flow = &mut self.flows[at];
-        // Observers must see the backlog of all queues, not of this one.
+        // Observers must see the backlog of all queues, not of this queue only.
         let beside = self.total - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.total = beside + flow.ring.backlog();
@@ -223,14 +224,15 @@ impl Bdp {
 impl Qdisc for Bdp {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
-        // A sensing packet waits in the queue of the flow that it measures.
+        // A sensing packet must wait in the queue of the flow that it measures.
         if let Some(owner) = self.sensor.owner(&packet) {
             return self.push(owner as usize, packet, cx);
         }
         let hash = self.hash.flow(&packet);
         let at = queue_of(hash, self.flows.len());
         let flow = &mut self.flows[at];
-        // An empty slot passes to the new flow with fresh measurements. A shared slot keeps those of its first flow.
+        // A new flow takes over an empty queue and starts new measurements. In a queue with packets, it shares the
+        // measurements of the flow before.
         if flow.hash != hash && flow.ring.backlog().packets == 0 {
             *flow = Flow { hash, listed: flow.listed, deficit: flow.deficit, ..Flow::default() };
         }
@@ -257,13 +259,13 @@ impl Qdisc for Bdp {
             };
             let size = given.packet.size();
             self.total.remove(size);
-            // Never drop a sensing packet: its queue is the one that needs a new delay sample.
+            // Never drop a sensing packet: this queue needs its delay sample.
             let due = !is_sensing(&given.packet) && flow.is_due(self.config.bound, cx.now());
             if due && !(self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early)) {
                 cx.drop(given.packet, DropReason::Early);
                 continue;
             }
-            // Only packets that are sent count for the turn.
+            // Only packets that are sent reduce the deficit.
             flow.deficit -= size.get() as i64;
             return Some(given);
         }
@@ -293,7 +295,7 @@ impl Qdisc for Bdp {
             self.flows[owner as usize].bloat.update(sample, self.config.smoothing, now);
             return true;
         }
-        // A packet of the other direction has the addresses of its flow swapped.
+        // The addresses and ports of a reverse packet are those of its flow, swapped.
         let hash = self.hash.opposite_flow(packet);
         let flow = &mut self.flows[queue_of(hash, self.config.flows as usize)];
         if flow.hash == hash {

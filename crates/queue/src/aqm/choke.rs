@@ -1,18 +1,18 @@
-//! CHOKe: an arriving packet is compared with a random packet of the queue, and both are dropped if they belong to one
-//! flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
+//! CHOKe: an arriving packet is compared with a random packet in the queue, and both are dropped if they belong to the
+//! same flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
 //!
-//! The discipline is RED in packets, with an additional step before RED's decision: while the average is above `min`,
-//! an arriving packet is compared with one drawn at random from the queue. If both belong to one flow (addresses,
-//! protocol, ports), both are dropped. The flow with the most packets in the queue thus loses most, without any state
-//! per flow.
+//! The discipline is RED in packets, with an additional step before RED's decision: while the average backlog is above
+//! `min`, an arriving packet is compared with a packet that is drawn at random from the queue. If both belong to the
+//! same flow (addresses, protocol, ports), both are dropped. The flow with the most packets in the queue thus loses the
+//! most packets, without any per-flow state.
 //!
-//! **The average** is in Linux's fixed point. A sample moves it by the difference between the backlog and its integer
-//! part, so that its mean is half a packet above the mean backlog. Packets are compared while the average is above
-//! `min` by any fraction. The probability depends on the whole packets above `min`. If two flows keep the queue at
-//! `min`, these details decide how often packets are dropped.
+//! **The average** uses Linux's fixed-point arithmetic. A sample moves the average by the difference between the
+//! backlog and the average's integer part, so the mean of the average is half a packet above the mean backlog. Packets
+//! are compared as soon as the average is above `min` by any fraction, but RED's probability depends on the whole
+//! packets above `min`. If two flows keep the queue at `min`, these details determine how often packets are dropped.
 //!
-//! **Deviation.** Linux draws among slots, some of which may be empty, up to 3 times, and then takes the head. Here the
-//! draw is uniform over the queued packets.
+//! **Deviation.** Linux draws a slot of its ring, which may be empty, up to 3 times, and then takes the head. This
+//! module draws uniformly from the queued packets.
 
 use crate::aqm::red::law::{self, Average, Slope, Verdict};
 use crate::bounds;
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 /// Settings of a CHOKe queue, named as in tc-choke(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChokeConfig {
-    /// The settings of RED, in packets.
+    /// The settings of RED. Limits must be in packets.
     pub red: RedConfig,
 }
 
@@ -94,7 +94,7 @@ impl Part for ChokeConfig {
 }
 
 impl ChokeConfig {
-    /// Returns the limit, which must be in packets.
+    /// The limit in packets. Returns an error for a limit in another unit.
     fn limit(&self) -> Result<u32, Fault> {
         match self.red.limit {
             Limit::Packets(packets) => bounds::limit("limit", u64::from(packets)).map(|()| packets),
@@ -143,7 +143,7 @@ impl Choke {
         })
     }
 
-    /// Draws a packet, and removes it if it belongs to the arriving packet's flow.
+    /// Draws a packet from the queue at random. Removes and returns it if it belongs to the arriving packet's flow.
     fn draw_of_flow(&mut self, packet: &Packet) -> Option<QueuedPacket> {
         if self.packets.is_empty() {
             return None;
@@ -157,7 +157,7 @@ impl Choke {
         Some(victim)
     }
 
-    /// Starts the idle time of the average if the queue is empty.
+    /// Starts the idle time for the average if the queue is now empty.
     fn leave_if_empty(&mut self, cx: &Cx<'_>) {
         if self.packets.is_empty() {
             self.average.emptied(cx.now());
@@ -165,7 +165,7 @@ impl Choke {
     }
 }
 
-/// Returns the key of a packet's flow.
+/// The key that identifies a packet's flow.
 fn flow(packet: &Packet) -> impl PartialEq + use<> {
     let (protocol, ports) = match packet.transport() {
         Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),
@@ -186,12 +186,12 @@ impl Qdisc for Choke {
                 return self.leave_if_empty(cx);
             }
         }
-        // Linux's choke_enqueue compares the integer part of the average.
+        // Linux's choke_enqueue uses the integer part of the average.
         let verdict = self.slope.judge(libm::floor(average), &mut self.rng);
         if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }
-        // As in Linux, the decision of RED comes before the limit.
+        // As in Linux, RED decides before the limit is checked.
         if self.backlog.packets >= self.limit {
             return cx.drop(packet, DropReason::QueueFull);
         }

@@ -1,19 +1,19 @@
-//! COBALT: CoDel and BLUE together (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019; the
-//! queue management of CAKE, Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
+//! COBALT: a combination of CoDel and BLUE (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN
+//! 2019). It is the AQM of CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times, with two changes: its count decreases step by step once the delay is below the target,
-//! at the pace of the control law, and survives from one episode to the next. BLUE acts on flows that do not respond:
-//! its drop probability grows while the queue overflows and decreases while it is empty, at most once per `target`.
-//! BLUE drops packets even if they are capable of ECN.
+//! CoDel acts on sojourn times, with two changes. When the delay falls below the target, its count decreases step by
+//! step at the pace of the control law, and the rest of the count carries over to the next episode. BLUE acts on
+//! unresponsive flows: its drop probability grows while the queue overflows and shrinks while the queue is empty, at
+//! most once per `target`. BLUE drops packets even if they are ECN-capable.
 //!
 //! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue under
 //! COBALT. The last packet of a queue is never dropped.
 //!
-//! As in Linux, the first episode of a queue starts without waiting for an interval: the control law starts with a step
-//! of zero. The first slow start thus gets a signal as soon as the delay is above the target.
+//! As in Linux, the first episode of a queue starts without a wait for an interval, because the first step of the
+//! control law is zero. The first slow start thus gets a signal as soon as the delay exceeds the target.
 //!
-//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method: for a count below 16 by 4 steps from
-//! the previous count's value, above by one step at each change of the count.
+//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method. Counts below 16 take 4 steps,
+//! starting from the value of the previous count. Larger counts take one step at each change of the count.
 
 use crate::codel;
 use crate::tools::ring::PacketRing;
@@ -26,20 +26,21 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct CobaltConfig {
     /// Acceptable standing delay.
     pub target: Duration,
-    /// About the longest RTT of the flows.
+    /// Interval of the control law, about the longest RTT of the flows.
     pub interval: Duration,
-    /// True if CoDel marks packets capable of ECN instead of dropping them (RFC 3168).
+    /// True if CoDel marks ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Time to send a full packet. A delay of 4 times this, or of twice this per busy flow, is no standing queue.
+    /// Transmission time of a full packet. A delay of up to 4 times this, or up to 2 times this per busy flow, does not
+    /// count as a standing queue.
     pub mtu_time: Duration,
-    /// Increase of BLUE's probability while the queue is full.
+    /// Amount by which BLUE's drop probability grows at an overflow.
     pub p_inc: f64,
-    /// Decrease of BLUE's probability while the queue is empty.
+    /// Amount by which BLUE's drop probability shrinks when the queue is empty.
     pub p_dec: f64,
 }
 
 impl Default for CobaltConfig {
-    /// CoDel's target and interval. BLUE's steps are those of Linux: 1/256 up, 1/4096 down.
+    /// CoDel's target and interval, and BLUE's steps in Linux: 1/256 up, 1/4096 down.
     fn default() -> CobaltConfig {
         CobaltConfig {
             target: Duration::from_millis(5),
@@ -56,7 +57,7 @@ impl Default for CobaltConfig {
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
-    /// `1 / sqrt(count)` in units of 2^-32, as of the last change of the count. Zero before the first change.
+    /// `1 / sqrt(count)` in units of 2^-32, updated with each change of the count. 0 before the first change.
     inverse_sqrt: u32,
     dropping: bool,
     /// Time of the control law's next signal.
@@ -69,15 +70,15 @@ pub struct Cobalt {
 /// The decision on a departing packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Send the packet, possibly marked.
+    /// Send the packet, which may have been marked.
     Send,
     /// Drop the packet.
     Drop,
 }
 
 impl Cobalt {
-    /// Decides on a packet that is about to leave, and may mark it. `busy_flows` is the number of flows that share the
-    /// link.
+    /// Decides whether a packet that is about to leave is dropped, and may mark it. `busy_flows` is the number of flows
+    /// that share the link.
     pub fn judge(
         &mut self,
         config: &CobaltConfig,
@@ -89,10 +90,10 @@ impl Cobalt {
         let now = cx.now();
         let sojourn = now - packet.enqueued_at;
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
-        // A count that has not decayed to zero makes the law act at once when the delay rises again.
+        // If the count has not decayed to 0, the control law acts at once when the delay exceeds the target again.
         let mut is_due = self.is_due(now);
-        // Linux's cobalt_should_drop: `is_late` is computed again after each change of `drop_next`, except at the start
-        // of an episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
+        // Linux's cobalt_should_drop: `is_late` is updated after each change of `drop_next`, except at the start of an
+        // episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
         let mut is_late = now > self.drop_next;
         if sojourn > config.target && sojourn > allowed {
             if !self.dropping {
@@ -124,8 +125,8 @@ impl Cobalt {
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // Without a count, the first signal of the next episode is due after one interval. Missed signals are not made
-        // up for: the next one is due now.
+        // If the count is 0, the first signal of the next episode comes after one interval. Signals that are overdue
+        // are not repeated: the next signal is due now.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {
@@ -134,9 +135,9 @@ impl Cobalt {
         verdict
     }
 
-    /// Records an overflow: a packet of this queue was dropped because there was no room.
+    /// Handles an overflow: a packet of this queue was dropped because there was no room.
     pub fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
-        // BLUE changes its probability at most once per target, however many packets overflow.
+        // BLUE changes its probability at most once per `target`, regardless of the number of overflows.
         if self.may_move(config, now) {
             self.probability = (self.probability + config.p_inc).min(1.0);
             self.blue_moved = now;
@@ -146,7 +147,8 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Records that the queue is empty. Returns true if there is state left to decay.
+    /// Records that the queue is empty, so that BLUE's probability and CoDel's count decay. Returns true if there is
+    /// state left to decay.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
@@ -160,12 +162,12 @@ impl Cobalt {
         self.probability > 0.0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Returns CoDel's count: drops and marks since the queue was last idle, minus the decay.
+    /// CoDel's count: the number of drops and marks since the queue was last idle, reduced by the decay.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Returns BLUE's drop probability.
+    /// BLUE's drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }
@@ -175,7 +177,7 @@ impl Cobalt {
         self.count > 0 && now >= self.drop_next
     }
 
-    /// True if BLUE's probability may change again.
+    /// True if BLUE may change its probability again.
     fn may_move(&self, config: &CobaltConfig, now: Time) -> bool {
         now.saturating_since(self.blue_moved) > config.target
     }
@@ -183,7 +185,7 @@ impl Cobalt {
     /// Sets the count and updates its inverse square root.
     fn recount(&mut self, count: u32) {
         self.count = count;
-        // Linux caches the first values (`cobalt_cache_init`).
+        // Linux caches the values of small counts (`cobalt_cache_init`).
         let exact = INVERSE_SQRTS.get(count as usize).copied();
         self.inverse_sqrt = exact.unwrap_or_else(|| newton(self.inverse_sqrt, count));
     }
@@ -271,7 +273,7 @@ impl Part for CobaltQueueConfig {
     }
 }
 
-/// An Ethernet frame with 1,500 bytes of IP.
+/// Size of an Ethernet frame with an IP packet of 1,500 bytes.
 const FULL_FRAME: Bytes = Bytes::new(1514);
 
 impl Discipline for CobaltQueueConfig {
@@ -319,7 +321,7 @@ impl Qdisc for CobaltQueue {
             let mut given = self.ring.pop()?;
             self.limit.release(given.packet.size());
             let verdict = self.cobalt.judge(&self.config, &mut given, 1, &mut self.rng, cx);
-            // Linux's cake_dequeue: a flow's last packet is sent whatever the verdict.
+            // Linux's cake_dequeue: the last packet of a flow is sent even if COBALT decided to drop it.
             if self.ring.backlog().packets == 0 {
                 self.cobalt.found_empty(&self.config, cx.now());
                 return Some(given);

@@ -25,13 +25,14 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct CodelConfig {
     /// Acceptable standing delay.
     pub target: Duration,
-    /// About the longest RTT of the flows.
+    /// Interval of the control law, about the longest RTT of the flows.
     pub interval: Duration,
-    /// True if packets capable of ECN are marked instead of dropped (RFC 3168).
+    /// True if ECN-capable packets are marked instead of dropped (RFC 3168).
     pub ecn: bool,
-    /// Every packet with a longer sojourn time than this is also marked. `None`: there is no such threshold.
+    /// Sojourn time above which every ECN-capable packet is marked, independently of the control law. `None`: no such
+    /// threshold.
     pub ce_threshold: Option<Duration>,
-    /// No packet is dropped if at most this many bytes wait behind it, link headers included.
+    /// No packet is dropped if at most this many bytes, including link headers, wait behind it.
     pub mtu: Bytes,
 }
 
@@ -48,7 +49,7 @@ impl Default for CodelConfig {
     }
 }
 
-/// Times and intervals in units of 1,024 ns, as in Linux. They wrap.
+/// Times and intervals in units of 1,024 ns, as in Linux. They wrap around.
 type Ticks = u32;
 
 fn ticks(nanos: u64) -> Ticks {
@@ -68,13 +69,13 @@ fn is_at_or_after(a: Ticks, b: Ticks) -> bool {
 pub struct Codel {
     /// Number of packets dropped or marked in this episode.
     count: u32,
-    /// Value of `count` when this episode started.
+    /// Value of `count` at the start of this episode.
     last_count: u32,
     dropping: bool,
     /// `1 / sqrt(count)` in units of 2^-16.
     inverse_sqrt: u16,
-    /// Time at which the sojourn time will have been above the target for an interval. Zero while it is below the
-    /// target.
+    /// The time at which dropping may start: one interval after the sojourn time rose above the target. 0 while the
+    /// sojourn time is below the target.
     first_above: Ticks,
     /// Time of the control law's next drop or mark.
     drop_next: Ticks,
@@ -107,13 +108,12 @@ pub trait CodelSource {
     /// Removes and returns the packet at the head.
     fn pop(&mut self) -> Option<QueuedPacket>;
 
-    /// Returns the queued bytes, with a link header for each packet. The packet that `pop` returned last is not
-    /// included.
+    /// Total size of the queued packets including link headers, without the packet that `pop` returned last.
     fn waiting(&self) -> Bytes;
 }
 
 impl Codel {
-    /// Returns the packet to send now. Drops and marks packets on the way.
+    /// Returns the packet to send now. Drops and marks packets as the control law requires.
     pub fn dequeue(
         &mut self,
         config: &CodelConfig,
@@ -121,8 +121,8 @@ impl Codel {
         cx: &mut Cx<'_>,
     ) -> Option<QueuedPacket> {
         let Some(mut packet) = source.pop() else {
-            // Linux's codel_dequeue: an empty queue ends the interval above the target. The next packet may belong to
-            // another connection of the same bucket.
+            // Linux's codel_dequeue: an empty queue clears `first_above`, because the next packet may belong to another
+            // connection of the same hash bucket.
             self.first_above = 0;
             self.dropping = false;
             return None;
@@ -130,7 +130,7 @@ impl Codel {
         let now = ticks(cx.now().as_nanos());
         let above = self.is_above(config, &packet, source, cx.now());
         if self.dropping {
-            // RFC 8289, section 5.5: a packet below the target ends the episode.
+            // RFC 8289, section 5.5: a packet whose sojourn time is below the target ends the episode.
             if !above {
                 self.dropping = false;
             }
@@ -157,7 +157,8 @@ impl Codel {
                 }
             }
         } else if above {
-            // The first packet of an episode is dropped or marked as soon as the delay has been above for an interval.
+            // The first drop or mark of an episode happens as soon as the sojourn time has been above the target for an
+            // interval.
             if !(config.ecn && cx.mark(&mut packet.packet, MarkReason::Early)) {
                 cx.drop(packet.packet, DropReason::Early);
                 let next = source.pop();
@@ -171,24 +172,24 @@ impl Codel {
                 self.begin(config, now);
             }
         }
-        // Independent of the control law: a second, immediate threshold.
+        // `ce_threshold` is independent of the control law: it marks each packet above it at once.
         if config.ce_threshold.is_some_and(|threshold| cx.now() - packet.enqueued_at > threshold) {
             cx.mark(&mut packet.packet, MarkReason::Threshold);
         }
         Some(packet)
     }
 
-    /// Returns the number of packets dropped or marked in this episode, or in the last one if there is none now.
+    /// Number of packets dropped or marked in the current or latest episode.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Adds packets that were dropped because there was no room: the control law then acts faster.
+    /// Adds packets that were dropped because there was no room, so that the control law acts faster.
     pub fn add_drops(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
 
-    /// True during an episode of dropping.
+    /// True during a dropping episode.
     pub fn is_dropping(&self) -> bool {
         self.dropping
     }
@@ -201,7 +202,7 @@ impl Codel {
             self.first_above = 0;
             return false;
         }
-        // The delay has just risen above the target: wait for an interval.
+        // The sojourn time has just risen above the target: wait for one interval before dropping.
         if self.first_above == 0 {
             self.first_above = now.wrapping_add(ticks(config.interval.as_nanos()));
             return false;
@@ -209,12 +210,13 @@ impl Codel {
         is_after(now, self.first_above)
     }
 
-    /// Starts an episode of dropping.
+    /// Starts a dropping episode.
     fn begin(&mut self, config: &CodelConfig, now: Ticks) {
         self.dropping = true;
-        // As in Linux, only the drops of the last episode count, not those of earlier episodes.
+        // As in Linux, only the drops of the latest episode count, not those of earlier ones.
         let gained = self.count.wrapping_sub(self.last_count);
-        // RFC 8289, section 4.1: soon after the last episode, the control law resumes near its previous rate.
+        // RFC 8289, section 4.1: if the latest episode was recent, the control law resumes near its drop rate in that
+        // episode.
         let recent = now.wrapping_sub(self.drop_next) < ticks(config.interval.as_nanos()).saturating_mul(16);
         if gained > 1 && recent {
             self.count = gained;
@@ -227,7 +229,7 @@ impl Codel {
         self.drop_next = self.after_interval(config, now);
     }
 
-    /// Returns `from + interval / sqrt(count)`.
+    /// The time `from + interval / sqrt(count)`.
     fn after_interval(&self, config: &CodelConfig, from: Ticks) -> Ticks {
         let interval = u64::from(ticks(config.interval.as_nanos()));
         from.wrapping_add(((interval * (u64::from(self.inverse_sqrt) << 16)) >> 32) as Ticks)
@@ -249,7 +251,7 @@ pub struct CodelQueueConfig {
     pub limit: Limit,
     /// Parameters of the algorithm.
     pub codel: CodelConfig,
-    /// Bytes counted for each packet in addition to the IP packet.
+    /// Size of the link header that is counted with each IP packet, in bytes.
     pub header: Bytes,
 }
 
@@ -314,7 +316,7 @@ pub struct CodelQueue {
     buffer: Buffer,
 }
 
-/// The queued packets, and the room that they take.
+/// The queued packets and the buffer space that they occupy.
 #[derive(Debug)]
 struct Buffer {
     ring: PacketRing,

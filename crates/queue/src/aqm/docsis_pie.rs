@@ -29,18 +29,18 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct DocsisPieConfig {
     /// Capacity of the queue.
     pub limit: Limit,
-    /// `LATENCY_TARGET`: the queueing delay that the controller aims at.
+    /// `LATENCY_TARGET`: target of the queueing delay.
     pub latency_target: Duration,
     /// `MSR`: maximum sustained rate of the service flow. `None`: unknown, which is an error when the queue is built.
     pub msr: Option<BitRate>,
-    /// `PEAK_RATE`: rate at which the tokens of the sustained rate may be spent. `None`: the sustained rate.
+    /// `PEAK_RATE`: rate at which the sustained rate's tokens are spent. `None`: the sustained rate.
     pub peak_rate: Option<BitRate>,
-    /// Depth of the sustained rate's bucket in bytes.
+    /// Depth of the sustained rate's token bucket in bytes.
     pub burst: Bytes,
 }
 
 impl Default for DocsisPieConfig {
-    /// The values of DOCSIS 3.1: a target of 10 ms, a bucket of 3,044 bytes.
+    /// The values of DOCSIS 3.1: a target of 10 ms and a bucket of 3,044 bytes.
     fn default() -> DocsisPieConfig {
         DocsisPieConfig {
             limit: Limit::Packets(1000),
@@ -89,7 +89,7 @@ impl Discipline for DocsisPieConfig {
 }
 
 impl DocsisPieConfig {
-    /// Returns the sustained rate in bytes per second.
+    /// The sustained rate in bytes per second, or an error if it is unknown.
     fn sustained(&self) -> Result<f64, Fault> {
         let known = self.msr.filter(|rate| rate.as_bps() > 0);
         known.map(|rate| rate.as_bps() as f64 / 8.0).ok_or_else(|| Fault::new("msr", "a delay is foretold from a rate"))
@@ -112,14 +112,14 @@ const B: f64 = 2.5;
 /// The controller of one service flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisPieLaw {
-    /// Drop probability of a packet of mean size; may exceed 1.
+    /// Drop probability of a packet of mean size, which may exceed 1.
     probability: f64,
-    /// Sum of the probabilities of the packets since the last drop.
+    /// Sum of the drop probabilities of the packets since the last drop.
     accumulated: f64,
-    /// Predicted delay at the last update.
+    /// Predicted queueing delay at the last update.
     delay: Duration,
     old_delay: Duration,
-    /// Burst allowance left, in which no packet is dropped.
+    /// Remaining burst allowance, during which no packet is dropped.
     burst_left: Duration,
     state: AqmState,
 }
@@ -129,14 +129,14 @@ pub struct DocsisPieLaw {
 enum AqmState {
     /// No packet is dropped until 1/3 of the buffer is full.
     Inactive,
-    /// The next drop starts a burst allowance. Delays have been short for this long.
+    /// The next drop starts a burst allowance. The value is the time since which delays have been short.
     Quiescent(Duration),
     /// Packets are dropped.
     Active,
 }
 
 impl Default for DocsisPieLaw {
-    /// The state after a long time with short delays.
+    /// The state after delays have been short for a long time.
     fn default() -> DocsisPieLaw {
         DocsisPieLaw {
             probability: 0.0,
@@ -150,13 +150,13 @@ impl Default for DocsisPieLaw {
 }
 
 impl DocsisPieLaw {
-    /// Returns the drop probability of a packet of mean size.
+    /// The drop probability of a packet of mean size.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Returns true if an arriving packet of this size is dropped at this backlog. `third`: at least 1/3 of the buffer
-    /// is full.
+    /// Returns true if an arriving packet of size `size` is to be dropped when `waiting` bytes are in the queue.
+    /// `third` is true if at least 1/3 of the buffer is full.
     pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -172,17 +172,17 @@ impl DocsisPieLaw {
         }
         let own = (self.probability * size.get() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
         self.accumulated += own;
-        // Appendix A: with at most 2 mean packets waiting, or short delays, no packet is dropped.
+        // Appendix A: no drops while the queue holds at most 2 packets of mean size, or while delays are short.
         let few = waiting.get() <= 2 * MEAN_PKTSIZE;
         if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
             return false;
         }
-        // Section 4.5: between the two bounds the drop is random; at PROB_HIGH it is certain.
+        // Section 4.5: the drop is random while the sum is between the two bounds, and certain at `PROB_HIGH`.
         if self.accumulated < PROB_HIGH && rng.unit() > own {
             return false;
         }
         self.accumulated = 0.0;
-        // Section 4.4: the first drop after a quiet time allows a burst.
+        // Section 4.4: the first drop after a quiet time starts a burst allowance.
         if matches!(self.state, AqmState::Quiescent(_)) {
             self.state = AqmState::Active;
             self.burst_left = MAX_BURST;
@@ -190,7 +190,7 @@ impl DocsisPieLaw {
         true
     }
 
-    /// Records a packet that was dropped because there was no room.
+    /// Handles a packet that was dropped because there was no room.
     fn overflowed(&mut self) {
         self.accumulated = 0.0;
     }
@@ -206,7 +206,7 @@ impl DocsisPieLaw {
             self.burst_left = self.burst_left.saturating_sub(INTERVAL);
         }
         let delays_are_short = self.delay < target / 2 && self.old_delay < target / 2;
-        // Appendix A: short delays, no probability and no burst allowance.
+        // Appendix A: quiet means short delays, a drop probability of 0 and no burst allowance.
         let is_quiet = delays_are_short && self.probability == 0.0 && self.burst_left.is_zero();
         self.state = match self.state {
             AqmState::Active if is_quiet => AqmState::Quiescent(Duration::ZERO),
@@ -217,11 +217,11 @@ impl DocsisPieLaw {
         };
     }
 
-    /// Computes the next probability (RFC 8034, appendix A, `calculate_drop_prob`).
+    /// Computes the new drop probability (RFC 8034, appendix A, `calculate_drop_prob`).
     fn step(&mut self, target: Duration) {
         let (now, old) = (self.delay.as_secs_f64(), self.old_delay.as_secs_f64());
         let mut step = (A * (now - target.as_secs_f64()) + B * (now - old)) * scale(self.probability);
-        // Section 4.2: a high probability grows slowly, so that it does not oscillate.
+        // Section 4.2: the growth of a high probability is limited, so that the probability does not oscillate.
         if self.probability >= 0.1 {
             step = step.min(0.02);
         }
@@ -236,7 +236,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// Returns the factor of a step at this probability: PIE's below 10 %, and larger ones above.
+/// The factor by which a step is scaled at this probability: PIE's factor below 10 %, a larger one above.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),
@@ -254,7 +254,7 @@ pub struct DocsisPie {
     sustained: f64,
     law: DocsisPieLaw,
     updates: Updates,
-    /// Bytes in the sustained rate's bucket at `tokens_at`.
+    /// Bytes in the sustained rate's token bucket at the time `tokens_at`.
     tokens: f64,
     tokens_at: Time,
     ring: PacketRing,
@@ -283,10 +283,12 @@ impl DocsisPie {
         })
     }
 
-    /// Makes the updates that are due. The backlog has not changed since the last call.
+    /// Replays the updates that are due. The backlog is the same for all of them, because it has not changed since the
+    /// last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
-            // The predicted delay changes with the tokens, so both must be constant.
+            // The predicted delay depends on the tokens, so an update changes nothing only if the tokens are constant,
+            // too.
             let before = (self.law.clone(), self.tokens);
             let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);
@@ -297,7 +299,8 @@ impl DocsisPie {
         }
     }
 
-    /// Returns the time to send the backlog: at the peak rate while there are tokens, the rest at the sustained rate.
+    /// Predicted queueing delay: the backlog is sent at the peak rate while there are tokens, and the rest at the
+    /// sustained rate.
     fn foretold_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
         let waiting = self.ring.backlog().bytes.get() as f64;
@@ -327,8 +330,7 @@ impl Qdisc for DocsisPie {
             self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
-        // For a limit in bins the filled share of the buffer is not computed: the buffer always counts as at least 1/3
-        // full.
+        // For a limit in bins the fill level is not computed. The buffer then always counts as at least 1/3 full.
         let third = match self.config.limit {
             Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
             Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),
@@ -347,7 +349,7 @@ impl Qdisc for DocsisPie {
         let size = given.packet.size();
         self.limit.release(size);
         self.fill(cx.now());
-        // A packet that leaves spends its tokens of the sustained rate.
+        // A departing packet spends tokens of the sustained rate.
         self.tokens = (self.tokens - size.get() as f64).max(0.0);
         Some(given)
     }

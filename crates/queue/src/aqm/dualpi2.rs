@@ -1,19 +1,19 @@
 //! DualPI2: two coupled queues, one of them for traffic that needs low latency (RFC 9332, appendix A).
 //!
-//! Packets with ECT(1) or CE go to the queue L, all others to the queue C. A PI controller computes a base probability
-//! p' from the larger of the two queues' delays. C drops or marks with p'^2. L marks with the larger of
-//! `coupling_factor` times p' and a ramp over its own short delay. L is served before C, which is guaranteed
-//! `c_protection` of the link. Signals are spread evenly: each queue adds up its probabilities and signals whenever the
-//! sum exceeds 1 (the appendix's `recur`).
+//! Packets with ECT(1) or CE enter queue L, all others queue C. A PI controller computes a base probability p' from the
+//! larger of the two queues' delays. Queue C drops or marks with probability p'^2. Queue L marks with the larger of two
+//! probabilities: `coupling_factor` times p', and a ramp over its own delay. Queue L is served before queue C, but C is
+//! guaranteed `c_protection` of the link. Drops and marks are spread evenly: each queue adds up its probabilities and
+//! drops or marks whenever the sum exceeds 1 (the appendix's `recur`).
 //!
-//! Once the coupled probability reaches 1, marking cannot express more. From then on packets of both queues are dropped
-//! with p'^2, whatever their ECN field (section 4.2.3).
+//! When the coupled probability has reached 1, marking cannot signal more congestion. From then on packets of both
+//! queues are dropped with probability p'^2, regardless of their ECN field (section 4.2.3).
 //!
-//! There is no timer: missed updates are replayed at the next call, each with the delays of its own time. At most
-//! 65,536 are replayed; after a longer pause the oldest are skipped.
+//! There is no timer: missed updates are replayed at the next call, each with the delays at its own time. At most
+//! 65,536 updates are replayed; after a longer pause the oldest are skipped.
 //!
-//! **Deviations.** The scheduler shares by weight, which the RFC allows; its time-shifted FIFO is not implemented. The
-//! delay of a queue is the age of its oldest packet.
+//! **Deviations.** The scheduler shares the link by weight, which the RFC allows; its time-shifted FIFO is not
+//! implemented. The delay of a queue is the age of its oldest packet.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;
@@ -26,7 +26,7 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 pub struct DualPi2Config {
     /// Capacity of both queues together.
     pub limit: Limit,
-    /// Delay of C that the controller aims at.
+    /// Target of the controller for the queueing delay of C.
     pub target: Duration,
     /// Interval between two updates of the probability.
     pub tupdate: Duration,
@@ -34,19 +34,19 @@ pub struct DualPi2Config {
     pub alpha: f64,
     /// Weight of the change of the delay, in 1/s.
     pub beta: f64,
-    /// `k`: ratio of L's marking probability to the base probability.
+    /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// Delay of L from which on L marks without a signal from C.
+    /// Delay of L at which L starts to mark by itself, without a signal from C.
     pub min_th: Duration,
-    /// Range of L's ramp: at `min_th + range` every packet of L is marked.
+    /// Width of L's ramp: every packet of L with a delay of at least `min_th + range` is marked.
     pub range: Duration,
-    /// C's guaranteed part of the link while both queues have packets.
+    /// Share of the link that C is guaranteed while both queues have packets.
     pub c_protection: f64,
 }
 
 impl Default for DualPi2Config {
-    /// The values of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT, for
-    /// updates every 16 ms. C's protection is Linux's.
+    /// The values of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT, with
+    /// updates every 16 ms. `c_protection` is Linux's value.
     fn default() -> DualPi2Config {
         DualPi2Config {
             limit: Limit::Packets(10_000),
@@ -122,7 +122,7 @@ impl Discipline for DualPi2Config {
 pub struct CoupledLaw {
     /// The base probability p'.
     base: f64,
-    /// Delay at the last update.
+    /// Queueing delay at the last update.
     old_delay: Duration,
 }
 
@@ -135,31 +135,31 @@ impl CoupledLaw {
         self.old_delay = delay;
     }
 
-    /// Returns p', from which both queues' probabilities follow.
+    /// The base probability p', from which the probabilities of both queues follow.
     pub fn base(&self) -> f64 {
         self.base
     }
 
-    /// Returns the probability of C: p'^2.
+    /// The drop or mark probability of C: p'^2.
     pub fn classic(&self) -> f64 {
         self.base * self.base
     }
 
-    /// Returns L's probability as coupled to C: k p'.
+    /// The marking probability of L that results from the coupling: k p'.
     pub fn coupled(&self, config: &DualPi2Config) -> f64 {
         config.coupling_factor * self.base
     }
 }
 
-/// Spreads signals evenly at a given probability.
+/// Spreads drops and marks evenly at a given probability.
 #[derive(Clone, Debug, Default)]
 struct Recur {
-    /// Sum of the probabilities since the last signal, at most 1.
+    /// Sum of the probabilities since the last drop or mark, at most 1.
     sum: f64,
 }
 
 impl Recur {
-    /// Adds a packet's probability. Returns true if the packet gets a signal.
+    /// Adds a packet's probability. Returns true if the packet is to be dropped or marked.
     fn picks(&mut self, likelihood: f64) -> bool {
         self.sum += likelihood;
         if self.sum <= 1.0 {
@@ -179,7 +179,7 @@ struct Half {
 }
 
 impl Half {
-    /// Returns the age of the oldest packet.
+    /// The age of the oldest packet at the time `at`; zero if the queue is empty.
     fn delay(&self, at: Time) -> Duration {
         self.ring.oldest().map_or(Duration::ZERO, |since| at.saturating_since(since))
     }
@@ -194,7 +194,7 @@ pub struct DualPi2 {
     low_latency: Half,
     classic: Half,
     limit: BufferLimit,
-    /// Bytes that C may send before L; C is next if positive.
+    /// Number of bytes that C may send before L. C is served next if this is positive.
     credit: f64,
 }
 
@@ -220,10 +220,10 @@ impl DualPi2 {
     /// Replays the updates that are due. No packet has left since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
-            // The controller acts on the longer of both delays.
+            // The controller uses the longer of the two delays.
             let delay = self.classic.delay(at).max(self.low_latency.delay(at));
             self.law.update(&self.config, delay);
-            // Delays only grow while no packet leaves, so a probability at its bound stays there.
+            // While no packet leaves, delays only grow, so a probability of 1 above the target stays at 1.
             let stays_at_one = self.law.base == 1.0 && delay >= self.config.target;
             let stays_at_zero = self.law.base == 0.0 && self.backlog().packets == 0;
             if stays_at_one || stays_at_zero {
@@ -238,20 +238,20 @@ impl DualPi2 {
         low > 0 && (classic == 0 || self.credit <= 0.0)
     }
 
-    /// Counts a sent packet, so that C gets its part of the bytes in the long run.
+    /// Updates the credit for a sent packet, so that C gets its share of the bytes in the long run.
     fn charge(&mut self, low_latency: bool, size: Bytes) {
         let (low, classic) = (self.low_latency.ring.backlog().packets, self.classic.ring.backlog().packets);
         let octets = size.get() as f64;
         self.credit += match (low_latency, low, classic) {
             (true, _, 1..) => octets * self.config.c_protection,
             (false, 1.., _) => -octets * (1.0 - self.config.c_protection),
-            // With one queue empty there is nothing to share, and no credit is stored.
+            // If one queue is empty, the link is not shared and the credit is reset.
             _ => -self.credit,
         };
     }
 
-    /// Returns the probability from L's own delay: 0 for a single packet, otherwise a ramp (RFC 9332, figure 5,
-    /// `laqm`).
+    /// The marking probability that results from L's own delay: a ramp (RFC 9332, figure 5, `laqm`), or 0 if no other
+    /// packet is in L.
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low_latency.ring.backlog().packets == 0 || sojourn < self.config.min_th {
             return 0.0;
@@ -261,7 +261,7 @@ impl DualPi2 {
         if above >= range { 1.0 } else { above / range }
     }
 
-    /// Takes the next packet and decides its fate. Returns `None` if the packet was dropped.
+    /// Dequeues the next packet and decides its fate. Returns `None` if the packet was dropped.
     fn serve(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let from_low_latency = self.is_low_latency_next();
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
@@ -271,10 +271,10 @@ impl DualPi2 {
         let sojourn = cx.now() - given.enqueued_at;
         let (coupled, classic) = (self.law.coupled(&self.config), self.law.classic());
         let is_overloaded = coupled >= 1.0;
-        // L has its own, immediate signal, for traffic without competition in C.
+        // L also marks by its own delay, because C may be empty.
         let own = self.ramp(sojourn);
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
-        // Section 4.2.3: in overload both queues drop, ECN or not.
+        // Section 4.2.3: in overload both queues drop packets, even ECN-capable ones.
         let dropped = if is_overloaded {
             half.recur.picks(classic)
         } else if from_low_latency {
@@ -309,7 +309,7 @@ impl Qdisc for DualPi2 {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.catch_up(cx.now());
         let size = packet.size();
-        // RFC 9331: ECT(1) identifies L4S, and a packet with CE may have had ECT(1).
+        // RFC 9331: ECT(1) identifies L4S traffic, and a packet with CE may have had ECT(1) before it was marked.
         let is_low_latency = matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce);
         let other = if is_low_latency { &self.classic } else { &self.low_latency }.ring.backlog();
         let half = if is_low_latency { &mut self.low_latency } else { &mut self.classic };

@@ -1,4 +1,4 @@
-//! Disciplines that drop or mark before the buffer is full.
+//! Disciplines that drop or mark packets before the buffer is full.
 
 mod afvq;
 mod ared;

@@ -1,11 +1,12 @@
 //! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
 //!
-//! A timestamp towards the receiver returns as an echo after the far half of the RTT. A timestamp of the receiver
-//! returns as an echo in the data that its ACK released, after the near half. The RTT is the sum of both.
+//! The far half of the RTT is the time from a timestamp that passes towards the receiver to its echo in an ACK. The
+//! near half is the time from a timestamp of the receiver to its echo in the data that the ACK released. The RTT is the
+//! sum of both.
 //!
 //! One timestamp per half is tracked at a time. A connection thus needs little memory and yields one sample per RTT, as
-//! RFC 6298 recommends. The far half uses only data and SYNs, which a receiver answers at once. A sender without data
-//! delays the echo of the near half, so the minimum of its last 8 samples is used.
+//! RFC 6298 recommends. The far half uses only data and SYN segments, which a receiver answers at once. A sender
+//! without data delays the echo of the near half, so the minimum of the last 8 samples is used.
 //!
 //! Not measured: QUIC, and TCP without timestamps.
 
@@ -20,7 +21,7 @@ pub(crate) struct PassiveRtt {
     near: Half,
     far_estimate: Estimate,
     near_estimate: Estimate,
-    /// The last samples of the near half.
+    /// The latest samples of the near half.
     near_recent: [Option<Duration>; 8],
     /// Number of samples of the near half so far.
     near_samples: usize,
@@ -29,7 +30,7 @@ pub(crate) struct PassiveRtt {
 /// The tracked timestamp of one half.
 #[derive(Debug, Default)]
 struct Half {
-    /// The timestamp's value, and the time at which it passed.
+    /// The tracked timestamp and the time at which it passed; `None` if no timestamp is tracked.
     watched: Option<(u32, Time)>,
 }
 
@@ -37,7 +38,7 @@ impl Half {
     /// Time after which a timestamp without an echo is no longer tracked.
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// Handles a timestamp that passes: it is tracked if no other one is.
+    /// Handles a timestamp that passes. It is tracked if no other timestamp is.
     fn sent(&mut self, value: u32, now: Time) {
         // One timestamp at a time gives one sample per RTT.
         if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
@@ -45,10 +46,11 @@ impl Half {
         }
     }
 
-    /// Handles an echo. Returns the time that the tracked timestamp took, if the echo covers it.
+    /// Handles an echo. Returns the time since the tracked timestamp passed, if the echo is at least as new as that
+    /// timestamp.
     fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
         let (value, since) = self.watched?;
-        // Timestamps wrap: a negative difference is an older timestamp.
+        // Timestamps wrap around: a negative difference means an older timestamp.
         if (echo.wrapping_sub(value) as i32) < 0 {
             return None;
         }
@@ -58,7 +60,7 @@ impl Half {
     }
 }
 
-/// Returns the timestamps of a segment, and true if the receiver answers the segment at once.
+/// The timestamps of a segment, and true if the receiver answers this segment at once. `None` without timestamps.
 fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
     let header = packet.tcp()?;
     let answered = !packet.payload().is_empty() || header.flags.has(Flags::SYN);
@@ -72,11 +74,11 @@ impl PassiveRtt {
         if let Some(sample) = self.near.echoed(timestamps.echo, now) {
             self.near_recent[self.near_samples % self.near_recent.len()] = Some(sample);
             self.near_samples += 1;
-            // A sender without data delays its echo, so only the smallest samples show the path.
+            // A sender that has no data delays its echo, so only the smallest samples are close to the path's delay.
             let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
             self.near_estimate.update(shortest, smoothing, now);
         }
-        // A pure ACK is not answered, so its timestamp would return only with later data.
+        // A pure ACK gets no answer, so its timestamp would be echoed only with later data.
         if answered {
             self.far.sent(timestamps.value, now);
         }
@@ -91,7 +93,7 @@ impl PassiveRtt {
         self.near.sent(timestamps.value, now);
     }
 
-    /// Returns the whole round trip, or only its far half if the near half has no sample yet.
+    /// The whole round trip, or only the far half if the near half has no sample yet.
     pub fn get(&self, now: Time) -> Option<Duration> {
         let far = self.far_estimate.get(now)?;
         Some(far + self.near_estimate.latest().unwrap_or_default())
@@ -132,7 +134,8 @@ mod tests {
         for round in 0..50 {
             let start = 1000 * round;
             rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start));
-            // The receiver is 30 ms away and the sender 20 ms. In every 5th round the sender has no data for 500 ms.
+            // The delay to the receiver is 30 ms and to the sender 20 ms. In every 5th round the sender has no data for
+            // 500 ms.
             receiver += 1;
             rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 30));
             sender += 1;

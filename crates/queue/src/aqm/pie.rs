@@ -35,7 +35,7 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 /// Parameters of PIE, named as in tc-pie(8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// Queueing delay that the controller aims at (`QDELAY_REF`).
+    /// Target of the queueing delay (`QDELAY_REF`).
     pub target: Duration,
     /// Interval between two updates of the probability (`T_UPDATE`).
     pub tupdate: Duration,
@@ -43,19 +43,19 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the change of the delay since the last update, in 1/s.
     pub beta: f64,
-    /// Duration of bursts that pass without drops after a time without congestion (`MAX_BURST`).
+    /// Burst allowance: after a time without congestion, no packet is dropped for this long (`MAX_BURST`).
     pub max_burst: Duration,
-    /// True if packets capable of ECN are marked instead of dropped, while the probability is at most `mark_threshold`.
+    /// True if ECN-capable packets are marked instead of dropped while the probability is at most `mark_threshold`.
     pub ecn: bool,
-    /// Probability above which packets are dropped even if they are capable of ECN.
+    /// Probability above which even ECN-capable packets are dropped.
     pub mark_threshold: f64,
-    /// True if the probability of a packet is proportional to its size (`bytemode`).
+    /// True if the drop probability of a packet is proportional to its size (`bytemode`).
     pub bytemode: bool,
-    /// True if the delay is measured by the departure rate instead of sojourn times.
+    /// True if the delay is computed from the departure rate instead of sojourn times.
     pub dq_rate_estimator: bool,
     /// True if drops are spread evenly (RFC 8033, section 5.4).
     pub derandomise: bool,
-    /// Size of a full packet in bytes of IP. A backlog below two of them is no queue.
+    /// Size of a full IP packet in bytes. No packet is dropped while the backlog is below two full packets.
     pub mtu: Bytes,
 }
 
@@ -78,12 +78,12 @@ impl Default for PieConfig {
     }
 }
 
-/// Bytes over which a departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
+/// Number of bytes over which the departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Largest probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
-/// (`pie_calculate_probability`). A long overload thus raises it above 1, and it takes as long to decrease. RFC 8033,
-/// section 4.2, limits it to 1.
+/// Maximum of the drop probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
+/// (`pie_calculate_probability`). A long overload thus raises it far above 1, and it then takes correspondingly long to
+/// fall. RFC 8033, section 4.2, limits it to 1.
 const MOST_PROBABILITY: f64 = 256.0;
 /// Delay above which the probability grows faster, as in Linux.
 const LONG_DELAY: Duration = Duration::from_millis(250);
@@ -96,14 +96,15 @@ pub struct Pie {
     delay: Duration,
     /// Queueing delay at the update before the last.
     old_delay: Duration,
-    /// Burst allowance that is left.
+    /// Remaining burst allowance.
     burst_left: Duration,
-    /// Last departure of a busy period, from which the burst allowance decreases.
+    /// Time of the latest departure in this busy period. The burst allowance decreases by the time from one departure
+    /// to the next.
     left_at: Option<Time>,
     updates: Updates,
-    /// Sum of the probabilities since the last drop.
+    /// Sum of the drop probabilities since the last drop.
     accumulated: f64,
-    /// Sojourn time of the last packet that left.
+    /// Sojourn time of the latest packet that left.
     sojourn: Duration,
     rate: DepartureRate,
 }
@@ -111,9 +112,9 @@ pub struct Pie {
 /// The departure rate, measured over bursts of [`DQ_THRESHOLD`] bytes (RFC 8033, section 5.2).
 #[derive(Clone, Debug, Default)]
 struct DepartureRate {
-    /// Start of the burst that is being measured, and its bytes so far.
+    /// Start and bytes so far of the burst over which the rate is being measured; `None` between measurements.
     burst: Option<(Time, u64)>,
-    /// Bytes per second. `None` before the first burst.
+    /// Smoothed departure rate in bytes per second. `None` before the first measurement.
     average: Option<f64>,
 }
 
@@ -121,12 +122,12 @@ struct DepartureRate {
 const RATE_WEIGHT: f64 = 1.0 / 8.0;
 
 impl DepartureRate {
-    /// Handles a departure. Returns the duration of a burst that ends with it.
+    /// Handles a departure. If it completes the measurement of a burst, returns the duration of the burst.
     fn left(&mut self, now: Time, size: u64, waiting: u64) -> Option<Duration> {
         if self.burst.is_none() && waiting >= DQ_THRESHOLD {
             self.burst = Some((now, 0));
         }
-        // Section 5.2: a measurement starts only with a backlog that keeps the line busy for the whole burst.
+        // Section 5.2: start a measurement only if the backlog keeps the line busy for the whole burst.
         let (began, octets) = self.burst.as_mut()?;
         *octets += size;
         if *octets < DQ_THRESHOLD {
@@ -160,13 +161,13 @@ impl Pie {
         }
     }
 
-    /// Returns the drop probability as of the last update.
+    /// The drop probability since the last update.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// True if an arriving packet of this size must be dropped or marked (RFC 8033, sections 4.1 and 5.4). `backlog` is
-    /// without the packet.
+    /// True if an arriving packet of this size must be dropped or marked (RFC 8033, sections 4.1 and 5.4). `backlog`
+    /// does not include the packet.
     pub fn picks(&mut self, config: &PieConfig, size: Bytes, backlog: Backlog, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -184,7 +185,7 @@ impl Pie {
             probability *= size.get() as f64 / config.mtu.get() as f64;
         }
         if config.derandomise {
-            // Section 5.4: no drop below 0.85, a certain one at 8.5, a random one in between.
+            // Section 5.4: no drop while the sum is below 0.85, a certain drop at 8.5, a random one in between.
             self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
             if self.accumulated < 0.85 {
                 return false;
@@ -198,17 +199,17 @@ impl Pie {
         rng.unit() < probability
     }
 
-    /// Records a drop, whatever its cause: the even spreading of drops restarts.
+    /// Handles a drop by any cause: the even spreading of drops restarts.
     pub fn dropped(&mut self) {
         self.accumulated = 0.0;
     }
 
-    /// Records the departure of a packet after `sojourn`. `waiting` is the number of bytes left in the queue.
+    /// Handles the departure of a packet after `sojourn`. `waiting` is the number of bytes that remain in the queue.
     pub fn left(&mut self, config: &PieConfig, now: Time, size: Bytes, sojourn: Duration, waiting: Bytes) {
         let passed = if config.dq_rate_estimator {
             self.rate.left(now, size.get(), waiting.get())
         } else {
-            // Linux resets the delay when the queue becomes empty, so that an idle queue has none.
+            // Linux resets the delay when the queue becomes empty, so that an idle queue has no delay.
             self.sojourn = if waiting == Bytes::ZERO { Duration::ZERO } else { sojourn };
             self.left_at.replace(now).map(|before| now - before)
         };
@@ -221,15 +222,15 @@ impl Pie {
         while self.updates.due(now).is_some() {
             let before = self.state();
             self.update(config, backlog);
-            // If one update changes nothing, the following ones change nothing either. A long time without packets is
-            // thus cheap.
+            // If one update changes nothing, the following updates change nothing either, so they are skipped. A long
+            // idle time thus costs little.
             if self.state() == before {
                 self.updates.skip_to_last(now);
             }
         }
     }
 
-    /// Returns everything that an update reads and changes.
+    /// All values that an update reads and changes.
     fn state(&self) -> (f64, Duration, Duration, Duration, f64) {
         (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
     }
@@ -242,7 +243,7 @@ impl Pie {
             (self.delay.as_secs_f64(), self.old_delay.as_secs_f64(), config.target.as_secs_f64());
         let mut change = config.alpha * (delay - target) + config.beta * (delay - old);
         change *= scale(self.probability);
-        // Section 5.5: no step above 2 % while the probability is at least 10 %.
+        // Section 5.5: while the probability is at least 10 %, this term adds at most 2 % per update.
         if self.probability >= 0.1 {
             change = change.min(0.02);
         }
@@ -250,13 +251,13 @@ impl Pie {
             change += 0.02;
         }
         self.probability = (self.probability + change).clamp(0.0, MOST_PROBABILITY);
-        // No delay now and at the last update: the probability decays.
+        // The probability decays if there was no delay at this update and at the previous one.
         if self.delay.is_zero() && self.old_delay.is_zero() && backlog.packets == 0 {
             self.probability -= self.probability / 64.0;
         }
-        // Section 4.4: after a quiet time the burst allowance is full again.
+        // Section 4.4: after a quiet time the full burst allowance is available again.
         let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
-        // Without a measured rate the delay is unknown, not short.
+        // Without a measured departure rate the delay is unknown, which does not mean that it is short.
         let measured = !config.dq_rate_estimator || self.rate.average.is_some();
         if self.probability == 0.0 && quiet && measured {
             self.burst_left = config.max_burst;
@@ -266,7 +267,7 @@ impl Pie {
         }
     }
 
-    /// Returns the current queueing delay, measured as configured.
+    /// The current queueing delay, measured by the configured method.
     fn current_delay(&self, config: &PieConfig, backlog: Backlog) -> Duration {
         if !config.dq_rate_estimator {
             return if backlog.packets == 0 { Duration::ZERO } else { self.sojourn };
@@ -278,7 +279,7 @@ impl Pie {
     }
 }
 
-/// Returns the factor of a step at this probability (RFC 8033, section 4.2).
+/// The factor by which a step is scaled at this probability (RFC 8033, section 4.2).
 pub(crate) fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 1.0 / 2048.0,
@@ -393,7 +394,7 @@ impl Qdisc for PieQueue {
             return cx.drop(packet, DropReason::QueueFull);
         }
         if self.pie.picks(&self.config, size, backlog, &mut self.rng) {
-            // RFC 8033, section 5.1: above the threshold packets are dropped although they are capable of ECN.
+            // RFC 8033, section 5.1: above the threshold even ECN-capable packets are dropped.
             let marks = self.config.ecn && self.pie.probability() <= self.config.mark_threshold;
             if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
                 return cx.drop(packet, DropReason::Early);

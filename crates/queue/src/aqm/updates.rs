@@ -1,32 +1,32 @@
-//! The periodic updates of a discipline without a timer. Missed updates are replayed at the next call.
+//! Schedule of an AQM's periodic probability updates. There is no timer: missed updates are replayed at the next call.
 
 use lopsided_core::{Duration, Time};
 
-/// The times of the updates.
+/// The interval of the updates, and the time of the last one.
 #[derive(Clone, Debug)]
 pub(crate) struct Updates {
     every: Duration,
-    /// Time up to which updates have been made.
+    /// Time of the last update that was made or skipped.
     made: Time,
 }
 
 impl Updates {
-    /// At most this many missed updates are replayed per call. After a longer pause the oldest are skipped.
+    /// Maximum number of missed updates that are replayed per call. After a longer pause the oldest are skipped.
     const MOST: u64 = 1 << 16;
 
-    /// Creates updates at this interval, starting at time zero.
+    /// A schedule with an update every `every`, starting at time zero.
     pub fn every(every: Duration) -> Updates {
         Updates { every, made: Time::ZERO }
     }
 
-    /// Returns the time of the next update that is due, and counts it as made.
+    /// Returns the time of the next update that is due, and counts this update as made. `None` if no update is due.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now.saturating_since(self.made) < self.every {
             return None;
         }
         let missed = self.missed(now);
-        // The memory of a controller is short, so the oldest updates after a long pause do not matter.
+        // A controller forgets old inputs soon, so the oldest updates after a long pause do not matter.
         if missed > Updates::MOST {
             self.made += self.every * (missed - Updates::MOST);
         }
@@ -34,9 +34,9 @@ impl Updates {
         Some(self.made)
     }
 
-    /// Counts all due updates except the last as made. Call if they would change nothing.
+    /// Skips all due updates except the last. Call this if they would change nothing.
     pub fn skip_to_last(&mut self, now: Time) {
-        // The last update stays due, so that the state has the time of the newest one.
+        // The last update is still made, so that the controller's state belongs to the newest update time.
         self.made += self.every * self.missed(now).saturating_sub(1);
     }
 

@@ -1,14 +1,14 @@
-//! Weighted RED: one queue with one average, and separate thresholds for each drop precedence (Cisco IOS's
+//! Weighted RED: one queue with one average, but separate thresholds for each drop precedence (Cisco IOS's
 //! `random-detect dscp-based`; RFC 2597's assured forwarding in one queue; Linux's `sch_gred` with a shared average).
 //!
 //! Packets of all precedences wait in one FIFO, so none overtakes another packet of its class. When the average rises,
 //! packets with the highest drop precedence are dropped or marked first.
 //!
-//! The defaults are those of IOS for the 12 AF codepoints: AFx1 from 32 packets, AFx2 from 28, AFx3 from 24, all up to
-//! 40 packets with a probability of 10 % there, and a weight of 2^-9. All other packets have the thresholds of the last
-//! profile.
+//! The defaults are those of IOS for the 12 AF codepoints: drops start at an average of 32 packets for AFx1, 28 for
+//! AFx2 and 24 for AFx3. For all of them the probability reaches 10 % at 40 packets. The weight is 2^-9. Packets with
+//! other codepoints have the thresholds of the last profile.
 //!
-//! Not modelled: an average for each precedence (RIO), which `gred` also has.
+//! Not modelled: a separate average for each precedence (RIO), which `gred` also offers.
 
 use crate::aqm::red::law::{self, Average, Slope, Verdict};
 use crate::{
@@ -22,7 +22,7 @@ use lopsided_spec::{Fault, Given, Key, Part, ValueType, key, part_value};
 pub struct WredConfig {
     /// Capacity of the queue.
     pub limit: Limit,
-    /// The thresholds of each drop precedence, numbered from 0.
+    /// The thresholds of each drop precedence. Profiles are numbered from 0.
     pub profiles: Vec<WredProfile>,
     /// Rules that assign packets to profiles. The first rule that matches decides.
     pub classify: Vec<Rule>,
@@ -30,20 +30,20 @@ pub struct WredConfig {
     pub default_class: Option<u32>,
     /// Weight of a new sample in the average, above 0 and at most 1.
     pub weight: f64,
-    /// Size of an average packet in bytes.
+    /// Average packet size in bytes.
     pub avpkt: Bytes,
-    /// Rate at which packets leave. `None`: unlimited.
+    /// Rate at which packets leave the queue. `None`: infinite.
     pub bandwidth: Option<BitRate>,
-    /// True if packets capable of ECN are marked instead of dropped.
+    /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
 /// The thresholds of one drop precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WredProfile {
-    /// Average backlog in packets from which on some packets are dropped or marked.
+    /// Average backlog in packets above which some packets are dropped or marked.
     pub min: u32,
-    /// Average backlog in packets from which on all packets are dropped or marked.
+    /// Average backlog in packets above which all packets are dropped or marked.
     pub max: u32,
     /// Probability at `max`.
     pub probability: f64,
@@ -66,7 +66,7 @@ part_value!(WredProfile);
 impl Default for WredConfig {
     fn default() -> WredConfig {
         let profile = |min| WredProfile { min, max: 40, probability: 0.1 };
-        // AF xy is the codepoint 8 x + 2 y (RFC 2597 section 6).
+        // AFxy has the codepoint 8x + 2y (RFC 2597, section 6).
         let of = |class: u32, precedence: u32| Rule {
             class: precedence - 1,
             dscp: Some(8 * class + 2 * precedence),
@@ -186,7 +186,7 @@ impl Wred {
 
 impl Qdisc for Wred {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        // One average for all precedences.
+        // All drop precedences share one average.
         self.average.arrival(u64::from(self.fifo.backlog().packets), cx.now());
         // The drop precedence selects the thresholds.
         let slope = &mut self.slopes[self.classifier.classify(&packet)];
@@ -194,7 +194,7 @@ impl Qdisc for Wred {
         if verdict != Verdict::Pass && !(self.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }
-        // A packet that finds no room is dropped by the FIFO, and must not be marked first.
+        // If there is no room, the FIFO drops the packet, which must not be counted as marked before.
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
             if verdict != Verdict::Pass {

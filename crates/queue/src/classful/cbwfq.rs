@@ -2,19 +2,19 @@
 //! map in Cisco IOS; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
 //!
 //! Each class is guaranteed its `bandwidth`; unused bandwidth is shared in the same proportion. Among the classes with
-//! packets, the class with the earliest finish time is served next. The finish time of a class's head is its start time
-//! plus the time that the packet takes at the class's bandwidth. A class that was idle starts at the finish time of the
-//! packet that was served last.
+//! packets, the class with the earliest finish time is served next. The finish time of a class is the start time of its
+//! head packet plus the time that this packet takes at the class's bandwidth. When an idle class gets a packet, the
+//! start time is the finish time of the packet that was served last.
 //!
 //! A class with `priority` precedes all others and is policed: while any packet waits, packets in excess of its
 //! bandwidth and burst are dropped, so that it cannot starve other classes. While no packet waits, its rate is not
-//! limited. This is IOS's conditional policer, which acts only under congestion.
+//! limited. IOS calls this a conditional policer, which acts only under congestion.
 //!
-//! Expedited forwarding is a priority class (RFC 3246), assured forwarding a class with `wred` inside (RFC 2597), best
-//! effort the default class: see `scenarios/diffserv.toml`.
+//! Expedited forwarding is a priority class (RFC 3246), assured forwarding is a class with `wred` inside (RFC 2597),
+//! and best effort is the default class: see `scenarios/diffserv.toml`.
 //!
-//! Not modelled: bandwidth in per cent, and flow queues in the default class (give it `fq_codel` or `wfq`). Linux has
-//! no such discipline; its `htb` with `prio` is the nearest.
+//! Not modelled: bandwidth in per cent, and flow queues in the default class (use `fq_codel` or `wfq` inside). Linux
+//! has no such discipline; the closest one is `htb` with `prio`.
 
 use crate::classful::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
@@ -37,16 +37,16 @@ pub struct CbwfqConfig {
 pub struct CbwfqClass {
     /// Guaranteed bandwidth.
     pub bandwidth: BitRate,
-    /// True if the class precedes all others and is policed.
+    /// True if the class has strict priority over other classes and is policed.
     pub priority: bool,
-    /// With `priority`: bytes that may arrive at once. `None`: 200 ms of the bandwidth.
+    /// With `priority`: maximum burst in bytes. `None`: 200 ms of the bandwidth.
     pub burst: Option<Bytes>,
     /// The queue of the class.
     pub queue: QueueConfig,
 }
 
 impl Default for CbwfqClass {
-    /// IOS's default queue limit, 64 packets.
+    /// A class with IOS's default queue limit of 64 packets.
     fn default() -> CbwfqClass {
         let bandwidth = BitRate::from_bps(1_000_000);
         CbwfqClass { bandwidth, priority: false, burst: None, queue: QueueConfig::packets(64) }
@@ -54,7 +54,7 @@ impl Default for CbwfqClass {
 }
 
 impl Default for CbwfqConfig {
-    /// A class for expedited forwarding (RFC 3246), and one for best effort.
+    /// One class for expedited forwarding (RFC 3246), one for best effort.
     fn default() -> CbwfqConfig {
         let urgent = CbwfqClass { priority: true, ..CbwfqClass::default() };
         let expedited = Rule { class: 0, dscp: Some(46), ..Rule::default() };
@@ -136,13 +136,13 @@ pub struct Cbwfq {
 #[derive(Debug)]
 struct Share {
     bandwidth: BitRate,
-    /// Virtual start time of the class's head: nanoseconds at the class's bandwidth.
+    /// Virtual start time of the class's head packet, in nanoseconds at the class's bandwidth.
     start: u64,
     /// The policer of a priority class.
     policer: Option<Tokens>,
 }
 
-/// The policer of a priority class. Tokens are nanoseconds at the class's bandwidth.
+/// The policer of a priority class. A token is one nanosecond of the class's bandwidth.
 #[derive(Debug)]
 struct Tokens {
     depth: u64,
@@ -156,7 +156,8 @@ fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
 }
 
 impl Tokens {
-    /// Takes tokens for a packet of this duration. Returns false, and takes none, if there are not enough.
+    /// Removes the tokens for a packet that takes `cost` nanoseconds. Returns false and removes none if there are not
+    /// enough.
     fn allow(&mut self, cost: u64, now: Time) -> bool {
         let waited = now.saturating_since(self.counted).as_nanos();
         self.left = self.depth.min(self.left.saturating_add(waited));
@@ -191,8 +192,8 @@ impl Cbwfq {
         Ok(Cbwfq { classes: Classes::new(classifier, children, "class")?, shares, clock: 0 })
     }
 
-    /// Returns the class to serve, and the finish time of its head: the first priority class with a packet, otherwise
-    /// the class whose head finishes first.
+    /// The class to serve next, and the finish time of its head packet. This is the first priority class with a packet,
+    /// otherwise the class with the earliest finish time.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<(usize, u64)> {
         let mut best: Option<(usize, u64)> = None;
         for class in 0..self.shares.len() {
@@ -202,10 +203,10 @@ impl Cbwfq {
             let Some(size) = self.classes.act(class, |class| class.peek(cx)) else { continue };
             let share = &self.shares[class];
             if share.policer.is_some() {
-                // Priority classes are outside the virtual time.
+                // Priority classes do not take part in virtual time, so the clock is unchanged.
                 return Some((class, self.clock));
             }
-            // Golestani's self-clocked virtual time: the finish of the packet in service is the clock.
+            // Golestani's self-clocked virtual time: the clock is the finish time of the packet in service.
             let finish = share.start + nanos_at(share.bandwidth, size);
             if best.is_none_or(|(_, earliest)| finish < earliest) {
                 best = Some((class, finish));
@@ -222,7 +223,7 @@ impl Qdisc for Cbwfq {
         let share = &mut self.shares[class];
         if let Some(policer) = &mut share.policer {
             let cost = nanos_at(share.bandwidth, packet.size());
-            // IOS's priority policer is conditional: without congestion it counts, but drops nothing.
+            // IOS's priority policer is conditional: without congestion it removes tokens but drops nothing.
             if !policer.allow(cost, cx.now()) && congested {
                 return cx.drop(packet, DropReason::Policed);
             }
@@ -239,7 +240,7 @@ impl Qdisc for Cbwfq {
         let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
         if self.shares[class].policer.is_none() {
             self.shares[class].start = finish;
-            // The virtual time of the system is the virtual finish time of the packet in service.
+            // Golestani: virtual time is the finish time of the packet in service.
             self.clock = finish;
         }
         Some(given)

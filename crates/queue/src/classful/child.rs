@@ -3,11 +3,11 @@
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
-/// A discipline, with room for one packet that was dequeued early because its size was needed (Linux's `gso_skb`).
+/// A discipline with room for one packet that was dequeued early because its size was needed (Linux's `gso_skb`).
 ///
-/// A discipline that implements [`Qdisc::peek`] stores its packets until `dequeue`. From any other discipline the
-/// packet is taken and held here. It still waits and counts in the backlog, but the discipline can no longer drop or
-/// overtake it.
+/// A discipline that implements [`Qdisc::peek`] keeps its packets until `dequeue`. From any other discipline, the
+/// packet is dequeued early and held here. It still counts in the backlog, but the discipline can no longer drop it or
+/// send another packet first.
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,
@@ -21,12 +21,12 @@ impl<Q: Qdisc> Child<Q> {
         Child { qdisc, held: None }
     }
 
-    /// Returns the wrapped discipline. The held packet is not in its queue.
+    /// The wrapped discipline. Its queue does not contain the held packet.
     pub fn qdisc(&self) -> &Q {
         &self.qdisc
     }
 
-    /// Returns the backlog of the held packet.
+    /// The held packet as a backlog; zero if no packet is held.
     fn held(&self) -> Backlog {
         match &self.held {
             None => Backlog::default(),
@@ -40,7 +40,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         if self.held.is_none() {
             return self.qdisc.enqueue(packet, cx);
         }
-        // Observers must see the backlog with the held packet.
+        // The backlog that observers see must include the held packet.
         let held = self.held();
         cx.within_class(held.packets, held.bytes, |cx| self.qdisc.enqueue(packet, cx));
     }
@@ -57,7 +57,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         self.qdisc.backlog() + self.held()
     }
 
-    /// Returns the size of the packet that `dequeue` returns now; `None` only if no packet is left. May drop packets.
+    /// The size of the packet that `dequeue` would return now; `None` if no packet is left. May drop packets.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         if self.held.is_none() {
             let known = self.qdisc.peek(cx);

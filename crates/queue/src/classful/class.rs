@@ -1,4 +1,4 @@
-//! A class of a discipline: a named child and its counters.
+//! A class of a classful discipline: a named child and its counters.
 
 use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, NewPacket, Packet, Time};
@@ -17,7 +17,7 @@ impl Class {
         Class { name: name.into(), child: Child::new(child), stats: ClassStats::default() }
     }
 
-    /// Enqueues a packet. `beside` is the backlog of the other classes.
+    /// Enqueues a packet. `beside` is the total backlog of the other classes.
     pub fn enqueue(&mut self, packet: Packet, beside: Backlog, cx: &mut Cx<'_>) {
         let marked = cx.counters().marked_total().packets;
         self.stats.backlog.packets += 1;
@@ -26,12 +26,13 @@ impl Class {
         self.settle(marked, cx);
     }
 
-    /// Returns the next packet: see [`Qdisc::dequeue`].
+    /// Removes and returns the next packet: see [`Qdisc::dequeue`].
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let marked = cx.counters().marked_total().packets;
         let given = self.child.dequeue(cx);
         if let Some(given) = &given {
-            // Counted here, so that `settle` below sees only drops in the difference of the backlogs.
+            // Count the departure here, so that the rest of the change of the backlog, which `settle` sees, is drops
+            // only.
             let (size, sojourn) = (given.packet.size(), cx.now() - given.enqueued_at);
             self.stats.backlog.remove(size);
             self.stats.sent_packets += 1;
@@ -52,7 +53,7 @@ impl Class {
         self.settle(marked, cx);
     }
 
-    /// Returns the size of the packet that `dequeue` returns now; `None` only if no packet is left.
+    /// The size of the packet that `dequeue` would return now; `None` if no packet is left.
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         let marked = cx.counters().marked_total().packets;
         let size = self.child.peek(cx);
@@ -99,25 +100,27 @@ impl Class {
         self.stats.backlog
     }
 
-    /// Calls `out` for this class and for each class inside, whose name is prefixed with this class's name.
+    /// Calls `out` for this class and for each class inside it. The name of an inner class is prefixed with this
+    /// class's name.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         out(&self.name, self.stats);
         self.child.classes(&mut |inner, stats| out(&format!("{}/{inner}", self.name), stats));
     }
 
-    /// Calls `out` for each gauge of the child. Its name is prefixed with this class's name.
+    /// Calls `out` for each gauge of the child. The name of a gauge is prefixed with this class's name.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.child.gauges(&mut |inner, value| out(&format!("{}/{inner}", self.name), value));
     }
 
-    /// Counts the child's drops and marks since the last call, from the changes of its backlog and of the accounting.
+    /// Counts the drops and marks of the child since the last call, from the changes of the child's backlog and of the
+    /// accounting.
     fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
-        // The child reports drops to the accounting only, so they are inferred from its backlog.
+        // The child reports drops only to the accounting, so this class infers them from the backlog.
         let dropped = self.stats.backlog - self.child.backlog();
         self.stats.backlog = self.child.backlog();
         self.stats.dropped_packets += u64::from(dropped.packets);
         self.stats.dropped_bytes += dropped.bytes;
-        // All marks since the start of the operation are this child's.
+        // Every mark since the operation began was set by this child.
         self.stats.marked_packets += cx.counters().marked_total().packets - marked_before;
     }
 }

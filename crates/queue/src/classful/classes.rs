@@ -1,4 +1,4 @@
-//! The classes of a discipline and their classifier, shared by priorities, round robins and rate trees.
+//! The classes of a discipline and their classifier, for disciplines with priorities, rounds or rate trees.
 
 use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, NewPacket, Packet, Time};
@@ -21,7 +21,7 @@ impl Classes {
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();
-        // Checked once here, so that `classify` can index without a check.
+        // Check the class numbers here, so that `classify` can return them without a check.
         if highest >= count {
             let plural = if word == "class" { "classes".to_owned() } else { format!("{word}s") };
             let what = format!("there is no {word} {highest}: {count} {plural} count from 0");
@@ -31,7 +31,7 @@ impl Classes {
         Ok(Classes { classifier, classes, backlog: Backlog::default() })
     }
 
-    /// Returns the class of this packet.
+    /// The number of the class of this packet.
     pub fn classify(&self, packet: &Packet) -> usize {
         self.classifier.classify(packet)
     }
@@ -44,12 +44,12 @@ impl Classes {
         self.backlog = beside + class.backlog();
     }
 
-    /// Drops the packet that a class would return now.
+    /// Drops the packet that a class would dequeue now.
     pub fn drop_head_of(&mut self, class: usize, why: DropReason, cx: &mut Cx<'_>) {
         self.act(class, |class| class.drop_head(why, cx));
     }
 
-    /// Calls `act` with a class, and updates the total backlog afterwards.
+    /// Calls `act` with a class, and then updates the total backlog.
     pub fn act<T>(&mut self, class: usize, act: impl FnOnce(&mut Class) -> T) -> T {
         let class = &mut self.classes[class];
         let beside = self.backlog - class.backlog();
@@ -58,7 +58,7 @@ impl Classes {
         done
     }
 
-    /// Returns when a class can return a packet: see [`Qdisc::ready_at`].
+    /// The time at which a class can return a packet: see [`Qdisc::ready_at`].
     pub fn class_ready_at(&self, class: usize, now: Time) -> Option<Time> {
         self.classes[class].ready_at(now)
     }
@@ -68,7 +68,7 @@ impl Classes {
         self.class_ready_at(class, now) == Some(now)
     }
 
-    /// Returns the earliest time at which a class can return a packet.
+    /// The earliest time at which a class can return a packet; `None` if all classes are empty.
     pub fn ready_at(&self, now: Time) -> Option<Time> {
         self.classes.iter().filter_map(|class| class.ready_at(now)).min()
     }
@@ -108,7 +108,7 @@ impl Classes {
         self.classes.iter().all(Class::removes)
     }
 
-    /// Removes a packet from the middle of its class: see [`Qdisc::remove`]. Also returns the class.
+    /// Removes a packet from the middle of its class: see [`Qdisc::remove`]. Returns the class and the packet.
     pub fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<(usize, Packet)> {
         let each = self.classes.iter_mut().enumerate();
         let (class, packet) =
@@ -118,12 +118,12 @@ impl Classes {
         Some((class, packet))
     }
 
-    /// Calls `out` for each class, and for the classes inside.
+    /// Calls `out` for each class, and for the classes inside it.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.classes.iter().for_each(|class| class.classes(out));
     }
 
-    /// Calls `out` for each gauge of the classes.
+    /// Calls `out` for each gauge of each class.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.classes.iter().for_each(|class| class.gauges(out));
     }

@@ -1,6 +1,6 @@
-//! Assigns packets to the classes of a discipline, by rules over header fields like those of `tc-flower(8)`.
+//! Assigns packets to the classes of a discipline by rules over header fields, like those of `tc-flower(8)`.
 //!
-//! Not modelled: matches on addresses and on single TCP flags.
+//! Not modelled: matches on addresses and on individual TCP flags.
 
 use lopsided_core::{Ecn, Packet, Transport, packet::Flags};
 use lopsided_spec::{Choice, Key, Part, key, part_value};
@@ -24,16 +24,16 @@ pub struct Classifier {
     pub default: usize,
 }
 
-/// A condition on a packet, and the class of the packets that satisfy it. Every field that is `Some` must match.
+/// A condition on a packet, and the class of packets that satisfy it. Each field that is `Some` must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// The class of packets that match, counted from 0.
+    /// The class of packets that match the rule, counted from 0.
     pub class: u32,
     /// Differentiated services codepoint (RFC 2474), from 0 to 63.
     pub dscp: Option<u32>,
     /// ECN field of the IP header (RFC 3168).
     pub ecn: Option<Ecn>,
-    /// Number of the flow in the scenario, from 0 ([`lopsided_core::FlowId`]).
+    /// Number of the packet's flow in the scenario, counted from 0 ([`lopsided_core::FlowId`]).
     pub flow: Option<u32>,
     /// Transport protocol.
     pub protocol: Option<Protocol>,
@@ -41,7 +41,7 @@ pub struct Rule {
     pub src_port: Option<u32>,
     /// Destination port.
     pub dst_port: Option<u32>,
-    /// Purpose of the packet.
+    /// Purpose of the packet: data, ACK or control.
     pub packet: Option<PacketKind>,
 }
 
@@ -88,7 +88,7 @@ impl Choice for Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketKind {
-    /// A pure TCP ACK: no payload, no SYN, FIN or RST.
+    /// A pure TCP ACK: no payload, and neither SYN, FIN nor RST.
     Ack,
     /// A packet with payload, of any protocol.
     Data,
@@ -119,7 +119,7 @@ impl PacketKind {
 }
 
 impl Classifier {
-    /// Returns the class of this packet.
+    /// The class of this packet.
     pub fn classify(&self, packet: &Packet) -> usize {
         // As in tc, the first rule that matches decides.
         self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class as usize)
@@ -137,7 +137,7 @@ impl Rule {
         let (protocol, ports) = match packet.transport() {
             Transport::Tcp(header) => (Some(Protocol::Tcp), Some((header.src_port, header.dst_port))),
             Transport::Udp(header) => (Some(Protocol::Udp), Some((header.src_port, header.dst_port))),
-            // Rules with a protocol or a port never match other transports.
+            // A rule with a protocol or a port does not match a packet without a known transport.
             Transport::Other { .. } => (None, None),
         };
         agrees(self.dscp, u32::from(packet.dscp()))
@@ -150,7 +150,7 @@ impl Rule {
     }
 }
 
-/// True if the field is not part of the condition, or has the wanted value.
+/// True if the rule ignores the field, or if the field has the wanted value.
 fn agrees<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }

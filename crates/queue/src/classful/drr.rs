@@ -1,12 +1,12 @@
-//! Deficit round robin: classes take turns, and each sends its quantum of bytes per round (Shreedhar and Varghese,
-//! Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
+//! Deficit round robin: classes are served in turn, and each sends its quantum of bytes per round (Shreedhar and
+//! Varghese, Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
 //!
-//! A class with a first packet joins the end of the round with a deficit of one quantum. The class at the front sends
-//! while its head fits its deficit. Then it gains a quantum and moves to the end. A class stores its unused deficit
-//! while it has packets.
+//! When a packet arrives at an empty class, the class joins the end of the round with a deficit of one quantum. The
+//! class at the front sends packets while the size of its head packet is at most its deficit. Then the class gains a
+//! quantum and moves to the end. It keeps its unused deficit while it has packets.
 //!
-//! A class whose child holds packets back is skipped until the child is ready; Linux does not allow such a child.
-//! Packets that no rule matches go to `default_class`; Linux drops them.
+//! A class whose child delays packets is skipped until the child is ready; Linux does not allow such a child. Packets
+//! that no rule matches enter `default_class`; Linux drops them.
 
 use crate::bounds;
 use crate::classful::classes::Classes;
@@ -29,7 +29,7 @@ pub struct DrrConfig {
 /// Settings of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrrClass {
-    /// Bytes that the class sends per round: its share of the line.
+    /// Bytes that the class may send per round, which determine its share of the line.
     pub quantum: Bytes,
     /// The queue of the class.
     pub queue: QueueConfig,
@@ -42,7 +42,7 @@ impl Default for DrrClass {
 }
 
 impl Default for DrrConfig {
-    /// TCP in one class, all other packets in the other.
+    /// One class for TCP, one for all other packets.
     fn default() -> DrrConfig {
         let tcp = Rule { class: 0, protocol: Some(crate::Protocol::Tcp), ..Rule::default() };
         DrrConfig { classes: vec![DrrClass::default(); 2], classify: vec![tcp], default_class: None }
@@ -97,12 +97,12 @@ impl Discipline for DrrConfig {
     }
 }
 
-/// The discipline: classes that take turns.
+/// The discipline: classes that are served in turn.
 #[derive(Debug)]
 pub struct Drr {
     classes: Classes,
     rounds: Vec<Turn>,
-    /// The classes with packets, the next one to serve first.
+    /// The classes with packets, in the order in which they are served.
     active: VecDeque<usize>,
 }
 
@@ -158,7 +158,7 @@ impl Qdisc for Drr {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // Ends the loop when all classes in the round hold their packets back.
+        // The loop must end if all classes in the round delay their packets.
         let mut held_back = 0;
         while held_back < self.active.len() {
             let class = *self.active.front()?;
@@ -172,7 +172,7 @@ impl Qdisc for Drr {
                 None => None,
             };
             let Some(head) = head else {
-                // The child dropped its packets, or holds them back: the next visit decides.
+                // The child returned no packet: it dropped its packets, or delays them.
                 if self.classes.backlog_of(class).packets == 0 {
                     self.leave_round();
                 }
@@ -180,13 +180,14 @@ impl Qdisc for Drr {
             };
             held_back = 0;
             let turn = &mut self.rounds[class];
-            // The class keeps its deficit and gets another quantum in the next round, however large the packet.
+            // The packet is larger than the deficit. The class keeps the deficit and gains a quantum in each round,
+            // until the packet fits.
             if head.get() > turn.deficit {
                 turn.deficit += turn.quantum;
                 self.active.rotate_left(1);
                 continue;
             }
-            // The size is known, so the deficit is charged before the packet is taken.
+            // `peek` returned the size, so the deficit can be charged before the dequeue.
             turn.deficit -= head.get();
             let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx));
             if self.classes.backlog_of(class).packets == 0 {

@@ -1,4 +1,4 @@
-//! Disciplines with classes, and the rules that sort packets into them.
+//! Disciplines with classes, and the rules that assign packets to classes.
 
 mod cbwfq;
 mod child;

@@ -1,8 +1,9 @@
-//! Strict priorities: a classifier, and a band with a discipline of its own for each class (Linux's `sch_prio`,
+//! Strict priorities: a classifier, and for each class a band with a discipline of its own (Linux's `sch_prio`,
 //! tc-prio(8)).
 //!
-//! The first band with a packet ready is served. A band sends only while all bands above it are empty or hold their
-//! packets back. Linux's default map from the TOS byte is not built in; the classifier's rules assign packets to bands.
+//! The first band that can return a packet is served. A band sends only while all bands above it are empty or delay
+//! their packets. Linux's default map from the TOS byte is not built in; the classifier's rules assign packets to
+//! bands.
 
 use crate::classful::classes::Classes;
 use crate::{
@@ -14,7 +15,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of strict priorities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrioConfig {
-    /// The queue of each band, the one with the highest priority first.
+    /// The queue of each band, highest priority first.
     pub bands: Vec<QueueConfig>,
     /// Rules that assign packets to bands. The first rule that matches decides.
     pub classify: Vec<Rule>,
@@ -23,7 +24,7 @@ pub struct PrioConfig {
 }
 
 impl Default for PrioConfig {
-    /// Pure ACKs before all other packets.
+    /// Two bands: pure ACKs have priority over all other packets.
     fn default() -> PrioConfig {
         let acks = Rule { class: 0, packet: Some(PacketKind::Ack), ..Rule::default() };
         PrioConfig { bands: vec![QueueConfig::default(); 2], classify: vec![acks], default_class: None }
@@ -49,7 +50,7 @@ impl Part for PrioConfig {
 
 impl Discipline for PrioConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        // An empty list is rejected by `Prio::new`.
+        // Saturates for an empty list, which `Prio::new` rejects.
         let last = self.bands.len().saturating_sub(1);
         let default = self.default_class.map_or(last, |class| class as usize);
         let classifier = Classifier { rules: self.classify.clone(), default };
@@ -61,14 +62,14 @@ impl Discipline for PrioConfig {
     }
 }
 
-/// The discipline: bands in order of priority, the highest first.
+/// The discipline: its bands, highest priority first.
 #[derive(Debug)]
 pub struct Prio {
     bands: Classes,
 }
 
 impl Prio {
-    /// Largest number of bands (`TCQ_PRIO_BANDS`).
+    /// Maximum number of bands (`TCQ_PRIO_BANDS`).
     pub const MOST_BANDS: usize = 16;
 
     /// Creates bands with these disciplines, which must be empty.
@@ -84,13 +85,13 @@ impl Prio {
         Ok(Prio { bands: Classes::new(classifier, named.collect(), "band")? })
     }
 
-    /// Calls `act` for the bands with a ready packet, in order, until it returns a result.
+    /// Calls `act` for each band that is ready, in order of priority, until `act` returns a result.
     fn first_of<T>(&mut self, cx: &mut Cx<'_>, act: impl Fn(&mut Class, &mut Cx<'_>) -> Option<T>) -> Option<T> {
         let now = cx.now();
         for band in 0..self.bands.count() {
             if self.bands.is_ready(band, now) {
                 let done = self.bands.act(band, |band| act(band, cx));
-                // A band may drop the packet that it had ready; the next band is then tried.
+                // A band may drop all packets that were ready. Then try the next band.
                 if done.is_some() {
                     return done;
                 }

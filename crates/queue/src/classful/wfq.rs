@@ -2,14 +2,14 @@
 //! Analysis and Simulation of a Fair Queueing Algorithm, 1989; virtual time as in Golestani 1994; Cisco IOS's
 //! `fair-queue`).
 //!
-//! Flows are hashed to queues. The finish time of a packet is its start time plus its size divided by the flow's
-//! weight. The start time is the later of the flow's last finish time and the finish time of the packet served last.
-//! The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP). A flow with few and small packets
-//! thus does not wait for other flows.
+//! A hash assigns flows to queues. The finish time of a packet is its start time plus its size divided by the flow's
+//! weight. The start time is the later of the flow's last finish time and the finish time of the packet that was served
+//! last. The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP). A flow with few and small
+//! packets thus does not wait for other flows.
 //!
-//! Room is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If the arriving packet's
-//! flow has `threshold` packets, either the arriving packet is dropped or, if its finish time is later, the last packet
-//! of another flow.
+//! The buffer is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If the flow of an
+//! arriving packet has `threshold` packets or more, one packet is dropped: the last packet of another flow if that
+//! packet has a later finish time, otherwise the arriving packet.
 //!
 //! Not modelled: the reservation of queues by RSVP.
 
@@ -23,16 +23,16 @@ use std::collections::{BTreeSet, VecDeque};
 /// Settings of weighted fair queueing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WfqConfig {
-    /// Largest number of packets in all queues.
+    /// Maximum number of packets in all queues.
     pub limit: u32,
-    /// Queue length of a flow, in packets, from which on each arrival of the flow causes a drop.
+    /// Queue length of a flow, in packets, at which each further arrival of the flow causes a drop.
     pub threshold: u32,
-    /// Number of queues to which flows are hashed.
+    /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,
 }
 
 impl Default for WfqConfig {
-    /// IOS's defaults on a fast line.
+    /// IOS's defaults for a fast line.
     fn default() -> WfqConfig {
         WfqConfig { limit: 1000, threshold: 64, flows: 256 }
     }
@@ -68,7 +68,7 @@ impl Discipline for WfqConfig {
     }
 }
 
-/// Finish time of one byte at precedence 0. A multiple of 1 to 8, so that dividing by a weight is exact.
+/// Virtual time of one byte at precedence 0. It is divisible by 1 to 8, so the division by a weight is exact.
 const OCTET: u64 = 840;
 
 /// Weighted fair queueing: the queues of all flows.
@@ -77,9 +77,9 @@ pub struct Wfq {
     config: WfqConfig,
     hash: FlowHash,
     flows: Vec<Flow>,
-    /// Finish time of each flow's oldest packet, with the flow.
+    /// Finish time of each flow's oldest packet, and the flow's number.
     heads: BTreeSet<(u64, u32)>,
-    /// Finish time of each flow's newest packet, with the flow.
+    /// Finish time of each flow's newest packet, and the flow's number.
     tails: BTreeSet<(u64, u32)>,
     /// Virtual time: the finish time of the packet that was served last.
     clock: u64,
@@ -91,7 +91,7 @@ pub struct Wfq {
 struct Flow {
     /// The queued packets with their finish times.
     packets: VecDeque<(u64, QueuedPacket)>,
-    /// Finish time of the flow's last packet, queued or sent.
+    /// Finish time of the flow's newest packet, even if it has been sent.
     last_finish: u64,
 }
 
@@ -114,12 +114,12 @@ impl Wfq {
         })
     }
 
-    /// Drops the packet with the latest finish time, unless it belongs to this flow or its finish time is not later
-    /// than `finish`. Returns true if a packet was dropped.
+    /// Drops the packet with the latest finish time, if that packet belongs to another flow than `flow` and finishes
+    /// later than `finish`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
-        // The arriving packet itself has the latest finish time, or the packet with the latest one belongs to the same
-        // flow. The caller then drops the arriving packet.
+        // Either the arriving packet finishes last, or the packet that finishes last belongs to the same flow. In both
+        // cases the caller drops the arriving packet.
         if latest <= finish || other == flow {
             return false;
         }
@@ -130,7 +130,7 @@ impl Wfq {
             Some((finish, _)) => self.tails.insert((*finish, other)),
             None => self.heads.remove(&(latest, other)),
         };
-        // The flow's next packet starts where the dropped one would have started.
+        // The flow's next packet takes over the start time of the dropped one.
         self.flows[other as usize].last_finish = packets_end(&self.flows[other as usize], self.clock);
         self.backlog.remove(victim.packet.size());
         cx.drop(victim.packet, DropReason::QueueFull);
@@ -138,7 +138,8 @@ impl Wfq {
     }
 }
 
-/// Returns the start time of a flow's next packet: the finish time of its last queued packet, or the clock.
+/// The start time of a flow's next packet: the finish time of the flow's last queued packet, or the clock if the queue
+/// is empty.
 fn packets_end(flow: &Flow, clock: u64) -> u64 {
     flow.packets.back().map_or(clock, |(finish, _)| *finish)
 }
@@ -149,11 +150,12 @@ impl Qdisc for Wfq {
             return cx.drop(packet, DropReason::QueueFull);
         }
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
-        // The precedence is the upper 3 bits of the DSCP (RFC 791).
+        // RFC 791: the precedence is the upper 3 bits of the DSCP.
         let weight = u64::from(packet.dscp() >> 3) + 1;
         let finish = self.flows[at].last_finish.max(self.clock) + packet.size().get() * OCTET / weight;
         let is_long = self.flows[at].packets.len() >= self.config.threshold as usize;
-        // IOS's congestive discard threshold: a long flow costs the packet that is furthest from its turn.
+        // IOS's congestive discard threshold: an arrival at a long queue causes a drop of the packet that would be sent
+        // last.
         if is_long && !self.drop_later_than(finish, at as u32, cx) {
             return cx.drop(packet, DropReason::QueueFull);
         }
@@ -176,7 +178,7 @@ impl Qdisc for Wfq {
             Some((next, _)) => _ = self.heads.insert((*next, at)),
             None => _ = self.tails.remove(&(finish, at)),
         }
-        // Golestani's self-clocked virtual time.
+        // Golestani's self-clocked virtual time: the clock is the finish time of the packet in service.
         self.clock = finish;
         self.backlog.remove(given.packet.size());
         Some(given)

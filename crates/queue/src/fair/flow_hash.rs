@@ -10,7 +10,7 @@ pub(crate) struct FlowHash {
 }
 
 impl FlowHash {
-    /// Creates a hash that differs between queues and seeds, so that an outsider cannot choose flows that collide.
+    /// Creates a hash with its own random perturbation, so that an attacker cannot choose flows that collide.
     pub fn new(rng: &mut Rng) -> FlowHash {
         FlowHash { perturbation: rng.next_u64() }
     }
@@ -22,7 +22,7 @@ impl FlowHash {
         self.between(packet.src(), packet.dst(), protocol, ports)
     }
 
-    /// Returns the hash of the reverse flow: source and destination swapped.
+    /// The hash of the flow in the opposite direction: source and destination are swapped.
     pub fn opposite_flow(&self, packet: &Packet) -> u64 {
         let (protocol, (src, dst)) = protocol_and_ports(packet);
         self.between(packet.dst(), packet.src(), protocol, (dst, src))
@@ -30,7 +30,7 @@ impl FlowHash {
 
     #[inline]
     fn between(&self, src: IpAddr, dst: IpAddr, protocol: u8, ports: (u16, u16)) -> u64 {
-        // Protocol and ports in one word.
+        // One 64-bit word with the protocol and both ports.
         let ports = u64::from(ports.0) << 16 | u64::from(ports.1) | u64::from(protocol) << 32;
         self.mix(self.mix(self.address(src) ^ self.address(dst).rotate_left(1)) ^ ports)
     }
@@ -47,7 +47,7 @@ impl FlowHash {
         }
     }
 
-    /// Mixes the perturbation into a word: the finaliser of SplitMix64.
+    /// Mixes the perturbation into a word by the finalizer of SplitMix64.
     #[inline]
     fn mix(&self, word: u64) -> u64 {
         let mut z = word.wrapping_add(self.perturbation);
@@ -57,7 +57,7 @@ impl FlowHash {
     }
 }
 
-/// Returns the protocol and the ports, which are 0 without a transport that has them.
+/// The protocol and the ports. The ports are 0 if the transport has none.
 #[inline]
 fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     match packet.transport() {
@@ -67,7 +67,7 @@ fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     }
 }
 
-/// Maps a hash to one of `queues`, uniformly and without a division.
+/// Maps a hash uniformly to one of `queues` queues, without a division.
 pub(crate) fn queue_of(hash: u64, queues: usize) -> usize {
     ((u128::from(hash) * queues as u128) >> 64) as usize
 }
@@ -94,15 +94,15 @@ mod tests {
         QueueConfig::from_value(Value::Part(part)).unwrap().build(PLACE.seed, PLACE.role).unwrap()
     }
 
-    /// Returns a packet of a flow with a host of its own.
+    /// A packet of a flow. Each flow has hosts of its own.
     fn packet(flow: u32, id: u64) -> Packet {
         let ip = IpHeader::v4(Ipv4Addr::from_bits(flow), Ipv4Addr::from_bits(2)).with_ecn(Ecn::NotEct);
         let transport = Transport::Udp(UdpHeader { src_port: flow as u16, dst_port: 2 });
         Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
     }
 
-    /// An attacker who knows the hash sends at twice the line's rate in flows that all share one place. Another flow
-    /// sends at `percent` of the line's rate. Returns the throughput of that flow in percent of what it sent.
+    /// An attacker who knows the hash sends at twice the line's rate, in flows that all share one queue. Another flow
+    /// sends at `percent` of the line's rate. Returns that flow's throughput in percent of its sending rate.
     fn outside(kind: &str, places: usize, percent: u64) -> u64 {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);
@@ -111,7 +111,7 @@ mod tests {
         let (mut queue, mut accounting) = (default_of(kind), Accounting::new(1));
         let (mut sent, mut passed) = (0, 0);
         for tick in 0..20_000_u64 {
-            // A packet takes 0.8 ms on the line, which is 2 ticks.
+            // A packet takes 0.8 ms on the line, which is 2 ticks of the loop.
             let now = Time::ZERO + Duration::from_micros(400) * tick;
             let mut cx = Cx::new(now, NodeId(0), &mut accounting);
             queue.enqueue(packet(chosen[tick as usize % ATTACKERS], tick), &mut cx);
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn flows_chosen_to_collide_starve_nobody_beyond_their_place() {
-        // If the 40 flows had a place each, the other flow would get 1/41 of the line.
+        // If each of the 40 flows had a queue of its own, the other flow would get 1/41 of the line.
         for (kind, places) in
             [("fq_codel", 1024), ("fq_pie", 1024), ("sfq", 1024), ("fq", 1024), ("wfq", 256), ("bdp", 1024)]
         {
             let got = outside(kind, places, 40);
             assert!(got >= 95, "{kind}: {got} % of a flow of 40 % of the line came through");
         }
-        // CAKE's places are sets of 8 queues, and the attacker's flows fill one set.
+        // In CAKE the hash selects a set of 8 queues, and the attacker's flows fill one set.
         let got = outside("cake", 128, 10);
         assert!(got >= 95, "cake: {got} % of a flow of a tenth of the line came through");
     }

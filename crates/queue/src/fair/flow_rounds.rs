@@ -1,7 +1,7 @@
-//! The order of service of many flows: new flows first, then old ones in turn (RFC 8290, section 4.2).
+//! The order in which many flows are served: new flows first, then old flows in turn (RFC 8290, section 4.2).
 //!
-//! A flow that was empty and gets a packet is new. It becomes old when it has used its quantum, or when it is found
-//! empty while old flows wait. A flow that never has more than one packet thus cannot stay new forever.
+//! When a packet arrives at an empty flow, the flow is new. It becomes old when it has used its quantum, or when it is
+//! found empty while old flows wait. A flow that never has more than one packet thus cannot stay new forever.
 
 use std::collections::VecDeque;
 
@@ -13,12 +13,12 @@ pub(crate) struct FlowRounds {
 }
 
 impl FlowRounds {
-    /// Adds a flow that is on neither list, as a new one.
+    /// Adds a flow to the new flows. The flow must not be in either list.
     pub fn begin(&mut self, flow: u32) {
         self.new.push_back(flow);
     }
 
-    /// Returns the flow whose turn it is.
+    /// The flow whose turn it is; `None` if both lists are empty.
     pub fn head(&self) -> Option<u32> {
         self.new.front().or(self.old.front()).copied()
     }
@@ -29,12 +29,11 @@ impl FlowRounds {
         self.old.extend(flow);
     }
 
-    /// Handles an empty flow at the head. Returns true if the flow leaves the lists.
+    /// Handles a flow at the head that is empty. Returns true if the flow was removed from both lists.
     pub fn emptied(&mut self) -> bool {
         let was_new = !self.new.is_empty();
         let flow = self.take_head();
-        // RFC 8290, section 4.2: an empty new flow passes once through the old list, so that it cannot starve old
-        // flows.
+        // RFC 8290, section 4.2: an empty new flow first moves to the old flows, so that it cannot starve them.
         if was_new && !self.old.is_empty() {
             self.old.extend(flow);
             return false;
@@ -42,7 +41,7 @@ impl FlowRounds {
         true
     }
 
-    /// Returns all flows on the lists, new ones first.
+    /// All flows in the lists, new flows first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.new.iter().chain(&self.old).copied()
     }
@@ -52,7 +51,7 @@ impl FlowRounds {
         self.new.len()
     }
 
-    /// Returns the number of flows on the lists: flows with packets, and flows not yet found empty.
+    /// Number of flows in the lists: flows with packets, and empty flows whose turn has not come yet.
     pub fn active(&self) -> usize {
         self.new.len() + self.old.len()
     }

@@ -9,26 +9,27 @@ use lopsided_spec::{Choice, Fault, Given, Key, Part, key};
 pub struct RedConfig {
     /// Capacity of the queue. It limits the current backlog, not the average.
     pub limit: Limit,
-    /// Average backlog from which on some packets are dropped or marked. Both thresholds have the same unit.
+    /// Average backlog above which some packets are dropped or marked. Has the same unit as `max`.
     pub min: Threshold,
-    /// Average backlog from which on all packets are dropped or marked.
+    /// Average backlog above which all packets are dropped or marked.
     pub max: Threshold,
     /// Probability at `max`.
     pub probability: f64,
-    /// Size of an average packet in bytes. With `bandwidth` it determines how fast the average decays while the queue
-    /// is idle.
+    /// Average packet size in bytes. Together with `bandwidth` it determines how fast the average decays while the
+    /// queue is idle.
     pub avpkt: Bytes,
-    /// Rate at which packets leave. `None`: unlimited, so an idle queue has an average of 0.
+    /// Rate at which packets leave the queue. `None`: infinite, so the average of an idle queue is 0.
     pub bandwidth: Option<BitRate>,
     /// True if the average decays while the queue is idle.
     pub idle_decay: bool,
-    /// Packets that may arrive at once at an empty queue. If given, [`Part::complete`] computes the weight from it.
+    /// Number of packets that may arrive at an empty queue in a burst. If given, [`Part::complete`] computes the weight
+    /// from it.
     pub burst: Option<u32>,
     /// Weight of a new sample in the average, above 0 and at most 1.
     pub weight: f64,
-    /// True if packets are marked instead of dropped; `marks` selects which.
+    /// True if the packets selected by `marks` are marked instead of dropped.
     pub ecn: bool,
-    /// With `ecn`: true if packets are dropped from `max` on (RFC 3168, section 7).
+    /// With `ecn`: true if packets are dropped while the average is above `max` (RFC 3168, section 7).
     pub harddrop: bool,
     /// True if the probability grows from `probability` to 1 between `max` and twice `max` (Floyd 2000).
     pub gentle: bool,
@@ -36,11 +37,11 @@ pub struct RedConfig {
     pub adaptive: bool,
     /// With `ecn`: the packets that are marked.
     pub marks: Marks,
-    /// The packet that is dropped if there is no room.
+    /// The packet that is dropped if the queue is full.
     pub victim: Victim,
-    /// True if the packet that ends an idle time also counts as a sample of an empty queue, as in ns-2.
+    /// True if the packet that ends an idle time counts as a sample with a backlog of 0, as in ns-2.
     pub count_first: bool,
-    /// Smallest backlog in packets at which an arriving packet can be dropped or marked.
+    /// Minimum backlog in packets for a drop or mark: while the backlog is smaller, every arriving packet is accepted.
     pub least: u32,
 }
 
@@ -48,14 +49,15 @@ pub struct RedConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Marks {
-    /// Packets capable of ECN (RFC 3168, section 5).
+    /// ECN-capable packets (RFC 3168, section 5).
     #[default]
     Capable,
-    /// Packets capable of ECN, and pure ACKs (balakrishnan1999, section 6.1).
+    /// ECN-capable packets and pure ACKs (balakrishnan1999, section 6.1).
     CapableAndAcks,
     /// All packets.
     All,
-    /// All packets except pure ACKs, which always pass (balakrishnan1999, section 7.1.3, with ACC disabled).
+    /// All packets except pure ACKs, which are neither marked nor dropped early (balakrishnan1999, section 7.1.3, with
+    /// ACC disabled).
     Data,
 }
 
@@ -68,14 +70,14 @@ impl Choice for Marks {
     ];
 }
 
-/// The packet that is dropped if there is no room.
+/// The packet that is dropped if the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Victim {
     /// The arriving packet.
     #[default]
     Tail,
-    /// A random queued packet, so that a sequence of ACKs is never lost as a whole.
+    /// A random packet in the queue. A run of consecutive ACKs is then unlikely to be lost as a whole.
     Random,
 }
 
@@ -191,7 +193,7 @@ impl Part for RedConfig {
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
-        // The defaults of tc-red(8): max is a quarter of the limit, min a third of max.
+        // The defaults of tc-red(8): `max` is 1/4 of the limit, and `min` is 1/3 of `max`.
         if !given.has("max") {
             let of_bins =
                 || Fault::new("max", "`max` is missing: a limit in bins gives none").help("add max = \"30 kB\"");
@@ -200,20 +202,20 @@ impl Part for RedConfig {
         if !given.has("min") {
             self.min = third(self.max);
         }
-        // The line's own rate determines how fast an idle queue's average decays.
+        // By default the line's rate determines how fast the average of an idle queue decays.
         if !given.has("bandwidth") {
             self.bandwidth = given.line_rate;
         }
-        // Behind a discipline that peeks, Linux's RED never detects that it is idle.
+        // Under a discipline that peeks, Linux's RED never detects that its queue is idle.
         if !given.has("idle_decay") {
             self.idle_decay = !given.line_peeks;
         }
         self.check_thresholds()?;
-        // As tc does: without a weight the burst determines it.
+        // As in tc, the burst determines the weight if no weight is given.
         if !given.has("weight") {
             self.weight = self.weight_from_burst()?;
         }
-        // A resolved scenario contains the weight only, so that both cannot contradict each other.
+        // A resolved scenario contains only the weight, so that burst and weight cannot contradict each other.
         self.burst = None;
         Ok(())
     }
@@ -230,7 +232,7 @@ impl Part for RedConfig {
         if self.avpkt == Bytes::ZERO {
             return Err(Fault::new("avpkt", "this must be at least 1 B"));
         }
-        // Without ECN every selected packet is dropped anyway.
+        // Without ECN all selected packets are dropped, so `harddrop` would have no effect.
         if self.harddrop && !self.ecn {
             let fault = Fault::new("harddrop", "`harddrop` needs `ecn = true`");
             return Err(fault.help("without ecn every packet is dropped anyway"));
@@ -251,9 +253,10 @@ impl RedConfig {
         Ok(())
     }
 
-    /// Returns the largest weight with which the average stays below `min` during `burst`. All quantities are in packets.
+    /// The maximum weight with which the average stays below `min` during `burst`.
     fn weight_from_burst(&self) -> Result<f64, Fault> {
-        // The formula of Floyd and Jacobson counts packets, so thresholds in bytes are divided by the average packet.
+        // The formula of Floyd and Jacobson is in packets, so thresholds in bytes are divided by the average packet
+        // size.
         let unit = if matches!(self.min, Threshold::Packets(_)) { 1.0 } else { self.avpkt.get() as f64 };
         let (min, max) = (self.min.count() as f64 / unit, self.max.count() as f64 / unit);
         let burst = self.burst.map_or((2.0 * min + max) / 3.0, f64::from);
@@ -264,8 +267,8 @@ impl RedConfig {
     }
 }
 
-/// Returns the largest weight 2^-n with which the average stays below `min` after a burst into an empty queue (Floyd
-/// and Jacobson 1993, equation 2). `None` if the burst is too short to reach `min`.
+/// The maximum weight of the form 2^-n with which the average stays below `min` after a burst into an empty queue
+/// (Floyd and Jacobson 1993, equation 2). `None` if the burst is shorter than `min`.
 fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     const SMALLEST: u32 = 31;
     let excess = burst + 1.0 - min;
@@ -273,7 +276,7 @@ fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     (excess >= 1.0).then(|| (1..=SMALLEST).map(|shift| 1.0 / f64::from(1u32 << shift)).find(fits))?
 }
 
-/// Returns 25 % of a limit, the default of `max`. `None` if the limit is in bins.
+/// 1/4 of a limit, the default of `max`. `None` if the limit is in bins.
 fn quarter(limit: Limit) -> Option<Threshold> {
     match limit {
         Limit::Packets(packets) => Some(Threshold::Packets((packets / 4).max(1))),
@@ -282,7 +285,7 @@ fn quarter(limit: Limit) -> Option<Threshold> {
     }
 }
 
-/// Returns 1/3 of `max`, the default of `min`.
+/// 1/3 of `max`, the default of `min`.
 fn third(max: Threshold) -> Threshold {
     match max {
         Threshold::Packets(packets) => Threshold::Packets((packets / 3).max(1)),

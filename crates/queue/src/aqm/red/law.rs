@@ -1,21 +1,22 @@
-//! The two parts of RED: the average backlog, and the selection of packets by it.
+//! The two parts of RED: the average backlog, and the random selection of packets to drop or mark.
 
 use crate::aqm::updates::Updates;
 use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
 
-/// An average over arrivals that decays while the queue is idle.
+/// A weighted average of the backlog that arriving packets find. It decays while the queue is idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     weight: f64,
-    /// Time to send a packet of average size; 0 without a rate.
+    /// Time to send a packet of average size; zero if the rate is infinite.
     idle_packet: Duration,
-    /// False if the average does not decay while the queue is idle.
+    /// True if the average decays while the queue is idle.
     falls: bool,
     /// The current average.
     value: f64,
-    /// Time up to which the average accounts for an idle queue. `None` while the queue has packets.
+    /// Start of the part of the idle time that the average does not account for yet. `None` while the queue has
+    /// packets.
     idle_since: Option<Time>,
-    /// True if the packet that ends an idle time is a sample too.
+    /// True if the packet that ends an idle time is a sample, too.
     counts_first: bool,
     /// True if only the integer part of the average is subtracted from a sample.
     whole: bool,
@@ -35,29 +36,29 @@ impl Average {
         }
     }
 
-    /// Returns the average in Linux's fixed point, where a sample moves it by the difference between the backlog and
-    /// its integer part. Its mean is then half a unit above the mean backlog. That is negligible in bytes and large in
-    /// packets.
+    /// Selects Linux's fixed-point arithmetic, in which a sample moves the average by the difference between the
+    /// backlog and the average's integer part. The mean of the average is then half a unit above the mean backlog,
+    /// which matters for averages in packets but not in bytes.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
 
-    /// Selects whether the packet that ends an idle time is a sample too.
+    /// Sets whether the packet that ends an idle time is a sample, too.
     pub fn counting_first(self, counts_first: bool) -> Average {
         Average { counts_first, ..self }
     }
 
-    /// Selects whether the average decays while the queue is idle.
+    /// Sets whether the average decays while the queue is idle.
     pub fn falling(self, falls: bool) -> Average {
         Average { falls, ..self }
     }
 
-    /// Handles an arriving packet that finds this backlog.
+    /// Handles a packet that arrives when the queue has this backlog.
     pub fn arrival(&mut self, backlog: u64, now: Time) {
         match self.idle_since {
             Some(since) => {
                 self.value *= self.decay(now - since);
-                // ns-2 also counts the packet itself as a sample of an empty queue.
+                // In ns-2 the arriving packet is also a sample, with a backlog of 0.
                 if self.counts_first {
                     self.value *= 1.0 - self.weight;
                 }
@@ -70,12 +71,12 @@ impl Average {
         }
     }
 
-    /// Returns the average at `now`, if no packet has arrived in between.
+    /// The average at `now`. No packet may have arrived in the meantime.
     pub fn at(&self, now: Time) -> f64 {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(now.saturating_since(since)))
     }
 
-    /// Returns the average as of the last arrival.
+    /// The average after the last arrival.
     pub fn value(&self) -> f64 {
         self.value
     }
@@ -85,21 +86,22 @@ impl Average {
         self.idle_since.is_some()
     }
 
-    /// Handles an enqueued packet: the queue is no longer idle.
+    /// Handles an enqueued packet, which ends the idle time.
     pub fn filled(&mut self) {
         self.idle_since = None;
     }
 
-    /// Handles the departure of the last packet: the queue is idle now, unless the average never decays.
+    /// Handles the departure of the last packet, which starts the idle time unless the average never decays.
     pub fn emptied(&mut self, now: Time) {
         if self.falls {
             self.idle_since = Some(now);
         }
     }
 
-    /// Returns the factor by which the average decays in an idle time.
+    /// The factor by which the average decays in an idle time of this length.
     fn decay(&self, idle: Duration) -> f64 {
-        // Floyd and Jacobson, section 4: as if the line had sent packets of average size, each finding an empty queue.
+        // Floyd and Jacobson, section 4: decay as if packets of average size had arrived at the line's rate, each at an
+        // empty queue.
         if self.idle_packet.is_zero() {
             return 0.0;
         }
@@ -111,22 +113,22 @@ impl Average {
 /// The decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Neither drop nor mark.
+    /// Accept the packet unchanged.
     Pass,
-    /// Drop or mark: selected at random.
+    /// Drop or mark the packet, which was selected at random.
     Early,
-    /// Drop or mark: the average is so high that all packets are selected.
+    /// Drop or mark the packet: at this average all packets are selected.
     Hard,
 }
 
 impl Verdict {
-    /// Returns the reason of a mark that replaces a drop.
+    /// The reason to report if the packet is marked instead of dropped.
     pub fn mark_reason(self) -> MarkReason {
         if self == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early }
     }
 }
 
-/// The probability as a function of the average, and the position of the next selected packet.
+/// The drop probability as a function of the average, and the interval to the next selected packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Slope {
     min: f64,
@@ -134,9 +136,9 @@ pub(crate) struct Slope {
     gentle: bool,
     /// Probability at `max`.
     pub probability: f64,
-    /// Packets since the last selected one. `None` while the average is outside the slope.
+    /// Number of packets since the last selected one. `None` while the average is outside the slope.
     count: Option<u32>,
-    /// Random number that determines the position of the next selected packet in its interval.
+    /// Random number in [0, 1) that determines the length of the current interval.
     draw: f64,
 }
 
@@ -146,28 +148,29 @@ impl Slope {
         Slope { min, max, gentle, probability, count: None, draw: 0.0 }
     }
 
-    /// Handles a packet that passes without a decision: the interval restarts.
+    /// Handles a packet on which no decision is made. The interval ends.
     pub fn leave(&mut self) {
         self.count = None;
     }
 
-    /// Decides on a packet that arrives at this average.
+    /// Decides on a packet that arrives while the average is `average`.
     pub fn judge(&mut self, average: f64, rng: &mut Rng) -> Verdict {
-        // Floyd 2000: with the gentle slope the certain region starts at twice `max`.
+        // Floyd 2000: with the gentle slope, all packets are selected only above twice `max`.
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
             self.count = None;
-            // Outside the slope there is no interval; the next packet on the slope starts one.
+            // There is no interval outside the slope. The next packet on the slope starts one.
             return if average < self.min { Verdict::Pass } else { Verdict::Hard };
         }
         let Some(count) = self.count else {
-            // The first packet above `min` passes and starts an interval.
+            // The first packet on the slope is accepted and starts an interval.
             self.begin_interval(rng);
             return Verdict::Pass;
         };
         let count = count + 1;
         self.count = Some(count);
-        // Section 8 of the paper, method 2: intervals are uniform over 1 to 1/p instead of geometric.
+        // Section 8 of the paper, method 2: the interval between selected packets is uniform over 1 to 1/p, not
+        // geometric.
         if self.probability_at(average) * f64::from(count) < self.draw {
             return Verdict::Pass;
         }
@@ -180,13 +183,13 @@ impl Slope {
         average > self.min
     }
 
-    /// Starts the interval to the next selected packet.
+    /// Starts a new interval, which ends with the next selected packet.
     fn begin_interval(&mut self, rng: &mut Rng) {
         self.count = Some(0);
         self.draw = rng.unit();
     }
 
-    /// Returns the probability at this average, which must be on the slope.
+    /// The drop probability at this average, which must be on the slope.
     fn probability_at(&self, average: f64) -> f64 {
         let at_max = self.probability;
         if average < self.max {
@@ -197,8 +200,8 @@ impl Slope {
     }
 }
 
-/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): adapts the probability at `max`, so that the average
-/// stays between 40 % and 60 % of the way from `min` to `max`.
+/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): adapts the probability at `max` so that the average stays
+/// in the middle of the range from `min` to `max`, between 40 % and 60 % of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptation {
     low: f64,
@@ -209,22 +212,23 @@ pub(crate) struct Adaptation {
 impl Adaptation {
     /// Time between two adaptations.
     const INTERVAL: Duration = Duration::from_millis(500);
-    /// Probability above which it no longer grows.
+    /// The probability grows only while it is at most this.
     const TOP: f64 = 0.5;
-    /// Probability below which it no longer decreases.
+    /// The probability shrinks only while it is at least this.
     const BOTTOM: f64 = 0.01;
-    /// Largest increase per adaptation.
+    /// Maximum increase of the probability per adaptation.
     const ALPHA: f64 = 0.01;
-    /// Factor of a decrease.
+    /// Factor by which the probability shrinks per adaptation.
     const BETA: f64 = 0.9;
 
-    /// Creates the adaptation for these thresholds.
+    /// Creates the adaptation for the thresholds `min` and `max`.
     pub fn new(min: f64, max: f64) -> Adaptation {
         let range = max - min;
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Replays the adaptations that are due. No packet has arrived since the last call.
+    /// Applies the periodic adaptations of the maximum probability that are due. Call this before each arrival is
+    /// counted: no packet may have arrived since the last call.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);
@@ -233,14 +237,14 @@ impl Adaptation {
             } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
                 slope.probability *= Adaptation::BETA;
             } else if value < self.low || !average.is_idle() {
-                // With a constant or decaying average the following adaptations change nothing.
+                // The average is constant or decays, so the following adaptations change nothing either.
                 self.updates.skip_to_last(now);
             }
         }
     }
 }
 
-/// Returns the time to send a packet of average size.
+/// The time to send a packet of average size; zero if the rate is infinite.
 pub(crate) fn idle_packet(rate: Option<BitRate>, avpkt: Bytes) -> Duration {
     rate.map_or(Duration::ZERO, |rate| rate.time_to_send(avpkt, 0).0)
 }

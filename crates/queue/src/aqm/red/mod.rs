@@ -79,14 +79,14 @@ impl Red {
         })
     }
 
-    /// Updates the average with an arriving packet, and decides on the packet.
+    /// Updates the average for an arriving packet, and decides on the packet.
     fn judge(&mut self, now: Time) -> Verdict {
         if let Some(adaptation) = &mut self.adaptation {
             adaptation.catch_up(&mut self.slope, &self.average, now);
         }
-        // Each arrival is a sample, whatever happens to the packet.
+        // Each arrival is a sample, whether or not the packet is dropped.
         self.average.arrival(self.config.min.measure(self.fifo.backlog()), now);
-        // ns-2 never drops from a short queue, so that a high average does not leave the line idle.
+        // ns-2 never drops from a short queue, so that the line does not become idle while the average is still high.
         if self.fifo.backlog().packets < self.config.least {
             self.slope.leave();
             return Verdict::Pass;
@@ -94,7 +94,7 @@ impl Red {
         self.slope.judge(self.average.value(), &mut self.rng)
     }
 
-    /// Handles a packet that left or was dropped. The idle time starts if it was the last one.
+    /// Handles a packet that left or was dropped. Starts the idle time if the queue is now empty.
     fn note_idle(&mut self, now: Time) {
         if self.fifo.backlog() == Backlog::default() {
             if let Some(adaptation) = &mut self.adaptation {
@@ -114,7 +114,8 @@ impl Red {
             }
     }
 
-    /// Drops random queued packets until one of `size` fits, if it can fit at all.
+    /// Drops random packets of the queue until a packet of `size` bytes fits. Drops nothing if such a packet can never
+    /// fit.
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) {
         while !self.fifo.room().fits(size) && self.fifo.room().could_fit(size) {
             let place = self.rng.unit() * f64::from(self.fifo.backlog().packets);
@@ -124,17 +125,18 @@ impl Red {
         }
     }
 
-    /// Returns a queued packet to drop instead of the arriving one: with a random victim, above the upper threshold.
+    /// Removes and returns a random packet of the queue, which is to be dropped instead of the arriving packet. `None`
+    /// if the arriving packet is to be dropped.
     fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;
         }
-        // The arriving packet may be selected too; then the result is `None`.
+        // The draw includes the arriving packet, for which the result is `None`.
         let place = self.rng.unit() * f64::from(self.fifo.backlog().packets + 1);
         self.fifo.take_at(place as usize)
     }
 
-    /// True if this decision allows marks.
+    /// True if a packet with this decision may be marked instead of dropped.
     fn may_mark(&self, verdict: Verdict) -> bool {
         self.config.ecn && !(verdict == Verdict::Hard && self.config.harddrop)
     }
@@ -143,7 +145,7 @@ impl Red {
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         let judged = self.judge(cx.now());
-        // With `Marks::Data` pure ACKs update the average, but always pass.
+        // With `Marks::Data`, pure ACKs update the average but are always accepted.
         let exempt = self.config.marks == Marks::Data && PacketKind::of(&packet) == PacketKind::Ack;
         let verdict = if exempt { Verdict::Pass } else { judged };
         let marks = self.may_mark(verdict) && self.is_markable(&packet);
@@ -159,7 +161,7 @@ impl Qdisc for Red {
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
             if verdict != Verdict::Pass && marks {
-                // `marks` may select packets that are not capable of ECN.
+                // `marks` may select packets that are not ECN-capable.
                 cx.mark_regardless(&mut packet, verdict.mark_reason());
             }
         }
@@ -190,7 +192,7 @@ impl Qdisc for Red {
         Some(removed)
     }
 
-    /// Adds `average`, the average backlog in the unit of the thresholds, and the adapted `probability`.
+    /// The average backlog, `average`, in the unit of the thresholds; with `adaptive` also the adapted `probability`.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("average", self.average.value());
         if self.adaptation.is_some() {

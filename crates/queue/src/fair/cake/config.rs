@@ -10,17 +10,17 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of CAKE, named as in tc-cake(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CakeConfig {
-    /// Rate of the shaper. `None`: CAKE does not shape, and the link sets the pace.
+    /// Rate of the shaper. `None`: CAKE does not shape, and packets leave at the link's rate.
     pub bandwidth: Option<BitRate>,
-    /// The tins: classes of service that have queues of their own.
+    /// The tins, which are classes of service with queues of their own.
     pub tins: TinMode,
-    /// Flow isolation: between which flows and hosts service is shared.
+    /// Flow isolation: the flows and hosts among which the rate is shared.
     pub isolation: Isolation,
-    /// Typical round trip. COBALT's interval is this long, and its target 5 % of it.
+    /// Typical round-trip time. It is COBALT's interval; COBALT's target is 5 % of it.
     pub rtt: Duration,
-    /// Bytes that a packet takes on the line behind the shaper.
+    /// Overhead of a packet on the line behind the shaper.
     pub framing: Framing,
-    /// Limit of all queues in bytes of IP. `None`: 4 round trips at the bandwidth, within bounds.
+    /// Limit of all queues in bytes of IP packets. `None`: 4 round trips at the bandwidth, within the bounds of `ROOM`.
     pub memlimit: Option<Bytes>,
 }
 
@@ -78,14 +78,14 @@ impl Part for CakeConfig {
     }
 }
 
-/// Lowest rate of the shaper in bit/s.
+/// Minimum rate of the shaper in bit/s.
 const LEAST_BANDWIDTH: u64 = 64;
 
-/// Smallest and largest default limit of all queues in bytes: 4 MiB, and 10,240 full frames.
+/// Minimum and maximum of the default limit of all queues in bytes: 4 MiB, and 10,240 full frames.
 const ROOM: (u64, u64) = (4 << 20, 10_240 * 1514);
 
 impl CakeConfig {
-    /// Returns the limit of all queues in bytes.
+    /// The limit of all queues in bytes.
     pub(super) fn room(&self) -> u64 {
         // As in Linux's cake_reconfigure: four round trips at the shaper's rate.
         let round_trips = |rate: BitRate| (rate.as_bps() as f64 / 8.0 * self.rtt.as_secs_f64() * 4.0) as u64;

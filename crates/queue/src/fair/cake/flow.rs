@@ -1,4 +1,4 @@
-//! A flow of a tin, and its place in the order of service.
+//! A flow of a tin, and its position in the order of service.
 
 use crate::aqm::cobalt::Cobalt;
 use crate::tools::ring::PacketRing;
@@ -6,20 +6,20 @@ use crate::tools::ring::PacketRing;
 /// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum FlowState {
-    /// The place is unused.
+    /// The entry is unused.
     #[default]
     None,
     /// In the list of new flows.
     Sparse,
-    /// A sparse flow that became empty. It passes once through the busy flows.
+    /// A sparse flow that became empty. It is kept in the list of busy flows for one turn.
     Waiting,
-    /// Busy: in the list of busy flows, or skipping rounds.
+    /// Busy: either in the list of busy flows, or skipping rounds.
     Bulk,
-    /// Empty, while COBALT's state decays.
+    /// Empty, and kept until COBALT's state has decayed.
     Decaying,
 }
 
-/// The list whose head is served.
+/// A list of flows, whose head is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     New,
@@ -33,14 +33,15 @@ pub(super) struct Flow {
     pub ring: PacketRing,
     pub cobalt: Cobalt,
     pub state: FlowState,
-    /// Bytes that the flow may still send; negative after a packet that was larger than the rest.
+    /// Number of bytes that the flow may still send. Negative after a packet that was larger than this number.
     pub deficit: i64,
-    /// True if the flow skips rounds.
+    /// True while the flow skips rounds.
     pub skips: bool,
-    /// Service of the flow's source and destination when it started to skip rounds, in quanta.
+    /// Service that a busy flow of the source host, and one of the destination host, had received when this flow
+    /// started to skip rounds, in quanta.
     pub served: (f64, f64),
     pub source: Option<usize>,
     pub destination: Option<usize>,
-    /// Number of times that the flow was put on the decaying list. An older entry there is invalid.
+    /// Number of times that the flow entered the decaying list. An entry with another number is outdated.
     pub decays: u32,
 }

@@ -1,4 +1,4 @@
-//! Flow isolation: which packets share a queue, and among which hosts the queues of a tin share the rate.
+//! Flow isolation: it determines which packets share a queue, and among which hosts a tin's rate is shared.
 
 use super::ways::{PLACES, Ways};
 use crate::fair::flow_hash::FlowHash;
@@ -19,11 +19,11 @@ pub enum Isolation {
     Hosts,
     /// A queue for each flow.
     Flows,
-    /// A queue for each flow. The flows of a source share its part.
+    /// A queue for each flow, with fairness between source addresses.
     DualSrchost,
-    /// A queue for each flow. The flows of a destination share its part.
+    /// A queue for each flow, with fairness between destination addresses.
     DualDsthost,
-    /// A queue for each flow, with fairness between sources and between destinations.
+    /// A queue for each flow, with fairness between source addresses and between destination addresses.
     #[default]
     TripleIsolate,
 }
@@ -41,7 +41,8 @@ impl Choice for Isolation {
     ];
 }
 
-/// The hash keys of a packet's queue and hosts. A host's key is `None` if the mode does not use that host.
+/// The hashes of a packet's queue and of its two hosts. The hash of a host is `None` if the mode does not consider that
+/// host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -68,7 +69,7 @@ impl FlowKeys {
             Isolation::Srchost => source(),
             Isolation::Dsthost => destination(),
             Isolation::Hosts => source() ^ destination().rotate_left(1),
-            // All other modes have a queue per flow and differ only in the hosts.
+            // All other modes have a queue per flow, and differ only in the hosts that they consider.
             _ => self.hash.flow(packet),
         };
         let by_source = matches!(self.isolation, Isolation::DualSrchost | Isolation::TripleIsolate);
@@ -77,7 +78,7 @@ impl FlowKeys {
     }
 }
 
-/// The hosts of one kind, sources or destinations, and their numbers of busy flows.
+/// The hosts of one kind, sources or destinations, and the number of busy flows of each.
 #[derive(Debug)]
 pub(super) struct Hosts {
     ways: Ways,
@@ -91,16 +92,17 @@ struct Host {
     flows: u32,
     busy: u32,
     skipping: u32,
-    /// Largest number of busy flows since a flow of the host started to skip rounds.
+    /// Maximum number of busy flows since the first of the host's skipping flows started to skip rounds.
     most_busy: u32,
-    /// Service in quanta that a busy flow of the host received in all rounds before `round`. A round brings 1 / `busy`.
+    /// Service that a busy flow of the host received in all rounds before `round`, in quanta. Each round adds 1 /
+    /// `busy`.
     shared: f64,
     round: u64,
 }
 
 impl Host {
     fn shared_until(&self, round: u64) -> f64 {
-        // In each round the busy flows of a host share one quantum.
+        // The busy flows of a host share one quantum per round.
         self.shared + (round - self.round) as f64 / f64::from(self.busy.max(1))
     }
 }
@@ -110,7 +112,7 @@ impl Hosts {
         Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
     }
 
-    /// Returns the host's place, and counts one more flow there.
+    /// Finds or assigns the entry of a host, and adds one flow to it. Returns the index of the entry.
     pub fn hold(&mut self, hash: u64) -> usize {
         let hosts = &self.hosts;
         let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
@@ -118,18 +120,18 @@ impl Hosts {
         place
     }
 
-    /// Decreases the number of flows of the host at this place by one.
+    /// Subtracts one flow from the host with this index.
     pub fn release(&mut self, host: usize) {
         self.hosts[host].flows -= 1;
     }
 
-    /// Increases or decreases the host's number of busy flows by one, from this round on. Returns true if less than
-    /// half of `most_busy` are left while a flow skips rounds: the others then receive more than twice the expected
-    /// service.
+    /// Adds one busy flow to the host, or subtracts one, from this round on. Returns true if a flow of the host skips
+    /// rounds and fewer than half of `most_busy` flows are still busy. The busy flows then receive more than twice the
+    /// service that was expected when the flow started to skip.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
-        // Account for the past rounds before the number of busy flows changes.
+        // Add the service of the past rounds before the number of busy flows changes.
         host.shared = host.shared_until(round);
         host.round = round;
         if busy {
@@ -137,19 +139,19 @@ impl Hosts {
             host.most_busy = host.most_busy.max(host.busy);
             return false;
         }
-        // A flow's service per round depends on the number of busy flows of its host.
+        // With fewer busy flows, each of them receives more service per round.
         host.busy -= 1;
         host.skipping > 0 && 2 * host.busy < host.most_busy
     }
 
-    /// Counts a flow of the host that starts or stops skipping rounds.
+    /// Counts a flow of the host that starts or stops to skip rounds.
     pub fn set_skipping(&mut self, host: usize, skips: bool) {
         let host = &mut self.hosts[host];
         if !skips {
             host.skipping -= 1;
             return;
         }
-        // The first flow that skips rounds sets the reference.
+        // The maximum is counted from the first flow that skips rounds.
         if host.skipping == 0 {
             host.most_busy = host.busy;
         }
@@ -161,7 +163,7 @@ impl Hosts {
         self.hosts[host].busy
     }
 
-    /// Returns the service in quanta that a busy flow of the host received in all rounds before this one.
+    /// The service that a busy flow of the host received in all rounds before this one, in quanta.
     pub fn shared(&self, host: usize, round: u64) -> f64 {
         self.hosts[host].shared_until(round)
     }

@@ -56,20 +56,20 @@ pub struct Cake {
     keys: FlowKeys,
     rng: Rng,
     tins: Vec<Tin>,
-    /// Without a shaper: index of the tin whose turn it is.
+    /// Without a shaper: index of the tin that is being served.
     current: usize,
     shaper: Option<Shaper>,
-    /// Backlog of all tins.
+    /// Total backlog of all tins.
     total: Backlog,
-    /// Limit of all queues in bytes of IP.
+    /// Limit of all queues in bytes of IP packets.
     room: u64,
 }
 
-/// The shaper: it sets the time of the next departure.
+/// The shaper, which determines the time of the next departure.
 #[derive(Debug)]
 struct Shaper {
     rate: BitRate,
-    /// Fraction of a nanosecond that is carried to the next packet.
+    /// Fraction of a nanosecond that is carried over to the next packet, in units of 1 / rate nanoseconds.
     carry: u64,
     next: Time,
 }
@@ -95,7 +95,7 @@ impl Cake {
         })
     }
 
-    /// Returns the tin to serve. At least one tin must have flows.
+    /// The index of the tin to serve. At least one tin must have flows.
     fn choose(&mut self, now: Time) -> usize {
         if self.shaper.is_none() {
             return self.choose_by_deficit();
@@ -103,8 +103,7 @@ impl Cake {
         let mut best: Option<(i64, usize)> = None;
         for (at, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.has_flows()) {
             let early = tin.next.as_nanos() as i64 - now.as_nanos() as i64;
-            // As in Linux's cake_dequeue: among tins that are due the last one wins, otherwise the one that is due
-            // soonest.
+            // As in Linux's cake_dequeue: the last of the tins that are due; if none is due, the tin that is due first.
             if early <= 0 || best.is_none_or(|(least, _)| early <= least) {
                 best = Some((early, at));
             }
@@ -112,7 +111,7 @@ impl Cake {
         best.map_or(0, |(_, at)| at)
     }
 
-    /// Returns the tin to serve without a shaper: deficit round robin.
+    /// The index of the tin to serve if there is no shaper, by deficit round robin.
     fn choose_by_deficit(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.current];
@@ -144,7 +143,7 @@ impl Qdisc for Cake {
         let keys = self.keys.of(&packet);
         let size = packet.size();
         let now = cx.now();
-        // Unused time is no credit: a tin or a shaper that was idle starts at the current time.
+        // An idle time earns no credit: a tin or a shaper that was idle starts at the current time.
         if !self.tins[at].holds_packets() {
             self.tins[at].next = self.tins[at].next.max(now);
         }
@@ -156,7 +155,7 @@ impl Qdisc for Cake {
         self.tins[at].enqueue(packet, keys, self.total, &mut self.rng, cx);
         self.total.packets += 1;
         self.total.bytes += size;
-        // As in Linux, the packet is enqueued first, so that its own flow can be the longest.
+        // As in Linux, the packet is enqueued first, because its own flow may be the longest.
         while self.total.bytes.get() > self.room {
             self.make_room(cx);
         }
@@ -164,7 +163,7 @@ impl Qdisc for Cake {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let (now, mut first) = (cx.now(), true);
-        // Each turn may find an empty flow; only `None` from an empty queue ends the loop.
+        // A turn may find its flow empty and return no packet, so repeat until CAKE is empty or not ready.
         while self.ready_at(now)? <= now {
             let at = self.choose(now);
             let before = self.tins[at].backlog();
@@ -174,7 +173,7 @@ impl Qdisc for Cake {
             let wire = self.config.framing.wire_size(given.packet.size());
             self.tins[at].charge(wire, now);
             if let Some(shaper) = &mut self.shaper {
-                // The shaper's clock advances by the packet's time on the line, framing included.
+                // The shaper's clock advances by the packet's transmission time, including framing.
                 let (takes, carry) = shaper.rate.time_to_send(wire, shaper.carry);
                 shaper.carry = carry;
                 shaper.next += takes;

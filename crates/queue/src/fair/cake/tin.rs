@@ -1,7 +1,8 @@
-//! One tin: its flows, their order of service, and its guaranteed rate.
+//! One tin: its flows, the order in which they are served, and its guaranteed rate.
 //!
-//! A flow with a first packet is sparse, and has priority over busy flows until it has used its quantum. Then it is
-//! busy and counts for its hosts. An empty flow is stored until COBALT's state has decayed.
+//! When a packet arrives at an empty flow, the flow is sparse: it has priority over busy flows until it has used its
+//! quantum. Then the flow is busy, and counts as a busy flow of its hosts. An empty flow is kept until COBALT's state
+//! has decayed.
 
 use super::config::CakeConfig;
 use super::flow::{Flow, FlowState, List};
@@ -14,30 +15,30 @@ use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use std::collections::VecDeque;
 
-/// Bytes of an Ethernet frame with 1,500 bytes of IP.
+/// Size of an Ethernet frame with an IP packet of 1,500 bytes.
 const MTU: u64 = 1514;
-/// Smallest quantum of a flow in bytes.
+/// Minimum quantum of a flow in bytes.
 const LEAST_QUANTUM: u64 = 300;
-/// Quantum of a tin with a share of 1, without a shaper, in bytes.
+/// Without a shaper: quantum in bytes of a tin whose share is 1.
 const TIN_QUANTUM: f64 = 1024.0;
 
-/// A flow skips rounds if its deficit needs more turns than this.
+/// A flow skips rounds if it would need more turns than this to make its deficit positive.
 const MOST_EMPTY_TURNS: i64 = 16;
-/// If a host has more busy flows than this, its flows skip rounds as soon as their deficit needs more than one turn.
+/// If a host has more busy flows than this, its flows skip rounds as soon as they need more than one turn.
 const MANY: u32 = 16;
 
 /// A tin.
 #[derive(Debug)]
 pub(super) struct Tin {
     pub name: &'static str,
-    /// The tin's quantum without a shaper, in bytes.
+    /// Without a shaper: the tin's quantum in bytes.
     pub quantum: i64,
-    /// Bytes that the tin may still send in its turn.
+    /// Number of bytes that the tin may still send in its turn.
     pub deficit: i64,
-    /// Time at which the tin's next packet is due according to its threshold rate.
+    /// Time at which the tin's next packet is due at the tin's threshold rate.
     pub next: Time,
     rate: Option<BitRate>,
-    /// Quantum of a flow, before it is divided among the flows of a host.
+    /// Quantum of a flow in bytes, before it is divided by the number of busy flows of its host.
     flow_quantum: u64,
     framing: Framing,
     cobalt: CobaltConfig,
@@ -45,14 +46,14 @@ pub(super) struct Tin {
     flows: Vec<Flow>,
     sources: Hosts,
     destinations: Hosts,
-    /// New flows: sparse ones.
+    /// The sparse flows, in the order of their turns.
     new: VecDeque<usize>,
     /// Busy flows in the order of their turns, and sparse flows that became empty.
     old: VecDeque<usize>,
-    /// Number of `old` flows that have not had their turn in this round.
+    /// Number of flows at the front of `old` that have not had their turn in this round.
     left_in_round: usize,
     wheel: TurnWheel,
-    /// Empty flows whose state decays, each with its number of entries at that time.
+    /// Empty flows whose state decays, each with the value of `decays` at its entry.
     decaying: VecDeque<(usize, u32)>,
     sparse: u32,
     bulk: u32,
@@ -87,7 +88,7 @@ impl Tin {
         }
     }
 
-    /// True if a flow, even an empty one, is in the lists. Only a turn reveals that a flow is empty.
+    /// True if a flow is in a list. The flow may be empty, which only its turn shows.
     pub fn has_flows(&self) -> bool {
         self.sparse + self.bulk > 0
     }
@@ -112,7 +113,7 @@ impl Tin {
         self.sparse
     }
 
-    /// Enqueues a packet. `total` is the backlog of all tins.
+    /// Enqueues a packet. `total` is the total backlog of all tins.
     pub fn enqueue(&mut self, packet: Packet, keys: Keys, total: Backlog, rng: &mut Rng, cx: &mut Cx<'_>) {
         let flows = &self.flows;
         let is_free = |place: usize| matches!(flows[place].state, FlowState::None);
@@ -122,7 +123,7 @@ impl Tin {
         }
         let flow = &mut self.flows[at];
         let size = packet.size();
-        // Observers must see the backlog of all tins, not of this flow.
+        // Observers must see the backlog of all tins, not of this flow only.
         let beside = total - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.stats.backlog.packets += 1;
@@ -135,7 +136,7 @@ impl Tin {
                 self.flows[at].deficit = self.share_of(self.load(at), rng);
             }
             FlowState::Waiting => {
-                // A packet before the flow's turn among the busy flows: the flow was not sparse after all.
+                // The packet arrived before the flow's turn among the busy flows, so the flow was not sparse after all.
                 self.sparse -= 1;
                 self.make_busy(at, rng);
             }
@@ -143,11 +144,12 @@ impl Tin {
         }
     }
 
-    /// Returns the next packet. May drop and mark packets, and returns `None` if a flow turns out to be empty. With
-    /// `first` a decaying flow has a turn before all others.
+    /// Dequeues the next packet, and may drop and mark packets. Returns `None` if the flow whose turn it is turns out
+    /// to be empty. If `first` is true, a decaying flow has its turn before all other flows; `first` is then set to
+    /// false.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            // As in Linux, one decaying flow per dequeue gets a turn, so that its state is cleared.
+            // As in Linux, one decaying flow per dequeue has its turn, so that its state is cleared.
             let (at, list) = self.head(std::mem::take(first), rng)?;
             if self.flows[at].deficit > 0 || list == List::Decaying {
                 let given = self.take(at, rng, cx);
@@ -159,14 +161,14 @@ impl Tin {
             }
             self.take_head(list);
             self.turn_over(at, rng);
-            // As in Linux's cake_dequeue, a flow that has just become busy counts for its hosts before its share is
+            // As in Linux's cake_dequeue, a flow that has just become busy is counted for its hosts before its share is
             // computed.
             let load = self.load(at);
             let share = self.share_of(load, rng);
             let flow = &mut self.flows[at];
             flow.deficit += share;
             let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
-            // With so large a deficit most visits of the flow would send nothing, so the flow skips rounds.
+            // With such a large negative deficit, the flow could not send in most of its turns, so it skips rounds.
             if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
                 self.skip_rounds(at, load);
             } else {
@@ -175,12 +177,13 @@ impl Tin {
         }
     }
 
-    /// Charges the tin for a packet's bytes on the line.
+    /// Charges the tin for a packet's bytes on the wire.
     pub fn charge(&mut self, wire: Bytes, now: Time) {
         self.deficit -= wire.get() as i64;
         if let Some(rate) = self.rate {
             let takes = rate.time_to_send(wire, 0).0;
-            // As Linux's tin_ns_next_packet: unused time is no credit beyond one packet.
+            // Linux's cake_advance_shaper: a tin that is behind its threshold rate keeps its credit. A tin that exceeds
+            // its threshold rate accumulates no debt beyond one packet.
             self.next = if self.next < now { self.next + takes } else { self.next.max(now + takes) };
         }
     }
@@ -192,7 +195,7 @@ impl Tin {
         Some(packet)
     }
 
-    /// Returns the size in bytes and the index of the longest queue.
+    /// The size in bytes and the index of the longest queue.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
         let waiting = self.new.iter().chain(&self.old).copied().chain(self.wheel.flows());
@@ -201,17 +204,17 @@ impl Tin {
         (held > 0).then_some((held, at))
     }
 
-    /// Removes the head of a queue that is too long.
+    /// Removes the head of a queue because there is no room.
     pub fn drop_head(&mut self, at: usize, now: Time) -> Option<QueuedPacket> {
         let flow = &mut self.flows[at];
         let victim = flow.ring.pop()?;
-        // As in Linux's cake_drop: BLUE reacts to the overflow of this flow.
+        // As in Linux's cake_drop, the overflow raises BLUE's probability for this flow.
         flow.cobalt.overflowed(&self.cobalt, now);
         self.count_drop(victim.packet.size());
         Some(victim)
     }
 
-    /// Returns the flow's next packet, or `None` if the flow is empty.
+    /// Dequeues the flow's next packet, or returns `None` if the flow is empty.
     fn take(&mut self, at: usize, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let flow = &mut self.flows[at];
@@ -223,11 +226,11 @@ impl Tin {
             // The last packet of a queue is never dropped.
             if verdict == Verdict::Drop && flow.ring.backlog().packets > 0 {
                 self.count_drop(size);
-                // Judge the next packet of the same flow in the same turn.
+                // Continue with the next packet of the same flow.
                 cx.drop(given.packet, DropReason::Early);
                 continue;
             }
-            // Flows share the line's bytes, so framing counts.
+            // Flows share the bytes on the line, so the deficit includes framing.
             flow.deficit -= self.framing.wire_size(size).get() as i64;
             let sojourn = cx.now() - given.enqueued_at;
             self.stats.backlog.remove(size);
@@ -245,9 +248,9 @@ impl Tin {
         self.stats.dropped_bytes += size;
     }
 
-    /// Returns the flow whose turn it is, and its list: new flows first, then busy ones, then decaying ones.
+    /// The flow whose turn it is, and its list. Sparse flows come first, then busy flows, then decaying flows.
     fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
-        // A flow that became active again has left an invalid entry behind.
+        // Skip outdated entries of flows that have become active again.
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
             self.decaying.pop_front();
         }
@@ -281,7 +284,7 @@ impl Tin {
         }
     }
 
-    /// Starts a round. Flows that have skipped enough rounds join the busy flows again.
+    /// Starts a round. Flows whose skipped rounds are over join the busy flows again.
     fn begin_round(&mut self, rng: &mut Rng) {
         self.wheel.begin_round(self.old.is_empty());
         while let Some(at) = self.wheel.next_due() {
@@ -290,8 +293,8 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// Lets a flow skip the rounds in which its deficit would stay negative. If its hosts do not get busier, the
-    /// skipped rounds bring more service than the deficit.
+    /// Makes a flow skip the rounds in which its deficit would stay negative. Unless its hosts get more busy flows, the
+    /// service of the skipped rounds exceeds the deficit.
     fn skip_rounds(&mut self, at: usize, load: u32) {
         let deficit = -self.flows[at].deficit as u64;
         let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
@@ -299,7 +302,7 @@ impl Tin {
         self.wheel.add(at, rounds.min(TurnWheel::MOST));
     }
 
-    /// Ends a flow's skipping of rounds: it receives the service of the skipped rounds.
+    /// Ends a flow's skipping of rounds and adds the service of the skipped rounds.
     fn resume(&mut self, at: usize, rng: &mut Rng) {
         self.grant_skipped(at, rng);
         self.set_skipping(at, false);
@@ -310,20 +313,20 @@ impl Tin {
     fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
         let (source, destination) = self.shared(at);
         let flow = &mut self.flows[at];
-        // The busier of the two hosts decides, as in a turn.
+        // The host with more busy flows determines the service, as in a normal turn.
         let quanta = (source - flow.served.0).min(destination - flow.served.1);
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// Returns the service of the flow's source and destination per busy flow, in all previous rounds, in quanta.
-    /// Without a host, one quantum per round.
+    /// The service that a busy flow of the source host, and one of the destination host, received in all previous
+    /// rounds, in quanta. If the mode does not consider a host, this is one quantum per round.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.wheel.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
         (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
     }
 
-    /// Marks a flow as skipping rounds or not, for itself and its hosts.
+    /// Records for a flow and its hosts that the flow starts or stops to skip rounds.
     fn set_skipping(&mut self, at: usize, skips: bool) {
         if skips {
             self.flows[at].served = self.shared(at);
@@ -338,7 +341,8 @@ impl Tin {
         }
     }
 
-    /// Moves all flows that skip rounds back to the busy flows, because the service of some flows has grown.
+    /// Moves all flows that skip rounds back to the busy flows, because the service of some flows has grown
+    /// considerably.
     fn resume_all(&mut self, rng: &mut Rng) {
         let mut early = 0;
         while let Some(at) = self.wheel.next_early(&mut early) {
@@ -346,8 +350,8 @@ impl Tin {
         }
     }
 
-    /// Handles a flow that has used its quantum in a turn: a sparse flow becomes busy, or waits among the busy ones if
-    /// it is empty.
+    /// Handles a flow that has used its quantum: a sparse flow becomes busy, or, if it is empty, waits for one turn
+    /// among the busy flows.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].state == FlowState::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -359,7 +363,7 @@ impl Tin {
         }
     }
 
-    /// Handles an empty flow in its turn: it leaves, or is stored while COBALT's state decays.
+    /// Handles a flow that is found empty in its turn: it is removed, or kept while COBALT's state decays.
     fn found_empty(&mut self, at: usize, now: Time, rng: &mut Rng) {
         match self.flows[at].state {
             FlowState::Bulk => {
@@ -387,7 +391,7 @@ impl Tin {
         self.update_hosts(at, true, rng);
     }
 
-    /// Returns a flow's part of the quantum, divided by the busy flows of its busiest host and rounded at random.
+    /// A flow's share of the quantum: the quantum divided by `load`, rounded at random.
     fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
         if load == 1 {
             return self.flow_quantum as i64;
@@ -395,7 +399,7 @@ impl Tin {
         (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
     }
 
-    /// Returns the number of busy flows of the flow's busiest host, at least 1.
+    /// The number of busy flows of the flow's source or destination host, whichever has more; at least 1.
     fn load(&self, at: usize) -> u32 {
         let flow = &self.flows[at];
         let source = flow.source.map_or(0, |host| self.sources.load(host));
@@ -403,7 +407,7 @@ impl Tin {
         source.max(destination).max(1)
     }
 
-    /// Moves a flow's place to another key: its hosts are now those of the new flow.
+    /// Assigns the entry of a flow to another flow: its hosts are now those of the new flow.
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].state == FlowState::Bulk;
         let skips = self.flows[at].skips;
@@ -425,13 +429,13 @@ impl Tin {
         if skips {
             self.set_skipping(at, true);
         }
-        // Last, because this flow may be one of those that skip rounds.
+        // Do this last, because the flow itself may skip rounds.
         if shares_grew {
             self.resume_all(rng);
         }
     }
 
-    /// Subtracts the flow from the counts of its hosts.
+    /// Removes the flow from the flow counts of its hosts.
     fn release_hosts(&mut self, at: usize) {
         let flow = &mut self.flows[at];
         if let Some(host) = flow.source.take() {
@@ -442,16 +446,16 @@ impl Tin {
         }
     }
 
-    /// Adds a busy flow to the counts of its hosts, or subtracts it. Ends the skipping of rounds if the service of some
-    /// flows has grown.
+    /// Adds a busy flow to the counts of its hosts, or subtracts it. If the service of other flows grows considerably
+    /// as a result, all flows stop skipping rounds.
     fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
             self.resume_all(rng);
         }
     }
 
-    /// Updates the numbers of busy flows of this flow's hosts. Returns true if that increased the share of another flow
-    /// much.
+    /// Updates the numbers of busy flows of this flow's source and destination hosts. Returns true if another flow's
+    /// service thereby grew to more than twice the expected service (see [`Hosts::set_busy`]).
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];
@@ -467,8 +471,8 @@ impl Tin {
     }
 }
 
-/// Returns COBALT's settings for a tin with this rate. The target is at least 1.5 full packets, and the interval grows
-/// by the same amount, as in Linux's `cake_set_rate`.
+/// COBALT's settings for a tin with this rate. As in Linux's `cake_set_rate`, the target is at least the transmission
+/// time of 1.5 full packets, and the interval grows by the same amount as the target.
 fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
     let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
     let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);

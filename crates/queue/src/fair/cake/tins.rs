@@ -13,9 +13,9 @@ pub enum TinMode {
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins by the common codepoints.
+    /// Eight tins, chosen by the common codepoints.
     Diffserv8,
-    /// Eight tins by the precedence bits of the old TOS field.
+    /// Eight tins, chosen by the precedence bits of the old TOS field.
     Precedence,
 }
 
@@ -29,11 +29,11 @@ impl Choice for TinMode {
     ];
 }
 
-/// The plan of a tin.
+/// The name and the share of a tin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     pub name: &'static str,
-    /// Share of the rate up to which the tin has priority. Without a shaper, the tin's weight.
+    /// Fraction of the rate up to which the tin has priority. Without a shaper, the tin's weight.
     pub share: f64,
 }
 
@@ -41,14 +41,14 @@ const fn plan(name: &'static str, share: f64) -> TinPlan {
     TinPlan { name, share }
 }
 
-// In Linux's order: among tins that are due, the last one is served.
+// In Linux's order, because the last of the tins that are due is served first.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
 const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =
     &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("video", 0.5), plan("voice", 0.25)];
 const EIGHT: &[&str] = &["tin 0", "tin 1", "tin 2", "tin 3", "tin 4", "tin 5", "tin 6", "tin 7"];
 
-// Codepoints (RFC 2474, 2597, 3246, 5865, 8622).
+// Codepoints of RFC 2474, 2597, 3246, 5865 and 8622.
 const LE: u8 = 1;
 const TOS_LOW_DELAY: u8 = 4;
 const TOS_THROUGHPUT: u8 = 2;
@@ -63,14 +63,14 @@ impl TinMode {
             TinMode::Besteffort => Box::new(BESTEFFORT.iter().copied()),
             TinMode::Diffserv3 => Box::new(DIFFSERV3.iter().copied()),
             TinMode::Diffserv4 => Box::new(DIFFSERV4.iter().copied()),
-            // Each tin has 12.5 % less than the previous one.
+            // The share of each tin is 12.5 % smaller than that of the previous tin.
             TinMode::Diffserv8 | TinMode::Precedence => Box::new(
                 EIGHT.iter().scan(1.0, |share, name| Some(plan(name, std::mem::replace(share, *share * 7.0 / 8.0)))),
             ),
         }
     }
 
-    /// Returns the index of a codepoint's tin among the plans.
+    /// The index of the tin for a codepoint.
     pub(super) fn tin_of(self, dscp: u8) -> usize {
         match self {
             TinMode::Besteffort => 0,
@@ -81,18 +81,18 @@ impl TinMode {
             },
             TinMode::Diffserv4 => match dscp {
                 CS1 | LE => 1,
-                // AF4x, AF3x, AF2x, CS3, CS2 and the old TOS of low delay.
+                // AF4x, AF3x, AF2x, CS3, CS2, and the old TOS value "low delay".
                 34 | 36 | 38 | 26 | 28 | 30 | 18 | 20 | 22 | 24 | 16 | TOS_LOW_DELAY => 2,
                 EF | VA | 32 | 40 | 48 | 56 => 3,
                 _ => 0,
             },
             TinMode::Diffserv8 => match dscp {
                 CS1 | LE => 0,
-                // AF1x and the old TOS of high throughput.
+                // AF1x, and the old TOS value "high throughput".
                 10 | 12 | 14 | TOS_THROUGHPUT => 1,
                 // AF4x, AF3x, CS3.
                 34 | 36 | 38 | 26 | 28 | 30 | 24 => 3,
-                // AF2x and the old TOS of low delay.
+                // AF2x, and the old TOS value "low delay".
                 18 | 20 | 22 | TOS_LOW_DELAY => 4,
                 // CS2.
                 16 => 5,

@@ -1,10 +1,10 @@
 //! A timer wheel for busy flows that skip the rounds in which they could not send.
 //!
-//! In its turn a flow receives its part of the quantum, divided by the busy flows of its host. With 1,000 flows that is
-//! 1 or 2 bytes, while the flow's deficit is a whole packet. Linux visits such a flow about 700 times per packet. Here
-//! the flow skips the number of rounds that its deficit needs, and then receives at once the service of the skipped
-//! rounds, computed from the number of its host's flows in each round. If the host loses half of its busy flows
-//! meanwhile, all flows return early.
+//! In each turn a flow receives a share of the quantum, which is divided by the number of busy flows of its host. With
+//! 1,000 flows the share is 1 or 2 bytes, while the flow's negative deficit is a whole packet. Linux visits such a flow
+//! about 700 times per packet. In this module the flow skips as many rounds as its deficit needs. It then receives the
+//! service of all skipped rounds at once, computed from the number of its host's busy flows in each round. If the host
+//! loses half of its busy flows in the meantime, all flows return early.
 //!
 //! The slots of the wheel are future rounds. Each slot has a list of the flows that return in that round.
 
@@ -32,13 +32,13 @@ impl TurnWheel {
         self.round
     }
 
-    /// Largest number of rounds that a flow can skip: the number of slots minus the current one.
+    /// Maximum number of rounds that a flow can skip: the number of slots minus the current one.
     pub const MOST: u64 = PLACES as u64 - 1;
 
-    /// Lets a flow skip a number of rounds, at least one.
+    /// Makes a flow skip `rounds` rounds, at least one.
     pub fn add(&mut self, flow: usize, rounds: u64) {
         debug_assert!((1..=TurnWheel::MOST).contains(&rounds));
-        // Most tins never need the wheel, so it is allocated with its first flow.
+        // Most tins never use the wheel, so it is allocated when the first flow is added.
         if self.slots.is_empty() {
             self.slots = vec![(NONE, NONE); PLACES];
             self.next = vec![NONE; PLACES];
@@ -54,10 +54,10 @@ impl TurnWheel {
         self.count += 1;
     }
 
-    /// Starts a round. If no flow is active, skips to the first round in which a flow returns.
+    /// Starts a round. If `none_active`, advances to the next round in which a flow returns.
     pub fn begin_round(&mut self, none_active: bool) {
         self.round += 1;
-        // Rounds without any flow would be empty turns.
+        // Rounds in which no flow is served can be skipped.
         if none_active && self.count > 0 {
             while self.slots[TurnWheel::slot(self.round)].0 == NONE {
                 self.round += 1;
@@ -65,7 +65,7 @@ impl TurnWheel {
         }
     }
 
-    /// Removes and returns a flow that returns in this round, in the order in which the flows were added.
+    /// Removes and returns a flow that is due in this round. Flows are returned in the order in which they were added.
     pub fn next_due(&mut self) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -73,8 +73,8 @@ impl TurnWheel {
         self.take(TurnWheel::slot(self.round))
     }
 
-    /// Removes and returns the flow that returns soonest. `early` is the number of rounds after the current one at
-    /// which the search starts (0 at first); it is set to the number of rounds by which the flow returns early.
+    /// Removes and returns the flow that is due first. The search starts `early` rounds after the current one (0 at
+    /// first). `early` is then set to the number of rounds by which the flow returns early.
     pub fn next_early(&mut self, early: &mut u64) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -98,7 +98,7 @@ impl TurnWheel {
     fn take(&mut self, slot: usize) -> Option<usize> {
         let (first, _) = &mut self.slots[slot];
         let flow = (*first != NONE).then_some(*first as usize)?;
-        // The list keeps the order in which flows were added.
+        // The next flow in the list becomes the first, so the list keeps its order.
         *first = std::mem::replace(&mut self.next[flow], NONE);
         self.count -= 1;
         Some(flow)
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use lopsided_core::Rng;
 
-    /// The wheel behaves like a list that is searched each time.
+    /// Compares the wheel with a list that is searched at each step.
     #[test]
     fn flows_return_in_their_round_in_the_order_in_which_they_were_added() {
         let (mut wheel, mut rng) = (TurnWheel::default(), Rng::for_role(1, "test"));
@@ -130,7 +130,7 @@ mod tests {
             let is_active = rng.below(2) == 0;
             wheel.begin_round(!is_active);
             round += 1;
-            // Within one round the flow that was added first returns first: the sort preserves the order.
+            // A stable sort: flows of the same round stay in the order in which they were added.
             list.sort_by_key(|(round, _)| *round);
             if !is_active {
                 round = list.first().map_or(round, |(first, _)| round.max(*first));

@@ -1,4 +1,4 @@
-//! A set-associative hash table with 8 ways. Two keys share a place only if all 8 places of their set are in use.
+//! An 8-way set-associative hash table. Two keys share an entry only if all 8 entries of their set are in use.
 
 use crate::fair::flow_hash::queue_of;
 
@@ -6,7 +6,7 @@ use crate::fair::flow_hash::queue_of;
 pub(super) const PLACES: usize = 1024;
 const WAYS: usize = 8;
 
-/// The key that each place was assigned to last.
+/// The key to which each entry was last assigned.
 #[derive(Debug)]
 pub(super) struct Ways {
     tags: Vec<u64>,
@@ -17,7 +17,7 @@ impl Ways {
         Ways { tags: vec![0; PLACES] }
     }
 
-    /// Returns the places that a hash may use, the preferred place first.
+    /// The entries that a key may use, the preferred entry first.
     pub fn set(hash: u64) -> impl Iterator<Item = usize> {
         // The high bits of the hash select the set, the low bits the way.
         let set = queue_of(hash, PLACES / WAYS) * WAYS;
@@ -25,13 +25,13 @@ impl Ways {
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// Returns the place of a hash: its own, otherwise a free one of its set, otherwise its preferred place, which it
-    /// then shares. The flag is true if the place was unused or belonged to another hash.
+    /// Finds the entry for a key: its own entry, otherwise a free entry of its set, otherwise its preferred entry,
+    /// which it then shares. Returns the index, and true if the entry was unused or belonged to another key.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);
         }
-        // All ways are in use: two keys share a place, as in Linux.
+        // All entries of the set are in use, so two keys share an entry, as in Linux.
         let alone = Ways::set(hash).next().unwrap_or(0);
         let place = Ways::set(hash).find(|place| is_free(*place)).unwrap_or(alone);
         self.tags[place] = hash;
