@@ -1,13 +1,13 @@
-//! The accounting of a run: the packets and bytes that each node originated, delivered, changed and dropped, the
-//! running digest, and the boxes of the packets.
+//! The accounting of a run: for each node, the packets and bytes that it originated, delivered, changed and dropped,
+//! and a running digest of its packets. The accounting also owns the free boxes for packets.
 
 use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// A 64-bit running hash of the packets of a node, in order. Equal digests show that two runs did the same. The hash is
-/// not cryptographic.
+/// A 64-bit running hash of the fate of the packets at a node, in order. Equal digests show that two runs had the same
+/// result. The hash is not cryptographic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -25,13 +25,13 @@ impl Digest {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    /// The digest of everything mixed so far.
+    /// The hash of all words mixed in so far.
     pub fn value(self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }
 }
 
-/// A number of packets, and their bytes from the IP header on.
+/// A number of packets and the sum of their sizes. A packet's size includes the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Count {
     /// Number of packets.
@@ -58,7 +58,7 @@ impl Count {
         self.bytes -= size;
     }
 
-    /// Counts packets of these sizes.
+    /// Counts one packet for each of the given sizes.
     pub fn of(sizes: impl Iterator<Item = Bytes>) -> Count {
         let mut count = Count::default();
         sizes.for_each(|size| count.record(size));
@@ -107,7 +107,8 @@ pub struct NodeCounters {
 /// Counters that few nodes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Packets that a stage merged into others, and bytes that stages added to packets and removed from them.
+    /// Packets that a stage at this node merged into other packets, and the bytes that stages added to packets and
+    /// removed from them.
     absorbed: Count,
     bytes_added: Bytes,
     bytes_removed: Bytes,
@@ -126,7 +127,7 @@ impl NodeCounters {
         self.rare.iter().flat_map(|rare| rare.dropped).sum()
     }
 
-    /// Packets that the node's queue marked with "congestion experienced", also those that arrived marked.
+    /// Packets that the node's queue marked as CE for this reason, including packets that arrived with a mark.
     pub fn marked(&self, why: MarkReason) -> Count {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.marked[why as usize])
     }
@@ -156,15 +157,17 @@ impl NodeCounters {
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
     mask: EventMask,
-    /// No observer reads the nodes' measurements before this time.
+    /// Time before which no observer reads the nodes' measurements.
     unseen_until: Time,
     interrupted: bool,
-    /// Boxes of packets that ended, for new packets: a run in its steady state then allocates no memory.
+    /// Boxes of packets that have ended, to be reused for new packets. A run in its steady state then allocates no
+    /// memory.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
-    /// Packets and bytes that wait in the other classes of the acting queue, see [`crate::Cx::within_class`].
+    /// Packets and bytes that wait in the other classes of the queue that is being called, see
+    /// [`crate::Cx::within_class`].
     backlog_beside: (u32, Bytes),
 }
 
@@ -175,26 +178,26 @@ impl fmt::Debug for Accounting {
 }
 
 impl Accounting {
-    /// The accounting of a network with this number of nodes.
+    /// Creates the accounting of a network with this number of nodes.
     pub fn new(nodes: usize) -> Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
 
-    /// The accounting of a part of the same network, for another thread: the same number of nodes, all counters zero,
-    /// no observers.
+    /// Creates a second accounting for the same network, to be used by another thread. It has the same number of nodes,
+    /// zero counters and no observers.
     #[doc(hidden)]
     pub fn part(&self) -> Accounting {
         Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
     }
 
-    /// Exchanges the counters of a node between two accountings of a network.
+    /// Swaps the counters of one node between two accountings of the same network.
     #[doc(hidden)]
     pub fn swap_node(&mut self, node: NodeId, other: &mut Accounting) {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Shares the boxes of ended packets equally with another accounting of the network. A thread whose packets end on
-    /// another thread then allocates no memory.
+    /// Shares the free boxes equally with another accounting of the same network. A thread whose packets end on another
+    /// thread then allocates no memory.
     #[doc(hidden)]
     pub fn share_boxes(&mut self, other: &mut Accounting) {
         let half = (self.free.len() + other.free.len()) / 2;
@@ -207,12 +210,13 @@ impl Accounting {
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
-        // A statement from before the subscription may not hold for the new observer.
+        // `unseen_until` was set without regard to this observer, so reset it.
         self.unseen_until = Time::ZERO;
     }
 
-    /// From now on observers receive only events of these kinds. To let observers see events between hosts again, call
-    /// this when every link has counted all departures so far: links count late while no observer watches.
+    /// From now on, observers receive only events of the kinds in `mask`. While no observer watches them, links count
+    /// departures late. To enable events between hosts again, call this only after every link has counted all
+    /// departures so far.
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());
@@ -220,11 +224,11 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// The driver states that it does not read the nodes' measurements before `until`. This has no effect if an
-    /// observer watches more than hosts.
+    /// Call this if the nodes' measurements will not be read before `until`: nodes may then count their events late.
+    /// The call has no effect if an observer watches events between hosts.
     #[doc(hidden)]
     pub fn promise_unseen(&mut self, until: Time) {
-        // Such an observer must see each departure at its own time.
+        // An observer of events between hosts must receive each departure at its own time.
         self.unseen_until = if self.mask.has(EventMask::BETWEEN_HOSTS) { Time::ZERO } else { until };
     }
 
@@ -250,7 +254,7 @@ impl Accounting {
         self.mask
     }
 
-    /// True if a node requested an interrupt since the last call: see [`crate::Cx::interrupt`].
+    /// True if a node has requested an interrupt since the last call of this function, see [`crate::Cx::interrupt`].
     #[inline]
     #[doc(hidden)]
     pub fn take_interrupt(&mut self) -> bool {
@@ -262,24 +266,25 @@ impl Accounting {
         self.interrupted = true;
     }
 
-    /// The digest of all nodes together.
+    /// A digest of the digests of all nodes.
     pub fn digest(&self) -> u64 {
         let mut all = Digest::default();
-        // By node number, so that the digest does not depend on the order of events between nodes or on threads.
+        // Mix the nodes in the order of their numbers, so that the digest depends neither on the order of events at
+        // different nodes nor on the number of threads.
         for counters in &self.nodes {
             all.mix(counters.digest.value());
         }
         all.value()
     }
 
-    /// The sums over all nodes, with the packets that the nodes still hold.
+    /// The sums over all nodes. `held` is the number of packets that are still in the nodes.
     pub fn conservation(&self, held: Count) -> Conservation {
         let mut sum = Conservation { held, ..Conservation::default() };
         for counters in &self.nodes {
             sum.originated += counters.originated;
             sum.delivered += counters.delivered;
             sum.dropped += counters.dropped_total();
-            // Most nodes never drop, mark or change a packet.
+            // Skip the rare counters of most nodes, which never drop, mark or change a packet.
             let Some(rare) = &counters.rare else { continue };
             sum.absorbed += rare.absorbed;
             sum.bytes_added += rare.bytes_added;
@@ -313,7 +318,8 @@ impl Accounting {
         let counters = self.node_mut(node);
         let size = new.size();
         counters.originated.record(size);
-        // The upper 24 bits are the node, so that ids do not depend on the order in which nodes act.
+        // Put the node's number into the upper 24 bits, so that packet numbers do not depend on the order in which
+        // nodes are called.
         let id = u64::from(node.0) << 40 | counters.originated.packets;
         let booking = self.ledger.book(id);
         match self.free.pop() {
@@ -332,11 +338,11 @@ impl Accounting {
         node: NodeId,
         write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>,
     ) -> Option<Packet> {
-        // `write` may return `None`; the new box then stays in the list for the next segment.
+        // If `write` returns `None`, the new box stays in the free list for the next segment.
         if self.free.is_empty() {
             self.free.push(Box::new(Fields::blank()));
         }
-        // The header is written in its final place, because a TCP header is too large to be moved for every segment.
+        // Let `write` fill the header in place, because a TCP header is too large to be moved for every segment.
         let header = self.free.last_mut()?.tcp_mut();
         let around = write(header)?;
         let size = Bytes::new(u64::from(around.ip.addresses.header_len() + header.len() + around.payload.len()));
@@ -353,12 +359,13 @@ impl Accounting {
         packet.0.booking.end();
         let counters = self.node_mut(node);
         counters.delivered.record(packet.size());
-        // The advertised window belongs to the digest: a changed window has no other effect until it is used up.
+        // Include the advertised window in the digest. Otherwise a changed window would be visible only once the sender
+        // has used it up.
         let window = match packet.transport() {
             Transport::Tcp(header) => u64::from(header.window),
             Transport::Udp(_) | Transport::Other { .. } => 0,
         };
-        // Time, packet and window are combined in one word, because this is done for every delivered packet.
+        // Combine time, packet number and window in one word: this code runs for every delivered packet.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ window << 44);
     }
 
@@ -405,7 +412,7 @@ impl Accounting {
     #[inline(always)]
     pub(crate) fn recycle(&mut self, packet: Packet) {
         let mut place = packet.0;
-        // Large fields are freed now; the small ones are overwritten by the next packet.
+        // Free the large fields now. The next packet overwrites the small ones.
         place.clear();
         self.free.push(place);
     }
@@ -426,13 +433,13 @@ pub struct Conservation {
     pub bytes_added: Bytes,
     /// Bytes that rewriting removed from packets.
     pub bytes_removed: Bytes,
-    /// Packets in queues, in stages and in flight.
+    /// Packets that are still in queues, in stages or in flight.
     pub held: Count,
 }
 
 impl Conservation {
-    /// True if every originated packet was delivered, dropped or absorbed, or is held, and the bytes balance, including
-    /// those that rewriting added or removed.
+    /// True if every originated packet was delivered, dropped or absorbed or is still held, and the bytes add up. The
+    /// bytes include those that rewriting added or removed.
     pub fn holds(&self) -> bool {
         let ended = self.delivered + self.dropped + self.absorbed + self.held;
         self.originated.packets == ended.packets

@@ -17,16 +17,16 @@ pub struct Checksum(u64);
 impl Checksum {
     /// Adds bytes to the sum.
     pub fn add(&mut self, octets: &[u8]) {
-        // Long pieces are added in larger words of the machine's byte order (RFC 1071 section 2 (B) and (C)).
+        // RFC 1071 section 2 (B) and (C): add long pieces in larger words, in the byte order of the machine.
         let (long, octets) = octets.split_at(if octets.len() < LONG { 0 } else { octets.len() & !3 });
-        // RFC 1071, section 2 (B): the sum is independent of the byte order, so it can be computed in native order and
-        // swapped once.
+        // RFC 1071, section 2 (B): the sum does not depend on the byte order, so compute it in native order and swap
+        // its bytes once.
         let own: u64 =
             long.chunks_exact(4).map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))).sum();
         self.0 += u64::from(u16::from_be(folded(own)));
         let words = octets.chunks_exact(2);
         let odd = words.remainder();
-        // The 64-bit sum holds 2^48 words before it overflows, so the carries need not be added here.
+        // No carry is needed here: a 64-bit sum of 16-bit words overflows only after 2^48 words.
         self.0 += words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u64>();
         // RFC 1071, section 1: an odd byte is padded with zero on the right.
         if let [last] = odd {
@@ -34,12 +34,12 @@ impl Checksum {
         }
     }
 
-    /// The value for the header's checksum field. The field must have been zero in the sum.
+    /// The value for the header's checksum field. That field must be zero in the data that was added.
     pub fn value(self) -> u16 {
         !self.folded()
     }
 
-    /// True if the data is intact. The sum must include the checksum field as received.
+    /// True if the data is intact. The data that was added must include the checksum field as received.
     pub fn is_intact(self) -> bool {
         self.folded() == 0xffff
     }
@@ -49,7 +49,7 @@ impl Checksum {
     }
 }
 
-/// Pieces shorter than this are added in 16-bit words, because the split costs more than it saves.
+/// Pieces with fewer bytes than this are added in 16-bit words, because splitting them costs more time than it saves.
 const LONG: usize = 64;
 
 /// Adds the carries to the low 16 bits (one's complement addition).

@@ -1,7 +1,8 @@
-//! The common types of lopsided: time, units, packets, the contract of nodes, random streams and the accounting.
+//! The types that all crates of lopsided share: time, units, packets, the interface of nodes, random streams and the
+//! accounting.
 //!
-//! All other crates build on these types, and this crate depends on none of them. It has no clock, no I/O and no global
-//! state: a state machine receives the time and a [`Cx`] with each call, and can reach nothing else.
+//! All other crates depend on this crate, and it depends on none of them. It has no clock, no I/O and no global state:
+//! each call of a state machine receives the time and a [`Cx`], and the state machine has access to nothing else.
 
 #![deny(missing_docs)]
 
@@ -28,10 +29,10 @@ pub use seq::Seq;
 pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes};
 
-/// A direction of a line: towards the client (`Down`) or away from it (`Up`).
+/// Direction of an access line: towards the client (`Down`) or away from it (`Up`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dir {
-    /// Towards the client: the fast direction of an access line.
+    /// Towards the client, usually the faster direction.
     Down,
     /// Away from the client.
     Up,
@@ -41,7 +42,7 @@ impl Dir {
     /// Both directions, `Down` first.
     pub const BOTH: [Dir; 2] = [Dir::Down, Dir::Up];
 
-    /// The name in scenarios and tables: `down` or `up`.
+    /// The direction's name in scenarios and tables: `down` or `up`.
     pub fn name(self) -> &'static str {
         match self {
             Dir::Down => "down",

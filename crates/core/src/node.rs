@@ -1,4 +1,4 @@
-//! The contract between a network and its nodes: hosts, routers, links, stages.
+//! The interface between a network and its nodes: hosts, routers, links, stages.
 
 use crate::packet::{AroundTcp, Delivered, NewPacket, PacketEditor, TcpHeader};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::fmt::Debug;
 
-/// A port of a node, where a wire is attached. Each node numbers its ports from 0.
+/// A port of a node, to which a wire is attached. Each node numbers its ports from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
@@ -46,23 +46,23 @@ pub struct Port(pub u16);
 pub trait Node: Debug + Send {
     /// A packet arrives at a port.
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
-    /// The time of `poll_timeout` has come. An earlier call does nothing.
+    /// Handles a timer. Called at the time that `poll_timeout` returned; an earlier call has no effect.
     fn handle_timeout(&mut self, cx: &mut Cx<'_>);
-    /// Returns the next packet that leaves, with its port; `None` if no packet leaves now.
+    /// Returns the next packet that leaves the node, with its port; `None` if no packet leaves at this time.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)>;
-    /// True if another call of `poll_transmit` would return `None` and change nothing, so that the network can omit it.
+    /// True if `poll_transmit` would return `None` and change nothing. The network then omits the call.
     fn has_given_all(&self) -> bool {
         false
     }
-    /// Time of the next call of `handle_timeout`; `None` if there is none. A node has one timer, so the network never
-    /// cancels one.
+    /// Time of the next call of `handle_timeout`; `None` if none is needed. The network reads it again after each call,
+    /// so a node need not cancel its timer.
     fn poll_timeout(&self) -> Option<Time>;
-    /// The packets in the node, for the conservation check at the end of a run.
+    /// Number and size of the packets in the node, for the conservation check at the end of a run.
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Calls `out` for each quantity of the results' table of parts. The arguments are the name of the node's part (may
-    /// be empty), the name of the quantity with its unit at the end, and the current value.
+    /// Calls `out` for each quantity that the node reports in the table of parts. The arguments are the name of the
+    /// part (which may be empty), the name of the quantity with its unit at the end, and the current value.
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
@@ -98,7 +98,7 @@ pub struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     #[inline]
-    /// The context of a call of `node` at `now`.
+    /// Creates the context for a call of `node` at the time `now`.
     pub fn new(now: Time, node: NodeId, accounting: &'a mut Accounting) -> Cx<'a> {
         Cx { now, node, accounting }
     }
@@ -115,23 +115,23 @@ impl<'a> Cx<'a> {
         self.node
     }
 
-    /// Returns the same context with another time. A link uses this to count a past departure at the time at which it
-    /// happened.
+    /// Returns the same context with another time. With it, a link counts a past departure at the time at which the
+    /// departure happened.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
         Cx { now, node: self.node, accounting: self.accounting }
     }
 
-    /// Creates a packet with a number that is unique within the run. A caller that hands the packet to the network at
-    /// once also emits [`Event::Sent`].
+    /// Creates a packet with a number that is unique within the run. A caller that sends the packet into the network at
+    /// once must also emit [`Event::Sent`].
     #[inline(always)]
     pub fn originate(&mut self, new: NewPacket) -> Packet {
         self.accounting.originate(self.now, self.node, new)
     }
 
-    /// Creates a TCP packet like [`Cx::originate`], and lets `write` fill the header in its final place. Returns `None`
-    /// and creates no packet if `write` returns `None`. `write` must set every field: the header has the values of an
-    /// arbitrary earlier segment.
+    /// Creates a TCP packet as [`Cx::originate`] does. `write` fills the header in place and must set every field,
+    /// because the header still has the values of an arbitrary earlier segment. If `write` returns `None`, no packet is
+    /// created.
     #[inline(always)]
     pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
         self.accounting.originate_tcp(self.now, self.node, write)
@@ -141,35 +141,34 @@ impl<'a> Cx<'a> {
     #[inline(always)]
     pub fn deliver(&mut self, mut packet: Packet) -> Delivered {
         self.accounting.delivered(self.now, self.node, &mut packet);
-        // Checked first, because most runs have no observer.
+        // Check this first: most runs have no observer.
         if self.accounting.mask().has(EventMask::HOSTS) {
             self.accounting.publish(self.now, self.node, &Event::Received(&packet));
         }
         Delivered(packet)
     }
 
-    /// Takes back the box of a delivered packet for the next one. A caller that omits this call frees the box instead.
+    /// Takes back the box of a delivered packet, to be reused. Without this call the box is freed.
     #[inline]
     #[doc(hidden)]
     pub fn recycle(&mut self, delivered: Delivered) {
         self.accounting.recycle(delivered.0);
     }
 
-    /// Drops the packet with a reason. There is no other way to lose a packet.
+    /// Drops the packet for a reason. Packets can be lost in no other way.
     pub fn drop(&mut self, packet: Packet, why: DropReason) {
         self.accounting.dropped(self.now, self.node, packet, why);
     }
 
-    /// Ends a packet whose contents are merged into another, which grows by [`Cx::rewrite`].
+    /// Ends a packet whose contents are merged into another packet. [`Cx::rewrite`] makes that packet larger.
     pub fn absorb(&mut self, packet: Packet) {
         self.accounting.absorbed(self.now, self.node, packet);
     }
 
-    /// Marks the packet if its transport is capable of ECN (RFC 3168 section 5). Returns false and changes nothing if
-    /// it is not. A packet that was marked before stays marked and counts again, because this queue would have marked
-    /// it.
+    /// Marks the packet as CE if its transport is ECN-capable (RFC 3168 section 5); otherwise returns false and changes
+    /// nothing. A packet that arrived with a mark is counted again, because this queue would have marked it.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
-        // The caller then drops the packet, or lets it pass.
+        // The caller decides whether to drop the packet instead.
         if !packet.is_ecn_capable() {
             return false;
         }
@@ -179,52 +178,54 @@ impl<'a> Cx<'a> {
         true
     }
 
-    /// Marks the packet whether or not its transport is capable of ECN, as a router of balakrishnan1999 section 6.1
-    /// does with ACKs.
+    /// Marks the packet as CE even if its transport is not ECN-capable. A router of balakrishnan1999 section 6.1 marks
+    /// ACKs in this way.
     pub fn mark_regardless(&mut self, packet: &mut Packet, why: MarkReason) {
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
     }
 
-    /// Counts a mark at this node that another part set.
+    /// Counts a mark at this node that was set by another part.
     pub fn record_mark(&mut self, packet: &Packet, why: MarkReason) {
         self.accounting.marked(self.now, self.node, packet, why);
     }
 
-    /// Changes the packet. The accounting records the change, and the bytes by which the packet grew or shrank.
+    /// Changes the packet by calling `change`. The accounting records the change, and by how many bytes the packet grew
+    /// or shrank.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
-        // The conservation check needs the change of size.
+        // The conservation check needs the size before and after the change.
         let before = packet.size();
         let result = change(&mut PacketEditor(&mut packet.0));
         self.accounting.rewritten(self.now, self.node, packet, before);
         result
     }
 
-    /// True if an observer wants events of these kinds.
+    /// True if an observer needs events of these kinds.
     #[inline]
     pub fn is_watched(&self, kinds: EventMask) -> bool {
         self.accounting.mask().has(kinds)
     }
 
-    /// No observer reads the nodes' measurements before this time, so a node may count earlier events in advance.
-    /// [`Time::ZERO`] if an observer may read at any time.
+    /// Time before which no observer reads the nodes' measurements, so that a node may count its events late.
+    /// [`Time::ZERO`] if they may be read at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
     }
 
-    /// Emits an event of this kind. `event` is called only if an observer wants the kind.
+    /// Emits an event of this kind. `event` builds it only if an observer needs this kind.
     #[inline]
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
         if self.accounting.mask().has(kind) {
             let event = event();
-            // A wrong kind would reach the wrong observers.
+            // An event of another kind would reach the wrong observers.
             debug_assert!(kind.has(event.kind()), "{event:?} is not of the kind it was announced as");
             self.accounting.publish(self.now, self.node, &event);
         }
     }
 
-    /// Emits the event that a queue accepted the packet. The backlog is that of the discipline that holds the packet.
+    /// Emits the event that a queue accepted the packet. `backlog` is the backlog of the discipline that stores the
+    /// packet.
     #[inline]
     pub fn trace_enqueued(&mut self, packet: &Packet, backlog_packets: u32, backlog_bytes: Bytes) {
         if self.accounting.mask().has(EventMask::QUEUES) {
@@ -234,10 +235,10 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Runs `act` for one class of this node's queue. `packets` and `bytes` wait in the node's other classes, and the
-    /// backlog in the class's events includes them.
+    /// Calls `act` for one class of this node's queue. `packets` and `bytes` wait in the other classes of the queue;
+    /// the backlog in the events of the class then includes them.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
-        // Classes can be nested, so the outer value is restored afterwards.
+        // Restore the old value afterwards, because classes may be nested.
         let outer = *self.accounting.backlog_beside();
         *self.accounting.backlog_beside() = (outer.0 + packets, outer.1 + bytes);
         let done = act(&mut self.at(self.now));
@@ -250,7 +251,7 @@ impl<'a> Cx<'a> {
         self.accounting.node(self.node)
     }
 
-    /// Asks the driver of the network to regain control as soon as this event is over.
+    /// Requests that the driver of the network regain control after the current event.
     #[inline]
     #[doc(hidden)]
     pub fn interrupt(&mut self) {

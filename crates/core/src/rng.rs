@@ -1,7 +1,7 @@
-//! Random streams, each seeded by the seed of the run and by a role. The draws of one part therefore never depend on
-//! other parts, on the order of creation, or on the number of threads.
+//! Random streams. Each is seeded by the seed of the run and by a role, so the random numbers of one part never depend
+//! on other parts, on the order in which parts are created, or on the number of threads.
 //!
-//! The distributions are our own code, because a library may change its values between minor versions.
+//! The distributions are implemented here, because a library may change its results between minor versions.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
@@ -22,14 +22,14 @@ use rand_pcg::rand_core::Rng as _;
 pub struct Rng(Pcg64Mcg);
 
 impl Rng {
-    /// The stream of a role such as `"link/up/loss"`. It is the same on every machine.
+    /// Creates the stream of a role such as `"link/up/loss"`. The stream is the same on every machine.
     pub fn for_role(seed: u64, role: &str) -> Rng {
-        // FNV-1a over the role, then two rounds of SplitMix64 to spread the seed.
+        // Hash the role with FNV-1a, then mix in the seed with two rounds of SplitMix64.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in role.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        // Two words, because the generator has 128 bits of state.
+        // Derive two words, because the generator has 128 bits of state.
         let high = split_mix(hash ^ split_mix(seed));
         let low = split_mix(high ^ seed.rotate_left(32));
         Rng(Pcg64Mcg::new((u128::from(high) << 64) | u128::from(low)))
@@ -40,17 +40,18 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), made from the upper 53 bits: the precision of `f64`.
+    /// Returns a uniform number in [0, 1). It is made from the upper 53 bits, which is the precision of `f64`.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Uniform in 0..bound, by Lemire's multiplication without rejection. The bias is at most bound / 2^64.
+    /// Returns a uniform number in 0..bound, by Lemire's multiplication without rejection. The bias is at most bound /
+    /// 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }

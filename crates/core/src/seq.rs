@@ -1,5 +1,5 @@
-//! TCP sequence numbers. They have 32 bits and wrap, so two numbers can be compared only if they are less than 2^31
-//! apart (RFC 9293, section 3.4).
+//! TCP sequence numbers. They have 32 bits and wrap around, so two numbers can be compared only if they are less than
+//! 2^31 apart (RFC 9293, section 3.4).
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -20,7 +20,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Seq(u32);
 
 impl Seq {
-    /// The sequence number with this value.
+    /// Creates a sequence number from its 32-bit value.
     pub const fn new(number: u32) -> Seq {
         Seq(number)
     }
@@ -30,18 +30,18 @@ impl Seq {
         self.0
     }
 
-    /// True if it precedes the other number (modulo 2^32).
+    /// True if this number precedes `other` (modulo 2^32).
     pub const fn before(self, other: Seq) -> bool {
-        // As Linux's `before()`: the sign of the 32-bit difference.
+        // The sign of the 32-bit difference, as in Linux's `before()`.
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// True if it follows the other number.
+    /// True if this number follows `other`.
     pub const fn after(self, other: Seq) -> bool {
         other.before(self)
     }
 
-    /// True if it precedes or equals the other number.
+    /// True if this number precedes or equals `other`.
     pub const fn at_or_before(self, other: Seq) -> bool {
         !other.before(self)
     }

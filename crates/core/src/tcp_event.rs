@@ -1,7 +1,7 @@
-//! The events inside a TCP endpoint, as values that can be stored: changes of state, losses and the rule that found
-//! them, reductions of the window and their undo, timers, the reasons of ACKs, and the limits of the sender.
+//! The events inside a TCP endpoint, as values that can be stored: changes of state, losses and the rule that detected
+//! them, reductions of the window and their undo, timers, the reasons for ACKs, and the limits of the sender.
 //!
-//! A connection creates these events only for a listener; see `lopsided_tcp::Connection::listen_to`.
+//! A connection creates only the events that were enabled, see `lopsided_tcp::Connection::listen_to`.
 
 use crate::{Bytes, Seq, Time};
 
@@ -51,18 +51,19 @@ impl State {
     }
 }
 
-/// The congestion state of a sender, in Linux's names and order (`tcpi_ca_state`).
+/// The congestion state of a sender, with Linux's names and in Linux's order (`tcpi_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CaState {
     /// No segment is missing.
     Open,
-    /// Duplicate or selective ACKs arrived, too few for a loss.
+    /// Duplicate ACKs or SACKs have arrived, but too few to indicate a loss.
     Disorder,
-    /// The window shrinks without a loss to repair (ECN, or a tail loss that a probe repaired).
+    /// The window is being reduced although no loss is to be repaired: because of ECN, or because a probe has repaired
+    /// a tail loss.
     Cwr,
     /// Fast recovery.
     Recovery,
-    /// After a timeout, until all data that was outstanding at the timeout is acknowledged.
+    /// A timeout has occurred. The state lasts until all data that was outstanding at the timeout is acknowledged.
     Loss,
 }
 
@@ -102,11 +103,11 @@ macro_rules! named {
 named! {
     /// Why the congestion state of a sender changed.
     CaReason {
-        /// Duplicate or selective ACKs.
+        /// Duplicate ACKs or SACKs arrived.
         Reordering = "duplicate or selective ACKs",
         /// A segment was marked lost.
         LossDetected = "a segment was marked lost",
-        /// An ECN echo, or a higher count of marks.
+        /// An ECN echo arrived, or a higher count of marks.
         EcnEcho = "ECN echo",
         /// The tail loss probe repaired a loss.
         ProbeRepaired = "the tail loss probe repaired a loss",
@@ -114,42 +115,42 @@ named! {
         LocalCongestion = "the interface was full",
         /// The retransmission timer expired.
         Timeout = "retransmission timeout",
-        /// All data that was outstanding when the repair began is acknowledged.
+        /// All data that was outstanding at the start of the repair was acknowledged.
         Completed = "all that was out is acknowledged",
-        /// The reduction was not needed.
+        /// The reduction was undone, because it was not needed.
         Undone = "undo",
         /// No segment is missing any more.
         NothingMissing = "nothing is missing",
-        /// A router reported that a segment was too big for its next link.
+        /// A router reported that a segment was too large for the next link.
         PathMtu = "the path takes smaller segments",
     }
 }
 
 named! {
-    /// The rule by which a segment counts as lost.
+    /// The rule that marked a segment as lost.
     LossRule {
-        /// RFC 8985: by time.
+        /// By time (RFC 8985).
         Rack = "RACK",
-        /// By the distance to the highest SACK.
+        /// By distance to the highest SACK (forward acknowledgement).
         Fack = "FACK",
-        /// RFC 6675: by the number of SACKed segments above it.
+        /// By the number of SACKed segments above the lost segment (RFC 6675).
         Rfc6675 = "RFC 6675",
-        /// A hole below the highest SACK.
+        /// FreeBSD: the segment is a hole below the highest SACK.
         FreeBsdSack = "below the highest SACK",
-        /// The duplicate-ACK threshold (RFC 5681).
+        /// By the threshold of duplicate ACKs (RFC 5681).
         DuplicateAcks = "duplicate ACKs",
-        /// An ACK that a filter marked.
+        /// An ACK arrived that a filter in the network had marked.
         MarkedAck = "a marked ACK",
-        /// A partial acknowledgement (RFC 6582).
+        /// A partial acknowledgement arrived (RFC 6582).
         PartialAck = "partial ACK",
-        /// RFC 9002 (QUIC): a packet sent 3 packets before an acknowledged one, or more than 9/8 of a round trip
-        /// before.
+        /// RFC 9002 (QUIC): an acknowledged packet was sent at least 3 packets later, or it was sent later and 9/8 of a
+        /// round trip have passed.
         Rfc9002 = "RFC 9002",
         /// The retransmission timer.
         Timeout = "timeout",
         /// The receiver discarded data that it had SACKed.
         Reneged = "SACK reneging",
-        /// The segment was too big for a router's next link.
+        /// The segment was too large for a router's next link.
         TooLong = "too long for the path",
     }
 }
@@ -171,15 +172,15 @@ named! {
 }
 
 named! {
-    /// The rule that found a reduction to be spurious.
+    /// The rule that detected that a reduction was spurious.
     UndoRule {
-        /// An echoed timestamp is older than the retransmission (RFC 3522).
+        /// An ACK echoed a timestamp older than the retransmission (RFC 3522).
         Eifel = "Eifel",
-        /// Every retransmission was reported as a duplicate (RFC 3708).
+        /// DSACKs reported every retransmission as a duplicate (RFC 3708).
         Dsack = "DSACK",
-        /// After a timeout an ACK covered data that was not retransmitted (RFC 5682).
+        /// After a timeout, an ACK covered data that had not been retransmitted (RFC 5682).
         FRto = "F-RTO",
-        /// After a timeout an ACK arrived sooner than an ACK of the retransmission could (4.4BSD).
+        /// After a timeout, an ACK arrived too soon to be caused by the retransmission (4.4BSD).
         EarlyAck = "early ACK",
     }
 }
@@ -191,15 +192,15 @@ named! {
         Retransmission = "retransmission",
         /// Tail loss probe (RFC 8985, section 7).
         TailProbe = "tail loss probe",
-        /// RACK waits for reordered segments (RFC 8985, section 6.2).
+        /// RACK's wait for reordered segments (RFC 8985, section 6.2).
         Reordering = "reordering",
-        /// Probe of a zero window (RFC 9293, section 3.8.6.1).
+        /// Probes of a zero window (RFC 9293, section 3.8.6.1).
         Persist = "persist",
         /// Delayed ACK (RFC 9293, section 3.8.6.3).
         DelayedAck = "delayed ACK",
-        /// The next paced segment.
+        /// Pacing of the next segment.
         Pacing = "pacing",
-        /// Retransmission of a SYN.
+        /// Retransmission of a SYN or SYN-ACK.
         Handshake = "handshake",
         /// The end of TIME-WAIT.
         TimeWait = "time-wait",
@@ -213,7 +214,7 @@ named! {
     AckReason {
         /// The policy acknowledges each segment.
         EverySegment = "every segment",
-        /// The number of segments or bytes that one ACK may cover has arrived.
+        /// As many segments or bytes have arrived as one ACK may cover.
         Count = "enough segments",
         /// The delayed-ACK timer expired.
         Delay = "delay",
@@ -221,45 +222,45 @@ named! {
         Quick = "quick ACK",
         /// Data arrived out of order.
         OutOfOrder = "out of order",
-        /// A segment filled a gap, or part of one.
+        /// A segment filled a gap or a part of one.
         GapFilled = "gap filled",
-        /// The data had arrived before.
+        /// The data had been received before.
         Duplicate = "duplicate data",
-        /// The application read all data of a message.
+        /// The application has read all data of a message.
         Pushed = "message read",
         /// The window opened.
         WindowUpdate = "window update",
-        /// The peer's FIN, or a SYN.
+        /// A FIN or a SYN of the peer arrived.
         Fin = "FIN",
-        /// The ACK ends the handshake.
+        /// The ACK completes the handshake.
         Handshake = "handshake",
-        /// A segment did not fit the connection (RFC 5961).
+        /// A segment arrived that is not acceptable (RFC 5961).
         Challenge = "challenge",
-        /// A sequence of ECN marks started or ended, or a mark must be acknowledged at once.
+        /// The CE mark of arriving data changed, or a mark requires an immediate ACK.
         Ecn = "ECN",
-        /// A probe for a closed window.
+        /// The segment probes a closed window.
         WindowProbe = "window probe",
-        /// The policy's own schedule.
+        /// The ACK policy's own schedule.
         Paced = "schedule",
-        /// FreeBSD: a partial acknowledgement arrived that released no segment.
+        /// FreeBSD: a partial acknowledgement arrived and released no segment.
         Partial = "partial acknowledgement",
     }
 }
 
 named! {
-    /// The limits of a sender.
+    /// The limit that prevents a sender from sending more.
     Limit {
         /// The congestion window.
         Congestion = "congestion window",
         /// The peer's window.
         Receiver = "receive window",
-        /// The application has no more data.
+        /// The application has written no more data.
         Application = "application",
         /// The pacing rate.
         Pacing = "pacing",
         /// A short segment waits for an acknowledgement (Nagle).
         Nagle = "Nagle",
-        /// The peer's flow control of one stream (QUIC).
+        /// The peer's flow control of a stream (QUIC).
         StreamFlowControl = "stream flow control",
         /// The peer's flow control of the connection (QUIC).
         ConnectionFlowControl = "connection flow control",
@@ -272,7 +273,7 @@ named! {
     }
 }
 
-/// An event inside an endpoint. Offsets are bytes of the stream, counted from 0.
+/// An event inside an endpoint. Offsets count the bytes of the stream from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TcpEvent {
@@ -292,16 +293,16 @@ pub enum TcpEvent {
         /// The reason.
         why: CaReason,
     },
-    /// Segments were declared lost.
+    /// Segments were marked lost.
     Lost {
         /// Offset of the first lost segment.
         start: u64,
         /// Number of lost segments.
         segments: u32,
-        /// The rule that found them.
+        /// The rule that marked the segments as lost.
         rule: LossRule,
     },
-    /// The window, or the target of a gradual reduction, was reduced.
+    /// The window was reduced, or the target of a gradual reduction was lowered.
     CwndReduced {
         /// The congestion signal.
         signal: Reduction,
@@ -312,7 +313,7 @@ pub enum TcpEvent {
     },
     /// A reduction was undone.
     Undone {
-        /// The rule that showed that the reduction was spurious.
+        /// The rule that detected that the reduction was spurious.
         by: UndoRule,
         /// The window after the undo.
         cwnd: Bytes,
@@ -329,7 +330,7 @@ pub enum TcpEvent {
         /// The reason of the ACK.
         why: AckReason,
     },
-    /// The sender is now limited by something else.
+    /// The limit of the sender changed.
     Limited {
         /// The new limit.
         by: Limit,
@@ -340,10 +341,10 @@ pub enum TcpEvent {
         start: u64,
         /// Number of bytes.
         len: u32,
-        /// True for a tail loss probe.
+        /// True if the retransmission is a tail loss probe.
         probe: bool,
     },
-    /// The congestion control entered another phase.
+    /// The congestion control changed to another phase.
     CcPhase {
         /// The phase before.
         from: &'static str,
@@ -353,7 +354,7 @@ pub enum TcpEvent {
 }
 
 impl TcpEvent {
-    /// The kind of the event, as one bit.
+    /// The kind of the event, as a mask with one bit.
     pub fn kind(&self) -> TcpEventMask {
         match self {
             TcpEvent::StateChanged { .. } => TcpEventMask::STATE,
@@ -367,7 +368,7 @@ impl TcpEvent {
         }
     }
 
-    /// The event's name in a table.
+    /// The event's name in tables.
     pub fn name(&self) -> &'static str {
         match self {
             TcpEvent::StateChanged { .. } => "state",
@@ -385,7 +386,7 @@ impl TcpEvent {
 }
 
 impl std::fmt::Display for TcpEvent {
-    /// The event as a sentence.
+    /// Writes the event as a sentence.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             TcpEvent::StateChanged { from, to } => write!(f, "state {} -> {}", from.name(), to.name()),
@@ -403,14 +404,14 @@ impl std::fmt::Display for TcpEvent {
             TcpEvent::Retransmitted { start, len, probe } => {
                 write!(f, "sends {len} B at offset {start} again{}", if *probe { " as a probe" } else { "" })
             }
-            // The first phase has no phase before it.
+            // The first phase has no predecessor.
             TcpEvent::CcPhase { from: "", to } => write!(f, "congestion control begins with {to}"),
             TcpEvent::CcPhase { from, to } => write!(f, "congestion control {from} -> {to}"),
         }
     }
 }
 
-/// Kinds of [`TcpEvent`], as bits.
+/// A set of kinds of [`TcpEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TcpEventMask(u16);
 
@@ -427,7 +428,7 @@ impl TcpEventMask {
     pub const WINDOW: TcpEventMask = TcpEventMask(1 << 3);
     /// Expired timers.
     pub const TIMER: TcpEventMask = TcpEventMask(1 << 4);
-    /// ACKs sent, with their reasons.
+    /// ACKs that were sent, with the reason for each.
     pub const ACK: TcpEventMask = TcpEventMask(1 << 5);
     /// Changes of the sender's limit.
     pub const LIMIT: TcpEventMask = TcpEventMask(1 << 6);
@@ -436,20 +437,20 @@ impl TcpEventMask {
     /// All events.
     pub const ALL: TcpEventMask = TcpEventMask(u16::MAX);
 
-    /// True if both contain a common kind.
+    /// True if both sets contain a common kind.
     #[inline]
     pub const fn has(self, kinds: TcpEventMask) -> bool {
         self.0 & kinds.0 != 0
     }
 
     #[must_use]
-    /// The union of both sets.
+    /// Returns the union of both sets.
     pub const fn with(self, kinds: TcpEventMask) -> TcpEventMask {
         TcpEventMask(self.0 | kinds.0)
     }
 }
 
-/// An event with its time.
+/// An event and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedTcpEvent {
     /// Time of the event.

@@ -1,4 +1,4 @@
-//! Time in whole nanoseconds. An instant is a [`Time`], a length of time is a [`Duration`].
+//! Time in whole nanoseconds. [`Time`] is an instant, [`Duration`] a length of time.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -25,20 +25,20 @@ pub struct Duration(u64);
 impl Time {
     /// The start of a run.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant of a run: "never".
+    /// An instant later than all instants of a run, used for "never".
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The time this many nanoseconds after the start.
+    /// Creates the instant that is `nanos` nanoseconds after the start of a run.
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
-    /// Nanoseconds since the start.
+    /// Nanoseconds since the start of the run.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start.
+    /// Seconds since the start of the run.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -48,9 +48,9 @@ impl Time {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// This instant, rounded up to a multiple of `grain`. Unchanged if `grain` is zero.
+    /// Rounds this instant up to a multiple of `grain`. Returns it unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Time {
-        // A grain of 0 or 1 ns changes nothing, and 0 must not be a divisor.
+        // If `grain` is 0 or 1 ns, nothing has to be rounded, and 0 must not be a divisor.
         if grain.0 <= 1 { self } else { Time(self.0.div_ceil(grain.0) * grain.0) }
     }
 }
@@ -61,62 +61,62 @@ impl Duration {
     /// The longest span.
     pub const MAX: Duration = Duration(u64::MAX);
 
-    /// A span of nanoseconds.
+    /// Creates a duration of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Duration {
         Duration(nanos)
     }
 
-    /// A span of microseconds.
+    /// Creates a duration of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Duration {
         Duration(micros * 1_000)
     }
 
-    /// A span of milliseconds.
+    /// Creates a duration of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Duration {
         Duration(millis * 1_000_000)
     }
 
-    /// A span of seconds.
+    /// Creates a duration of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Duration {
         Duration(secs * 1_000_000_000)
     }
 
-    /// The span in nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The span in microseconds, rounded down.
+    /// The duration in microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// The span in seconds.
+    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span in milliseconds.
+    /// The duration in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// True if the span is zero.
+    /// True if the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The difference, at least zero.
+    /// This duration minus `other`; zero if `other` is longer.
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// The multiple, at most the longest span.
+    /// This duration multiplied by `by`, at most the longest duration.
     pub const fn saturating_mul(self, by: u64) -> Duration {
         Duration(self.0.saturating_mul(by))
     }
 
-    /// This span, rounded up to a multiple of `grain`. Unchanged if `grain` is zero.
+    /// Rounds this duration up to a multiple of `grain`. Returns it unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Duration {
         if grain.0 <= 1 { self } else { Duration(self.0.div_ceil(grain.0) * grain.0) }
     }
@@ -125,7 +125,7 @@ impl Duration {
 impl Add<Duration> for Time {
     type Output = Time;
     fn add(self, span: Duration) -> Time {
-        // Saturates, so that "never" plus any span stays "never".
+        // Saturate, so that "never" plus any duration stays "never".
         Time(self.0.saturating_add(span.0))
     }
 }
@@ -148,7 +148,7 @@ impl Sub<Time> for Time {
     /// # Panics
     /// In debug builds, if `earlier` is later. Time never goes back.
     fn sub(self, earlier: Time) -> Duration {
-        // A negative span is a bug of the caller; release builds return zero.
+        // A negative duration is an error of the caller; release builds return zero.
         debug_assert!(self.0 >= earlier.0, "{self:?} is before {earlier:?}");
         self.saturating_since(earlier)
     }
@@ -192,7 +192,7 @@ impl Div<u64> for Duration {
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Time::MAX {
-            // Distinguishes the sentinel from a real time in debug output.
+            // Print the sentinel in words, so that it cannot be mistaken for a real time.
             write!(f, "never")
         } else {
             write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)

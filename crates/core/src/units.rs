@@ -1,4 +1,4 @@
-//! Amounts and rates of data as types, so that bytes and bits cannot be confused.
+//! Types for amounts and rates of data, so that bytes and bits cannot be confused.
 
 use crate::Duration;
 use std::fmt;
@@ -30,29 +30,29 @@ impl Bytes {
     /// The largest size.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// A number of bytes.
+    /// Creates a number of bytes.
     pub const fn new(octets: u64) -> Bytes {
         Bytes(octets)
     }
 
-    /// The number of bytes.
+    /// The number of bytes as an integer.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number of bits.
+    /// The number of bits: 8 times the number of bytes.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
 
-    /// The difference, at least zero.
+    /// This number minus `other`; zero if `other` is larger.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
 }
 
 impl BitRate {
-    /// A rate with this number of bits per second.
+    /// Creates a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> BitRate {
         BitRate(bps)
     }
@@ -62,13 +62,13 @@ impl BitRate {
         self.0
     }
 
-    /// Returns the time to send `size` in whole nanoseconds, and the remainder in units of 1 / rate nanoseconds. A
-    /// caller that passes the remainder as the `carry` of the next packet loses no time to rounding: a long run of
-    /// packets takes exactly its bits divided by the rate.
+    /// Returns the time to send `size` in whole nanoseconds, and a remainder in units of 1 / rate nanoseconds. Pass the
+    /// remainder as `carry` of the next packet, so that rounding errors do not add up: a sequence of packets then takes
+    /// exactly its number of bits divided by the rate.
     pub fn time_to_send(self, size: Bytes, carry: u64) -> (Duration, u64) {
-        // bits * 10^9 / rate, in nanoseconds; the carry has the same unit as the numerator.
+        // bits * 10^9 / rate is the time in nanoseconds. The carry has the unit of the numerator.
         let work = u128::from(size.bits()) * 1_000_000_000 + u128::from(carry);
-        // The usual packet fits 64 bits, whose division is several times cheaper.
+        // The numerator of a usual packet fits in 64 bits, whose division is several times faster.
         match u64::try_from(work) {
             Ok(work) => (Duration::from_nanos(work / self.0), work % self.0),
             Err(_) => {

@@ -1,4 +1,4 @@
-//! Events that observers of a run can receive: packets at hosts, changes of queues, and packets that are changed or
+//! The events of a run that observers can receive: packets at hosts, changes of queues, and packets that are changed or
 //! dropped.
 
 mod reason;
@@ -9,11 +9,11 @@ use crate::tcp_event::TcpEvent;
 use crate::{Bytes, Duration, FlowId, NodeId, Packet, Time};
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
-/// One event. Packets are borrowed: an observer copies what it keeps.
+/// One event. Packets are borrowed, so an observer must copy the values that it needs later.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A host handed the packet to the network.
+    /// A host sent the packet into the network.
     Sent(&'a Packet),
     /// A host received the packet from the network.
     Received(&'a Packet),
@@ -26,7 +26,7 @@ pub enum Event<'a> {
         /// Bytes in the queue.
         backlog_bytes: Bytes,
     },
-    /// A packet left a queue after `sojourn` in it. The backlog excludes the packet.
+    /// A packet left a queue. The backlog excludes the packet.
     Dequeued {
         /// The packet.
         packet: &'a Packet,
@@ -37,7 +37,7 @@ pub enum Event<'a> {
         /// Time that the packet spent in the queue.
         sojourn: Duration,
     },
-    /// A queue marked the packet with "congestion experienced" (RFC 3168).
+    /// A queue marked the packet as CE, congestion experienced (RFC 3168).
     Marked {
         /// The packet.
         packet: &'a Packet,
@@ -51,14 +51,14 @@ pub enum Event<'a> {
         /// The reason of the drop.
         why: DropReason,
     },
-    /// A stage changed the packet. `before` is the packet's size before the change.
+    /// A stage changed the packet.
     Rewritten {
         /// The packet.
         packet: &'a Packet,
         /// Size of the packet before the change.
         before: Bytes,
     },
-    /// The packet ended in a stage, and another packet carries its contents.
+    /// The packet ended in a stage, which put its contents into another packet.
     Absorbed {
         /// The packet.
         packet: &'a Packet,
@@ -72,19 +72,19 @@ pub enum Event<'a> {
     },
 }
 
-/// One end of one connection.
+/// One of the two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpEndpoint {
     /// The flow of the endpoint.
     pub flow: FlowId,
-    /// The port of the end that opened the connection. With the flow it identifies the connection at both ends.
+    /// Port of the end that opened the connection. Together with the flow, it identifies the connection at both ends.
     pub opener_port: u16,
-    /// True for the end that sends the flow's data.
+    /// True at the end that sends the flow's data.
     pub sends: bool,
 }
 
 impl Event<'_> {
-    /// The kind of the event, as one bit.
+    /// The kind of the event, as a mask with one bit.
     pub fn kind(&self) -> EventMask {
         match self {
             Event::Sent(_) | Event::Received(_) => EventMask::HOSTS,
@@ -96,7 +96,7 @@ impl Event<'_> {
     }
 }
 
-/// A set of event kinds. An observer states the kinds that it wants, so that a run spends no time on all others.
+/// A set of event kinds. Each observer returns the kinds that it needs, so that a run spends no time on other kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EventMask(u32);
 
@@ -115,12 +115,12 @@ impl EventMask {
     pub const TCP: EventMask = EventMask(1 << 4);
     /// All events of packets.
     pub const PACKETS: EventMask = EventMask(0b1111);
-    /// Events of packets between hosts: in queues, links and stages.
+    /// Events of packets between hosts: in queues, in links and in stages.
     pub const BETWEEN_HOSTS: EventMask = EventMask(0b1110);
     /// All events.
     pub const ALL: EventMask = EventMask(u32::MAX);
 
-    /// True if both sets have a kind in common.
+    /// True if both sets contain a common kind.
     #[inline]
     pub const fn has(self, kinds: EventMask) -> bool {
         self.0 & kinds.0 != 0
@@ -170,9 +170,9 @@ impl BitOrAssign for EventMask {
 /// }
 /// ```
 pub trait Observer: Send {
-    /// The kinds of events that the observer wants.
+    /// The kinds of events that the observer needs.
     fn mask(&self) -> EventMask;
-    /// Handles an event. `at` never goes back for one node. A link may report departures later than they happened, so
-    /// events of several nodes must be sorted by time.
+    /// Handles an event. For one node, `at` never decreases. A link may report its departures late, so the events of
+    /// different nodes are not in order of time.
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);
 }

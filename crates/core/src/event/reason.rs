@@ -1,4 +1,4 @@
-//! The reasons for which packets are dropped and marked. One line declares a reason: its name in the results' tables,
+//! The reasons for which packets are dropped and marked. One line declares a reason: its name in the tables of results,
 //! and its meaning.
 
 macro_rules! reasons {
@@ -15,12 +15,12 @@ macro_rules! reasons {
             /// The number of reasons.
             pub const COUNT: usize = $name::ALL.len();
 
-            /// The reason's name in the results' tables.
+            /// The reason's name in the tables of results.
             pub fn name(self) -> &'static str {
                 match self { $( $name::$reason => $text, )+ }
             }
 
-            /// The reason's meaning: a sentence without its full stop.
+            /// The reason's meaning, as a sentence without the final full stop.
             pub fn meaning(self) -> &'static str {
                 match self { $( $name::$reason => $doc, )+ }
             }
@@ -30,7 +30,7 @@ macro_rules! reasons {
 
 reasons! {
     /// Why a packet was dropped. Every lost packet has exactly one reason. The number of the reason is part of a run's
-    /// digest, so new reasons are added at the end.
+    /// digest, so add new reasons at the end.
     DropReason {
         QueueFull = "queue_full", "the queue had no room and the arriving packet was refused";
         HeadDrop = "head_drop", "the queue had no room and this packet, from its head, gave way to the arriving one";
@@ -52,7 +52,7 @@ reasons! {
 }
 
 reasons! {
-    /// Why a packet was marked as having experienced congestion (RFC 3168).
+    /// Why a packet was marked as CE, congestion experienced (RFC 3168).
     MarkReason {
         Threshold = "threshold", "the queue was above a fixed threshold";
         Early = "early", "picked at random, by the state of the queue";

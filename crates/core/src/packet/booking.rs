@@ -1,22 +1,21 @@
-//! Finds a forgotten packet: one that the accounting still counts when Rust drops it during a run.
+//! Finds lost packets: a packet that Rust drops during a run although its end was not accounted for.
 //!
-//! Without debug assertions these types have no size and do nothing.
+//! Without debug assertions these types have no size and no effect.
 
 #[cfg(debug_assertions)]
 use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Belongs to the accounting, and records whether the accounting still exists. A packet that is dropped after its
-/// accounting, at the end of a run, is not forgotten. Clones belong to the same run; the first clone that is dropped
-/// ends the check.
+/// Owned by the accounting. Records whether the accounting still exists: a packet that Rust drops after its accounting,
+/// at the end of a run, is not an error. All clones belong to the same run; the drop of the first clone ends the check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
     closed: Arc<AtomicBool>,
 }
 
-/// Belongs to a packet, and records whether an accounting still waits for the packet's end.
+/// Owned by a packet. Records whether the end of the packet is still to be accounted for.
 #[derive(Debug, Default)]
 pub(crate) struct Booking {
     #[cfg(debug_assertions)]
@@ -43,7 +42,7 @@ impl Drop for Ledger {
 }
 
 impl Booking {
-    /// The packet ended as it should.
+    /// Records that the end of the packet was accounted for.
     #[inline]
     pub fn end(&mut self) {
         #[cfg(debug_assertions)]
@@ -57,7 +56,7 @@ impl Booking {
 impl Drop for Booking {
     fn drop(&mut self) {
         if let Some((id, closed)) = &self.open {
-            // While a test panics, packets are dropped on the way; a second panic would abort.
+            // During a panic, packets are dropped as the stack unwinds. A second panic would abort the process.
             let running = !closed.load(Ordering::Relaxed) && !std::thread::panicking();
             assert!(!running, "packet {id:#x} was forgotten: it ends by Cx::deliver, Cx::drop or Cx::absorb");
         }

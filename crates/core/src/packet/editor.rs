@@ -2,13 +2,13 @@
 
 use super::{Addresses, Ecn, Fields, Payload, RawTransport, TcpHeader, Transport, UdpHeader};
 
-/// The maximum size of an IP packet in bytes: its length field has 16 bits.
+/// Maximum size of an IP packet in bytes: the length field has 16 bits.
 const MAX_SIZE: u32 = 65_535;
 
 /// Changes the fields of a packet.
 ///
-/// If another host created the packet, each change patches the packet's bytes and updates its checksums incrementally
-/// (RFC 1624). All other bytes stay as they are, and a wrong checksum stays wrong.
+/// In a foreign packet, each change patches the original bytes and updates the checksums incrementally (RFC 1624). All
+/// other bytes stay as they are, and a wrong checksum stays wrong.
 #[derive(Debug)]
 pub struct PacketEditor<'a>(pub(crate) &'a mut Fields);
 
@@ -23,7 +23,7 @@ impl PacketEditor<'_> {
         self.0.payload()
     }
 
-    /// Sets the ECN field. Use [`crate::Cx::mark`] for "congestion experienced", because it counts the mark.
+    /// Sets the ECN field. To set CE, call [`crate::Cx::mark`], which counts the mark.
     pub fn set_ecn(&mut self, ecn: Ecn) {
         self.0.ecn = ecn;
         if let Some(raw) = self.0.raw_mut() {
@@ -31,7 +31,7 @@ impl PacketEditor<'_> {
         }
     }
 
-    /// Sets the differentiated services codepoint, of 6 bits.
+    /// Sets the differentiated services codepoint, a number of 6 bits.
     pub fn set_dscp(&mut self, dscp: u8) {
         self.0.dscp = dscp & 0x3f;
         if let Some(raw) = self.0.raw_mut() {
@@ -47,7 +47,8 @@ impl PacketEditor<'_> {
         }
     }
 
-    /// Sets source and destination. Returns false and changes nothing if the packet has the other version of IP.
+    /// Sets the source and destination addresses. Returns false and changes nothing if the packet has another IP
+    /// version.
     #[must_use]
     pub fn set_addresses(&mut self, addresses: Addresses) -> bool {
         if std::mem::discriminant(&addresses) != std::mem::discriminant(&self.0.addresses()) {
@@ -61,8 +62,8 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Changes the TCP header. Returns false and changes nothing if the packet has no TCP header, or if the new options
-    /// of a foreign packet do not fit next to its options of unknown kinds.
+    /// Changes the TCP header. Returns false and changes nothing if the packet has no TCP header, or if a foreign
+    /// packet has no space for the new options in addition to its options of unknown kinds.
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
         let (payload_len, ip_header) = (self.0.payload_len(), self.0.addresses().header_len());
@@ -73,7 +74,7 @@ impl PacketEditor<'_> {
                 *size = ip_header + header.len() + payload_len;
             }
             Some(raw) => {
-                // Change a copy first, because the result may not fit.
+                // Change a copy first, because the result may not fit into the header.
                 let mut changed = header.clone();
                 change(&mut changed);
                 if !raw.set_tcp(header, &changed, payload_len) {

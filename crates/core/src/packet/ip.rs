@@ -1,7 +1,7 @@
 //! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200), with DSCP (RFC 2474) and ECN (RFC 3168).
 //!
-//! Left out: identification, fragments, options, extension headers and the flow label. Lopsided's own hosts send none
-//! of them. A foreign packet keeps them in its raw headers.
+//! Left out: identification, fragments, options, extension headers and the flow label. Lopsided's own hosts do not use
+//! them; a foreign packet keeps them in its raw headers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const IPV4_HEADER: u32 = 20;
 /// Length of an IPv6 header without extension headers, in bytes.
 pub const IPV6_HEADER: u32 = 40;
-/// The time to live, or hop limit, of packets from lopsided's hosts: Linux's default.
+/// TTL or hop limit of packets that lopsided's hosts send: Linux's default.
 pub const DEFAULT_TTL: u8 = 64;
 
 /// The two ECN bits of the IP header (RFC 3168 section 5).
@@ -19,9 +19,9 @@ pub enum Ecn {
     #[default]
     /// Not ECN-capable.
     NotEct = 0,
-    /// ECT(1): the sender reacts a little to each mark, to keep queues short (L4S, RFC 9331).
+    /// ECT(1): the sender reduces its rate only a little at each mark, to keep queues short (L4S, RFC 9331).
     Ect1 = 1,
-    /// ECT(0): the sender reacts to a mark as to a loss (RFC 3168), or less strongly (RFC 8511).
+    /// ECT(0): the sender responds to a mark as to a loss (RFC 3168), or less strongly (RFC 8511).
     Ect0 = 2,
     /// Congestion experienced.
     Ce = 3,
@@ -39,7 +39,7 @@ impl Ecn {
     }
 }
 
-/// Source and destination address, both of the same version of IP.
+/// Source and destination address of a packet, both of the same IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Addresses {
     /// IPv4.
@@ -59,7 +59,7 @@ pub enum Addresses {
 }
 
 impl Addresses {
-    /// Joins two addresses. `None` if their versions of IP differ.
+    /// Combines two addresses. Returns `None` if their IP versions differ.
     #[inline]
     pub fn new(src: IpAddr, dst: IpAddr) -> Option<Addresses> {
         match (src, dst) {
@@ -111,26 +111,26 @@ pub struct IpHeader {
 }
 
 impl IpHeader {
-    /// A header with default fields: best effort, not ECN-capable, full time to live.
+    /// Creates a header with default fields: best effort, not ECN-capable, the default TTL.
     #[inline]
     pub fn new(addresses: Addresses) -> IpHeader {
         IpHeader { addresses, ecn: Ecn::NotEct, dscp: 0, ttl: DEFAULT_TTL }
     }
 
     #[inline]
-    /// An IPv4 header with default fields.
+    /// Creates an IPv4 header with default fields.
     pub fn v4(src: Ipv4Addr, dst: Ipv4Addr) -> IpHeader {
         IpHeader::new(Addresses::V4 { src, dst })
     }
 
-    /// An IPv6 header with default fields.
+    /// Creates an IPv6 header with default fields.
     pub fn v6(src: Ipv6Addr, dst: Ipv6Addr) -> IpHeader {
         IpHeader::new(Addresses::V6 { src, dst })
     }
 
     #[inline]
     #[must_use]
-    /// The header with this ECN field.
+    /// Returns the same header with another ECN field.
     pub fn with_ecn(self, ecn: Ecn) -> IpHeader {
         IpHeader { ecn, ..self }
     }

@@ -1,12 +1,12 @@
-//! Packets: the fields of the IP and transport headers, and a payload of real bytes or of a length only. A packet from
-//! another host also keeps its original headers, byte by byte.
+//! Packets: the fields of the IP and transport headers, and a payload, which consists of bytes or only of a length. A
+//! foreign packet, which a host outside of lopsided created, also keeps its original headers byte by byte.
 //!
 //! A [`Packet`] is a handle of 8 bytes to a box, so moving a packet from node to node copies 8 bytes. The
-//! [`crate::Accounting`] hands out the boxes and takes them back. A run in its steady state therefore allocates no
-//! memory for packets.
+//! [`crate::Accounting`] hands out the boxes and takes them back, so a run in its steady state allocates no memory for
+//! packets.
 //!
-//! Fields are read by accessors and changed only through [`crate::Cx`] (`mark`, `rewrite`), so that the accounting sees
-//! every change. The one exception is the time to live, which a router decrements by [`Packet::lower_ttl`].
+//! Fields are read through accessors and changed only through [`crate::Cx`] (`mark`, `rewrite`), so that the accounting
+//! records every change. The only exception is the TTL, which a router decrements with [`Packet::lower_ttl`].
 
 mod booking;
 mod editor;
@@ -41,24 +41,25 @@ use tcp_options::reads_options;
 /// An IP packet in flight. The type has no `Clone`: a packet is moved, and ends in [`crate::Cx::deliver`],
 /// [`crate::Cx::drop`] or [`crate::Cx::absorb`].
 ///
-/// If Rust drops a packet of an accounting in any other way, a debug build panics at that place. A release build
-/// reports the missing packet in the conservation check at the end of the run.
+/// If Rust drops an accounted packet in any other way, a debug build panics at that place. A release build reports the
+/// missing packet in the conservation check at the end of the run.
 #[must_use = "a packet ends by Cx::deliver, Cx::drop or Cx::absorb"]
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
 
-/// The fields of a packet. Rare fields are in `apart`, to keep the common ones small: 10,000 flows can have a million
-/// packets in flight. A test checks the size.
+/// The fields of a packet. Rare fields are stored in `apart`, which keeps this type small: 10,000 flows can have a
+/// million packets in flight. A test checks the size.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    /// Unique within a run: see [`Packet::id`].
+    /// Number of the packet, unique within a run, see [`Packet::id`].
     pub id: u64,
-    /// When the packet was created.
+    /// Time at which the packet was created.
     pub sent_at: Time,
-    /// Size of the whole packet in bytes, stored so that no hop needs to compute the length of options.
+    /// Size of the whole packet, in bytes. It is stored, because computing the length of the options at every hop would
+    /// take too long.
     pub size: u32,
     pub flow: FlowId,
-    /// The source address of IPv4. IPv6 addresses are in `apart`.
+    /// Source address if the packet is IPv4. IPv6 addresses are in `apart`.
     src: Ipv4Addr,
     dst: Ipv4Addr,
     /// Length of the payload in bytes, real or virtual.
@@ -69,23 +70,23 @@ pub(crate) struct Fields {
     pub transport: Transport,
     /// Rare fields; `None` if the packet has none of them.
     pub apart: Option<Box<Apart>>,
-    /// Debug builds: the check that the packet ends in the accounting.
+    /// In debug builds, checks that the end of the packet is accounted for.
     pub booking: Booking,
 }
 
-/// The fields that few packets have.
+/// Fields that few packets have.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
     /// Source and destination address of IPv6.
     v6: Option<(Ipv6Addr, Ipv6Addr)>,
-    /// The bytes of the payload, if they are real.
+    /// The bytes of the payload; `None` if only its length exists.
     bytes: Option<Arc<Vec<u8>>>,
-    /// The headers of a packet from another host, byte by byte.
+    /// The original headers of a foreign packet; `None` for a packet of lopsided's own hosts.
     pub raw: Option<Box<RawHeaders>>,
 }
 
 impl Fields {
-    /// The fields of a new packet. `size` is the size of the whole packet.
+    /// Creates the fields of a new packet. `size` is the size of the whole packet.
     #[inline]
     pub fn new(id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) -> Fields {
         let NewPacket { flow, ip, transport, payload, raw } = new;
@@ -93,14 +94,14 @@ impl Fields {
         let (payload_len, bytes) = payload.into_parts();
         let IpHeader { ecn, dscp, ttl, .. } = ip;
         let size = size.get() as u32;
-        // The rare fields are set afterwards, because they allocate only if at least one of them is present.
+        // Set the rare fields afterwards: they allocate memory only if at least one of them is present.
         let mut fields =
             Fields { id, sent_at, size, flow, src, dst, payload_len, ecn, dscp, ttl, transport, apart: None, booking };
         fields.set_apart(v6, bytes, raw);
         fields
     }
 
-    /// Overwrites a packet that ended with a new one, like [`Fields::new`].
+    /// Overwrites the fields of a packet that has ended with those of a new packet, as [`Fields::new`] would.
     #[inline]
     pub fn renew(&mut self, id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) {
         self.size = size.get() as u32;
@@ -118,7 +119,8 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// The TCP header of a packet that ended, to be overwritten. It has the values of an arbitrary earlier segment.
+    /// The TCP header of a packet that has ended, to be overwritten. It still has the values of an arbitrary earlier
+    /// segment.
     #[inline]
     pub fn tcp_mut(&mut self) -> &mut TcpHeader {
         if !matches!(self.transport, Transport::Tcp(_)) {
@@ -130,11 +132,11 @@ impl Fields {
         }
     }
 
-    /// Like [`Fields::renew`], but keeps the TCP header that was written by [`Fields::tcp_mut`].
+    /// As [`Fields::renew`], but keeps the TCP header that was written through [`Fields::tcp_mut`].
     #[inline]
     pub fn renew_around_tcp(&mut self, id: u64, sent_at: Time, size: Bytes, around: AroundTcp, booking: Booking) {
         let AroundTcp { flow, ip, payload } = around;
-        // A segment of a foreign packet's box must not inherit its raw headers.
+        // A box that held a foreign packet must not pass its raw headers on to a new segment.
         debug_assert!(self.raw().is_none(), "it was cleared");
         self.size = size.get() as u32;
         self.id = id;
@@ -149,7 +151,7 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// Sets the rare fields of a new packet. Reuses the box of the packet that ended, if there is one.
+    /// Sets the rare fields of a new packet. Reuses the box of rare fields that the last packet left, if there is one.
     #[inline(always)]
     fn set_apart(
         &mut self,
@@ -157,7 +159,8 @@ impl Fields {
         bytes: Option<Arc<Vec<u8>>>,
         raw: Option<Box<RawHeaders>>,
     ) {
-        // The common packet (IPv4, virtual payload, own host) has no rare fields and takes this branch only once.
+        // The usual packet (IPv4, virtual payload, own host) has no rare fields and skips this branch, unless the box
+        // still has those of an earlier packet.
         if v6.is_some() || bytes.is_some() || raw.is_some() || self.apart.is_some() {
             self.renew_apart(Apart { v6, bytes, raw });
         }
@@ -168,12 +171,12 @@ impl Fields {
         if new.v6.is_none() && new.bytes.is_none() && new.raw.is_none() {
             self.apart = None;
         } else {
-            // Reuse the box of the packet that ended.
+            // Reuse the box of rare fields that the last packet left.
             **self.apart.get_or_insert_default() = new;
         }
     }
 
-    /// Fields of no packet, for an empty box.
+    /// The fields of an empty box, which belong to no packet.
     pub fn blank() -> Fields {
         let ip = IpHeader::v4(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
         let transport = Transport::Udp(UdpHeader { src_port: 0, dst_port: 0 });
@@ -181,11 +184,11 @@ impl Fields {
         Fields::new(0, Time::ZERO, Bytes::ZERO, new, Booking::default())
     }
 
-    /// Frees the large fields when the box becomes empty, and ends the debug check.
+    /// Frees the large fields when the packet has ended, and ends the debug check.
     #[inline]
     pub fn clear(&mut self) {
         if let Some(apart) = &mut self.apart {
-            // IPv6 addresses stay: the next packet at this node probably has the same version.
+            // Keep the IPv6 addresses: the next packet at this node probably has the same IP version.
             (apart.bytes, apart.raw) = (None, None);
         }
         self.booking.end();
@@ -199,7 +202,7 @@ impl Fields {
         }
     }
 
-    /// Sets the addresses. The version of IP must stay the same.
+    /// Sets the addresses. They must have the packet's IP version.
     pub fn set_addresses(&mut self, addresses: Addresses) {
         let (src, dst, v6) = parts(addresses);
         (self.src, self.dst) = (src, dst);
@@ -250,14 +253,14 @@ fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Add
 }
 
 impl Packet {
-    /// A packet outside of every accounting, for tests and for packets read from a file. `id` must be unique within its
-    /// run.
+    /// Creates a packet that no accounting counts, for tests and for packets read from a file. `id` must be unique
+    /// within its run.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
         let size = new.size();
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
     }
 
-    /// The contents of this packet, to create a copy of it.
+    /// Copies the contents of this packet, for the creation of another packet.
     pub fn to_new(&self) -> NewPacket {
         let raw = self.0.apart.as_ref().and_then(|apart| apart.raw.clone());
         NewPacket {
@@ -269,13 +272,14 @@ impl Packet {
         }
     }
 
-    /// The packet's number, unique within a run: the number of the node that created the packet, and a count.
+    /// The packet's number, unique within a run. It consists of the number of the node that created the packet and a
+    /// count of that node's packets.
     #[inline]
     pub fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// When the sender created the packet.
+    /// Time at which the sender created the packet.
     #[inline]
     pub fn sent_at(&self) -> Time {
         self.0.sent_at
@@ -287,7 +291,7 @@ impl Packet {
         self.0.flow
     }
 
-    /// The size of the IP packet.
+    /// Size of the IP packet, including its headers.
     #[inline]
     pub fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.0.size))
@@ -316,7 +320,7 @@ impl Packet {
     #[inline]
     pub fn is_from(&self, address: IpAddr) -> bool {
         match address {
-            // Without rare fields the packet is IPv4: compare without building an `IpAddr`.
+            // A packet without rare fields is IPv4: compare the address without building an `IpAddr`.
             IpAddr::V4(address) if self.0.apart.is_none() => self.0.src == address,
             _ => self.src() == address,
         }
@@ -343,7 +347,7 @@ impl Packet {
     }
 
     #[inline]
-    /// The time to live of IPv4, or the hop limit of IPv6.
+    /// The TTL of IPv4, or the hop limit of IPv6.
     pub fn ttl(&self) -> u8 {
         self.0.ttl
     }
@@ -354,7 +358,7 @@ impl Packet {
         &self.0.transport
     }
 
-    /// The TCP header; `None` for other transports.
+    /// The TCP header; `None` if the packet is not TCP.
     #[inline]
     pub fn tcp(&self) -> Option<&TcpHeader> {
         match &self.0.transport {
@@ -375,7 +379,7 @@ impl Packet {
         self.0.payload_len()
     }
 
-    /// True if another host created the packet. Its headers are then kept byte by byte.
+    /// True if a host outside of lopsided created the packet, so that its original headers are kept byte by byte.
     pub fn is_foreign(&self) -> bool {
         self.0.raw().is_some()
     }
@@ -385,34 +389,35 @@ impl Packet {
         self.0.raw().is_some_and(|raw| raw.may_be_fragmented())
     }
 
-    /// The identification of IPv4: the original value of a foreign packet, or a count of packets. IPv6 has none.
+    /// The identification field of IPv4. A foreign packet keeps its original value; other packets have a count. IPv6
+    /// has no such field.
     pub fn identification(&self) -> u16 {
-        // RFC 6864: atomic datagrams (DF set) may have any identification; a count helps to find a packet in a capture.
+        // RFC 6864: an atomic datagram (with DF set) may have any identification. A count makes the packet easy to find
+        // in a capture.
         self.0.raw().map_or(self.0.id as u16, |raw| raw.identification())
     }
 
-    /// True if the packet's fields contain everything that its headers contain. False for a foreign packet with IP
-    /// options, extension headers, or TCP options that cannot be parsed: these are only in its raw headers.
+    /// True if the packet's fields represent everything in its headers. False for a foreign packet with IP options,
+    /// extension headers, or TCP options that cannot be parsed: these exist only in its raw headers.
     pub fn is_read_whole(&self) -> bool {
         let Some(raw) = self.0.raw() else { return true };
         raw.has_plain_ip(&self.ip()) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))
     }
 
-    /// True if the transport is capable of ECN: ECT(0), ECT(1), or already marked.
+    /// True if the transport is ECN-capable: the ECN field is ECT(0), ECT(1) or CE.
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {
         self.0.ecn != Ecn::NotEct
     }
 
-    /// Decrements the time to live, as a router does. Returns false and changes nothing if the time to live expires.
+    /// Decrements the TTL, as a router does. Returns false and changes nothing if the TTL would reach 0.
     #[inline]
     #[must_use]
     pub fn lower_ttl(&mut self) -> bool {
         self.lower_ttl_by(1)
     }
 
-    /// Decrements the time to live for several routers at once. Returns false and changes nothing if it would expire at
-    /// one of them.
+    /// Decrements the TTL once per router. Returns false and changes nothing if the TTL would reach 0 at one of them.
     #[inline]
     pub fn lower_ttl_by(&mut self, routers: u8) -> bool {
         // RFC 1812, section 5.3.1: a router drops a packet whose TTL reaches 0.
@@ -436,8 +441,8 @@ impl Packet {
     }
 }
 
-/// A packet that was delivered. Its contents can be read, but it cannot be sent again. [`crate::Cx::recycle`] takes
-/// back its box.
+/// A packet that was delivered. Its contents can be read, but it cannot be sent again. Pass it to
+/// [`crate::Cx::recycle`] to reuse its box.
 #[derive(Debug)]
 pub struct Delivered(pub(crate) Packet);
 

@@ -3,7 +3,7 @@
 use super::{IpHeader, Payload, RawHeaders, Transport};
 use crate::Bytes;
 
-/// The flow that a packet belongs to. Flows are numbered in the order of the scenario.
+/// The flow that a packet belongs to. Flows are numbered in their order in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
@@ -31,13 +31,14 @@ pub struct NewPacket {
 }
 
 impl NewPacket {
-    /// A packet of one of lopsided's own hosts: its headers have no options other than those of [`super::TcpOptions`].
+    /// Creates a packet of one of lopsided's own hosts. Its headers have no options other than those of
+    /// [`super::TcpOptions`].
     #[inline]
     pub fn new(flow: FlowId, ip: IpHeader, transport: Transport, payload: Payload) -> NewPacket {
         NewPacket { flow, ip, transport, payload, raw: None }
     }
 
-    /// The same packet, counted under another flow.
+    /// Returns the same packet as part of another flow.
     #[must_use]
     pub fn with_flow(self, flow: FlowId) -> NewPacket {
         NewPacket { flow, ..self }
@@ -63,7 +64,7 @@ impl NewPacket {
         &self.payload
     }
 
-    /// The size of the IP packet.
+    /// Size of the IP packet, including its headers.
     #[inline]
     pub fn size(&self) -> Bytes {
         let headers = match &self.raw {
@@ -74,7 +75,7 @@ impl NewPacket {
     }
 }
 
-/// The parts of a TCP packet other than the TCP header: the result of the closure of [`crate::Cx::originate_tcp`].
+/// All parts of a TCP packet except the TCP header. The closure of [`crate::Cx::originate_tcp`] returns it.
 #[derive(Debug)]
 pub struct AroundTcp {
     /// The flow that the packet belongs to.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The payload of a packet: real bytes (live and in tests), or only their number (in simulations).
+/// The payload of a packet: bytes (in live mode and in tests), or only their number (in simulations).
 #[derive(Clone, Default)]
 pub struct Payload {
     len: u32,
@@ -14,14 +14,14 @@ impl Payload {
     /// No data.
     pub const EMPTY: Payload = Payload { len: 0, bytes: None };
 
-    /// A payload without bytes, of which only the length exists.
+    /// Creates a payload that consists only of a length.
     pub const fn virtual_len(len: u32) -> Payload {
         Payload { len, bytes: None }
     }
 
-    /// A payload of real bytes.
+    /// Creates a payload that consists of bytes.
     pub fn real(bytes: Vec<u8>) -> Payload {
-        // Shared, because segments and retransmissions refer to the same data.
+        // Share the bytes: segments and retransmissions refer to the same data.
         Payload { len: bytes.len() as u32, bytes: Some(Arc::new(bytes)) }
     }
 
@@ -30,7 +30,7 @@ impl Payload {
         Payload { len, bytes }
     }
 
-    /// Splits the payload into its length and its bytes, if they are real.
+    /// Splits the payload into its length and its bytes. The bytes are `None` if only the length exists.
     #[inline]
     pub(super) fn into_parts(self) -> (u32, Option<Arc<Vec<u8>>>) {
         (self.len, self.bytes)
@@ -41,7 +41,7 @@ impl Payload {
         self.len
     }
 
-    /// True if there are no bytes.
+    /// True if the length is 0.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,7 +1,7 @@
 //! The headers of a foreign packet, byte by byte, and how a changed field is patched into them.
 //!
-//! Checksums are updated incrementally from the difference (RFC 1624, equation 3). The payload need not be read, and a
-//! wrong checksum stays wrong. Left out: checksums of transports other than TCP and UDP.
+//! Checksums are updated incrementally from the difference (RFC 1624, equation 3), so the payload need not be read, and
+//! a wrong checksum stays wrong. Left out: checksums of transports other than TCP and UDP.
 
 use super::ip::{Addresses, Ecn, IpHeader};
 use super::payload::Payload;
@@ -12,16 +12,17 @@ use crate::checksum::Checksum;
 
 const MAX_SIZE: usize = 65_535;
 
-/// All bytes of a packet before its payload: the IP header with options or extension headers, and the TCP or UDP
+/// All bytes of a packet before its payload: the IP header with its options or extension headers, and the TCP or UDP
 /// header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawHeaders {
     octets: Vec<u8>,
-    /// Offset of the transport header: the length of the IP header with its extensions. A multiple of 4.
+    /// Offset of the transport header in bytes, a multiple of 4: the length of the IP header with its options or
+    /// extension headers.
     transport_at: usize,
 }
 
-/// The transport of a packet, which decides where its checksum is.
+/// Transport of a packet. It determines the position of the checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RawTransport {
     Tcp,
@@ -68,7 +69,7 @@ impl RawHeaders {
         self.is_v4() && self.octets[6] & DO_NOT_FRAGMENT == 0
     }
 
-    /// The identification of IPv4.
+    /// The identification field of IPv4. IPv6 has no such field.
     pub fn identification(&self) -> u16 {
         u16::from_be_bytes([self.octets[4], self.octets[5]])
     }
@@ -96,7 +97,7 @@ impl RawHeaders {
         if self.is_v4() {
             self.put(1, &[class], Some(IPV4_CHECKSUM));
         } else {
-            // IPv6 has no header checksum (RFC 8200, section 3), so nothing else changes.
+            // IPv6 has no header checksum to update (RFC 8200, section 3).
             self.octets[0] = self.octets[0] & 0xf0 | class >> 4;
             self.octets[1] = class << 4 | self.octets[1] & 0x0f;
         }
@@ -110,7 +111,7 @@ impl RawHeaders {
         }
     }
 
-    /// Sets the addresses. They must have the packet's version of IP.
+    /// Sets the addresses. They must have the packet's IP version.
     pub fn set_addresses(&mut self, addresses: &Addresses, transport: RawTransport) {
         let (at, new) = match addresses {
             Addresses::V4 { src, dst } => (12, [&src.octets()[..], &dst.octets()[..]].concat()),
@@ -124,15 +125,15 @@ impl RawHeaders {
 
     pub fn set_udp_ports(&mut self, header: &UdpHeader) {
         let ports = [header.src_port.to_be_bytes(), header.dst_port.to_be_bytes()].concat();
-        // The two ports are the first 4 bytes of the UDP header.
+        // The first 4 bytes of the UDP header are the two ports.
         let at = self.transport_at;
         let before = sum(&self.octets[at..at + 4]);
         self.octets[at..at + 4].copy_from_slice(&ports);
         self.update_transport_checksum(RawTransport::Udp, before, sum(&ports));
     }
 
-    /// Writes the fields in which `after` differs from `before`, the current header. Returns false if the result does
-    /// not fit.
+    /// Writes the fields in which `after` differs from the current header, `before`. Returns false and changes nothing
+    /// if the result does not fit.
     pub fn set_tcp(&mut self, before: &TcpHeader, after: &TcpHeader, payload_len: u32) -> bool {
         let old = &self.octets[self.transport_at..];
         let options = if before.options == after.options {
@@ -143,9 +144,9 @@ impl RawHeaders {
                 None => return false,
             }
         };
-        // Fixed header plus options; both are whole 32-bit words.
+        // The fixed header and the options both consist of whole 32-bit words.
         let len = 20 + options.len();
-        // The packet would exceed the IP length field.
+        // Refuse a packet that exceeds the IP length field.
         if self.transport_at + len + payload_len as usize > MAX_SIZE {
             return false;
         }
@@ -154,14 +155,14 @@ impl RawHeaders {
         new[2..4].copy_from_slice(&after.dst_port.to_be_bytes());
         new[4..8].copy_from_slice(&after.seq.get().to_be_bytes());
         new[8..12].copy_from_slice(&after.ack.get().to_be_bytes());
-        // Bits 10 and 11 of the flags field are reserved. They stay as they are.
+        // Keep bits 10 and 11 of the flags field, which are reserved.
         new[12] = (len as u8 / 4) << 4 | old[12] & 0x0c | (after.flags.0 >> 8) as u8 & 3;
         new[13] = after.flags.0 as u8;
         new[14..16].copy_from_slice(&after.window.to_be_bytes());
         new.extend_from_slice(&options);
         let (old_sum, old_len) = (sum(old), old.len());
         self.octets.splice(self.transport_at.., new);
-        // The pseudo-header has the length of header and payload (RFC 9293, section 3.1).
+        // The pseudo-header contains the length of header and payload (RFC 9293, section 3.1).
         let lengths = |header: usize| ((header + payload_len as usize) as u16).to_be_bytes();
         let before = [old_sum.to_be_bytes(), lengths(old_len)].concat();
         let after = [sum(&self.octets[self.transport_at..]).to_be_bytes(), lengths(len)].concat();
@@ -170,12 +171,12 @@ impl RawHeaders {
         true
     }
 
-    /// Updates lengths and checksums for a new payload.
+    /// Updates the lengths and checksums for a new payload.
     pub fn replace_payload(&mut self, transport: RawTransport, old: &Payload, new: &Payload) {
         let header = self.octets.len() - self.transport_at;
         let mut lengths = [old, new].map(|payload| ((header + payload.len() as usize) as u16).to_be_bytes());
         if transport == RawTransport::Udp {
-            // The UDP length is in the header and in the pseudo-header, so the checksum covers it twice.
+            // The UDP length occurs in the header and in the pseudo-header, so the checksum covers it twice.
             let at = self.transport_at + 4;
             let field = u16::from_be_bytes([self.octets[at], self.octets[at + 1]]);
             let changed = field.wrapping_add(new.len() as u16).wrapping_sub(old.len() as u16);
@@ -199,9 +200,9 @@ impl RawHeaders {
         }
     }
 
-    /// Writes `new` at an offset, and updates the checksum that covers it.
+    /// Writes the bytes `new` at the offset `at`, and updates the checksum that covers them.
     fn put(&mut self, at: usize, new: &[u8], checksum_at: Option<usize>) {
-        // Checksums add 16-bit words, so the difference must be taken over whole words.
+        // A checksum adds 16-bit words, so compute the difference over whole words.
         let words = at & !1..(at + new.len()).next_multiple_of(2);
         let before = sum(&self.octets[words.clone()]);
         self.octets[at..at + new.len()].copy_from_slice(new);
@@ -215,7 +216,7 @@ impl RawHeaders {
         match transport {
             RawTransport::Tcp => self.update_checksum(self.transport_at + 16, before, after),
             RawTransport::Udp => {
-                // RFC 768: zero means that the sender computed no checksum. A computed zero is sent as 0xffff.
+                // RFC 768: a checksum of zero means that the sender computed none. A computed zero is sent as 0xffff.
                 let at = self.transport_at + 6;
                 if self.octets[at..at + 2] != [0, 0] {
                     self.update_checksum(at, before, after);
@@ -228,12 +229,12 @@ impl RawHeaders {
         }
     }
 
-    /// HC' = ~(~HC + ~m + m') (RFC 1624 section 3).
+    /// Updates a checksum: HC' = ~(~HC + ~m + m') (RFC 1624 section 3).
     fn update_checksum(&mut self, at: usize, before: u16, after: u16) {
-        // Without a change the formula would turn a checksum of 0xffff into 0.
+        // If nothing changed, the formula would turn a checksum of 0xffff into 0.
         if before != after {
             let field = u16::from_be_bytes([self.octets[at], self.octets[at + 1]]);
-            // RFC 1624, section 3: the older formula of RFC 1141 is wrong for some values.
+            // RFC 1624, section 3: the older formula of RFC 1141 gives a wrong result for some values.
             let words = [!field, !before, after].map(u16::to_be_bytes).concat();
             self.octets[at..at + 2].copy_from_slice(&(!sum(&words)).to_be_bytes());
         }

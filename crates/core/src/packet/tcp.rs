@@ -1,13 +1,13 @@
 //! The TCP header and its options as fields (RFC 9293, 7323, 2018, 9768).
 //!
-//! Left out: the urgent pointer. A foreign packet keeps it in its raw headers.
+//! Left out: the urgent pointer, which a foreign packet keeps in its raw headers.
 
 use crate::Seq;
 use std::fmt;
 
 /// Length of a TCP header without options, in bytes.
 pub const TCP_HEADER: u32 = 20;
-/// Maximum length of the TCP options in bytes: the data offset field counts up to 60.
+/// Maximum length of the TCP options, in bytes: the data offset field permits a header of 60 bytes.
 pub const MAX_TCP_OPTIONS: u32 = 40;
 
 /// A TCP header with its options (RFC 9293, 7323, 2018).
@@ -23,14 +23,14 @@ pub struct TcpHeader {
     pub ack: Seq,
     /// Flags.
     pub flags: Flags,
-    /// The window as on the wire, without the window scale.
+    /// The window field as it is sent, not scaled.
     pub window: u16,
     /// Options.
     pub options: TcpOptions,
 }
 
 impl TcpHeader {
-    /// Length in bytes with options.
+    /// Length of the header with its options, in bytes.
     pub fn len(&self) -> u32 {
         TCP_HEADER + self.options.len()
     }
@@ -64,8 +64,8 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
-    /// On an ACK: the segment after the acknowledged data is lost (balakrishnan1999, section 6.3). The paper names no
-    /// bit, so this is a reserved one.
+    /// On an ACK: a filter has found that the segment after the acknowledged data is lost (balakrishnan1999, section
+    /// 6.3). The paper names no bit, so this is a reserved one.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     /// True if the flag is set.
@@ -74,7 +74,7 @@ impl Flags {
     }
 
     #[must_use]
-    /// These flags and another one.
+    /// Returns these flags and one more.
     pub const fn with(self, flag: Flags) -> Flags {
         Flags(self.0 | flag.0)
     }
@@ -115,7 +115,7 @@ impl fmt::Debug for Flags {
 pub struct TcpOptions {
     /// Timestamps (RFC 7323).
     pub timestamps: Option<Timestamps>,
-    /// All other options; `None` if there are none.
+    /// All options except timestamps; `None` if there are none.
     apart: Option<Box<OptionsApart>>,
 }
 
@@ -141,7 +141,7 @@ impl TcpOptions {
     /// - accurate ECN: 2 and 3 per counter, rounded up to whole words
     #[inline]
     pub fn len(&self) -> u32 {
-        // The fast path: every queue and link reads the length of a packet.
+        // Fast path, because every queue and link reads the length of each packet.
         if self.are_usual() { self.len_of_timestamps() } else { self.len_with_apart() }
     }
 
@@ -177,7 +177,7 @@ impl TcpOptions {
 
     #[inline]
     #[must_use]
-    /// The options with these timestamps.
+    /// Returns the options with the given timestamps option; `None` removes it.
     pub fn with_timestamps(mut self, timestamps: Option<Timestamps>) -> TcpOptions {
         self.timestamps = timestamps;
         self
@@ -189,7 +189,7 @@ impl TcpOptions {
     }
 
     #[must_use]
-    /// The options with this MSS option.
+    /// Returns the options with the given MSS option; `None` removes it.
     pub fn with_mss(mut self, mss: Option<u16>) -> TcpOptions {
         self.set_mss(mss);
         self
@@ -201,7 +201,7 @@ impl TcpOptions {
     }
 
     #[must_use]
-    /// The options with this window scale.
+    /// Returns the options with the given window scale; `None` removes it.
     pub fn with_window_scale(mut self, shift: Option<u8>) -> TcpOptions {
         self.set_window_scale(shift);
         self
@@ -213,14 +213,14 @@ impl TcpOptions {
     }
 
     #[must_use]
-    /// The options with SACK permitted or not.
+    /// Returns the options with or without SACK-permitted.
     pub fn with_sack_permitted(mut self, permitted: bool) -> TcpOptions {
         self.set_sack_permitted(permitted);
         self
     }
 
     #[must_use]
-    /// The options with these SACK blocks.
+    /// Returns the options with the given SACK blocks.
     pub fn with_sack(mut self, blocks: SackBlocks) -> TcpOptions {
         self.set_sack(blocks);
         self
@@ -232,12 +232,13 @@ impl TcpOptions {
         self.change(!blocks.is_empty(), |apart| apart.sack = blocks);
     }
 
-    /// Adds a block after the others: see [`SackBlocks::push`].
+    /// Appends a SACK block, see [`SackBlocks::push`].
     pub fn push_sack(&mut self, block: SackBlock) {
         self.change(true, |apart| apart.sack.push(block));
     }
 
-    /// Changes the options in the box. Creates the box only if the change `adds` an option.
+    /// Changes the options in the box. If there is no box, it is created only if `adds` is true, that is, if the change
+    /// adds an option.
     #[inline]
     fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
         if adds || self.apart.is_some() {
@@ -249,7 +250,7 @@ impl TcpOptions {
     fn change_apart(&mut self, change: impl FnOnce(&mut OptionsApart)) {
         let apart = self.apart.get_or_insert_default();
         change(apart);
-        // Free the box again, so that equal options compare as equal.
+        // Free an empty box, so that equal options compare as equal.
         if **apart == OptionsApart::default() {
             self.apart = None;
         }
@@ -266,20 +267,20 @@ impl TcpOptions {
         self.change(option.is_some(), |apart| apart.accurate_ecn = option);
     }
 
-    /// The options with this accurate ECN option.
+    /// Returns the options with the given accurate-ECN option; `None` removes it.
     #[must_use]
     pub fn with_accurate_ecn(mut self, option: Option<AccEcnOption>) -> TcpOptions {
         self.set_accurate_ecn(option);
         self
     }
 
-    /// Options of kinds that have no field in this type.
+    /// The options of kinds that have no field in this type.
     #[inline]
     pub fn other(&self) -> &OtherOptions {
         self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
     }
 
-    /// Sets the options without a field of their own.
+    /// Sets the options of kinds that have no field in this type.
     pub fn set_other(&mut self, options: OtherOptions) {
         self.change(!options.is_empty(), |apart| apart.other = options);
     }
@@ -309,20 +310,20 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// The options of other kinds, if they fit next to the options without SACK; otherwise none.
+    /// The options of other kinds, if they fit into the header together with all options except SACK; otherwise none.
     pub fn other_on_wire(&self) -> &OtherOptions {
-        // The data offset field limits options to 40 bytes. SACK takes what is left.
+        // The data offset field limits the options to 40 bytes. SACK blocks use only the space that is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
         if fits { self.other() } else { OtherOptions::NONE }
     }
 
-    /// Number of SACK blocks that fit next to the other options: 3 next to timestamps, 4 without them.
+    /// Number of SACK blocks that fit into the header together with the other options: 3 with timestamps, 4 without.
     pub fn sack_room(&self) -> usize {
-        // RFC 2018, section 3: 2 bytes of kind and length and 2 of padding, then 8 per block.
+        // RFC 2018, section 3: kind and length take 2 bytes, padding 2 more, and each block 8.
         (MAX_TCP_OPTIONS.saturating_sub(4 + self.len_without_sack())) as usize / 8
     }
 
-    /// The SACK blocks that fit: the first ones, which are the newest.
+    /// The SACK blocks that fit into the header. They are the first ones, which are the newest.
     pub fn sack_on_wire(&self) -> &[SackBlock] {
         let blocks = self.sack().as_slice();
         &blocks[..blocks.len().min(self.sack_room())]
@@ -333,9 +334,9 @@ impl TcpOptions {
         if self.timestamps.is_some() { 12 } else { 0 }
     }
 
-    /// Length of the timestamps and of the options of a SYN.
+    /// Length of timestamps, MSS, window scale and SACK-permitted, in bytes.
     fn len_of_handshake(&self) -> u32 {
-        // Next to timestamps, SACK-permitted replaces their 2 bytes of padding.
+        // If timestamps are present, SACK-permitted takes the place of their 2 bytes of padding.
         let permitted = if self.sack_permitted() && self.timestamps.is_none() { 4 } else { 0 };
         let mss = if self.mss().is_some() { 4 } else { 0 };
         let scale = if self.window_scale().is_some() { 4 } else { 0 };
@@ -353,7 +354,7 @@ impl TcpOptions {
 pub struct OtherOption {
     /// The option's kind.
     pub kind: u8,
-    /// The option's data, without kind and length.
+    /// The data of the option, without kind and length.
     pub data: Vec<u8>,
 }
 
@@ -364,9 +365,8 @@ impl OtherOption {
     }
 }
 
-/// The options of a segment that have no field in [`TcpOptions`], in order: experimental options (kinds 253 and 254,
-/// RFC 6994), or options of a foreign packet. On the wire they follow each other and are padded in front to whole
-/// words.
+/// The options of a segment that have no field in [`TcpOptions`], in their order: experimental options (kinds 253 and
+/// 254, RFC 6994), or options of a foreign packet. On the wire they follow each other, after padding to whole words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OtherOptions(Vec<OtherOption>);
 
@@ -378,17 +378,17 @@ impl OtherOptions {
         OtherOptions(Vec::new())
     }
 
-    /// Adds an option. [`TcpOptions::other_on_wire`] returns the options only if all of them fit.
+    /// Appends an option. [`TcpOptions::other_on_wire`] returns the options only if all of them fit.
     pub fn push(&mut self, kind: u8, data: &[u8]) {
         self.0.push(OtherOption { kind, data: data.to_vec() });
     }
 
-    /// The options in order.
+    /// The options in their order.
     pub fn as_slice(&self) -> &[OtherOption] {
         &self.0
     }
 
-    /// The data of the first option of a kind.
+    /// The data of the first option of this kind; `None` if there is none.
     pub fn get(&self, kind: u8) -> Option<&[u8]> {
         self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
     }
@@ -408,22 +408,23 @@ impl OtherOptions {
     }
 }
 
-/// The timestamps option (RFC 7323 section 3): the sender's clock and the echo of the peer's.
+/// The timestamps option (RFC 7323 section 3): the value of the sender's clock, and the echo of the peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamps {
     /// The sender's clock.
     pub value: u32,
-    /// The peer's last clock value.
+    /// The last clock value received from the peer.
     pub echo: u32,
 }
 
-/// The accurate ECN option (RFC 9768, section 3.2.3): the number of bytes that arrived with each codepoint, modulo
-/// 2^24. Counters at the end may be omitted, so there is one option for each order of the counters.
+/// The accurate-ECN option (RFC 9768, section 3.2.3): the number of bytes that arrived with each codepoint, modulo
+/// 2^24. Counters at the end may be omitted; therefore two kinds of option exist, with different orders of the
+/// counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
     /// The order of the counters.
     pub order: AccEcnOrder,
-    /// The present counters, in order; the second is that of CE.
+    /// The counters that are present, in their order. The second is that of CE.
     counters: [u32; 3],
     count: u8,
 }
@@ -441,7 +442,7 @@ impl AccEcnOption {
     /// Width of a counter in bits.
     pub const COUNTER_BITS: u32 = 24;
 
-    /// An option with these counters in this order. Counters after the third are ignored.
+    /// Creates an option with these counters in this order. Counters after the third are ignored.
     pub fn new(order: AccEcnOrder, counters: &[u32]) -> AccEcnOption {
         let mut option = AccEcnOption { order, counters: [0; 3], count: counters.len().min(3) as u8 };
         for (held, counter) in option.counters.iter_mut().zip(counters) {
@@ -451,28 +452,28 @@ impl AccEcnOption {
         option
     }
 
-    /// The present counters, in order.
+    /// The counters that are present, in their order.
     pub fn counters(&self) -> &[u32] {
         &self.counters[..usize::from(self.count)]
     }
 
-    /// The counter of bytes marked CE, if present.
+    /// The counter of CE-marked bytes; `None` if it is omitted.
     pub fn ce(&self) -> Option<u32> {
         self.counters().get(1).copied()
     }
 
-    /// The counter of bytes with ECT(0), if present.
+    /// The counter of bytes with ECT(0); `None` if it is omitted.
     pub fn ect0(&self) -> Option<u32> {
-        // RFC 9768, section 3.2.3: the two orders exchange the first and the third counter.
+        // RFC 9768, section 3.2.3: the two orders differ in the first and the third counter.
         self.counters().get(if self.order == AccEcnOrder::Ect0First { 0 } else { 2 }).copied()
     }
 
-    /// The counter of bytes with ECT(1), if present.
+    /// The counter of bytes with ECT(1); `None` if it is omitted.
     pub fn ect1(&self) -> Option<u32> {
         self.counters().get(if self.order == AccEcnOrder::Ect1First { 0 } else { 2 }).copied()
     }
 
-    /// Length on the wire in bytes with this number of counters, padded to whole words.
+    /// Length in bytes of the option with this number of counters, padded to whole words.
     pub fn padded_len_of(counters: u32) -> u32 {
         (2 + 3 * counters).next_multiple_of(4)
     }
@@ -482,17 +483,17 @@ impl AccEcnOption {
     }
 }
 
-/// A range of bytes `[start, end)` that the receiver holds.
+/// A range of bytes `[start, end)` that the receiver has received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub start: Seq,
-    /// Sequence number after the block.
+    /// Sequence number after the last byte of the block.
     pub end: Seq,
 }
 
-/// Up to four SACK blocks (three next to timestamps), the newest first. A DSACK block is before all others (RFC 2018,
-/// RFC 2883).
+/// Up to four SACK blocks (three if timestamps are present), the newest first. A DSACK block precedes all others (RFC
+/// 2018, RFC 2883).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
@@ -502,16 +503,16 @@ pub struct SackBlocks {
 impl SackBlocks {
     const NONE: &SackBlocks = &SackBlocks { blocks: [SackBlock { start: Seq::new(0), end: Seq::new(0) }; 4], count: 0 };
 
-    /// Adds a block. A fifth block is ignored because it cannot fit into the header.
+    /// Appends a block. A fifth block is ignored, because it cannot fit into the header.
     pub fn push(&mut self, block: SackBlock) {
-        // 4 blocks are the maximum without other options (RFC 2018, section 3).
+        // RFC 2018, section 3: at most 4 blocks fit, if there are no other options.
         if usize::from(self.count) < self.blocks.len() {
             self.blocks[usize::from(self.count)] = block;
             self.count += 1;
         }
     }
 
-    /// The blocks in order.
+    /// The blocks in their order.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.count)]
     }

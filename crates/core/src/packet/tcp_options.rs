@@ -1,9 +1,9 @@
 //! The TCP options as bytes (RFC 7323, RFC 2018, RFC 9768): how they are written, parsed, and changed in the header of
 //! a foreign packet.
 //!
-//! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK.
-//! SACK-permitted replaces the padding of the timestamps if both are present. Each option is padded in front with
-//! no-operations to whole 32-bit words.
+//! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK. If both
+//! SACK-permitted and timestamps are present, SACK-permitted takes the place of the padding of the timestamps. Each
+//! option is preceded by no-operations, which pad it to whole 32-bit words.
 
 use super::tcp::{
     AccEcnOption, AccEcnOrder, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TcpOptions,
@@ -28,7 +28,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
         out.extend_from_slice(&mss.to_be_bytes());
     }
     if options.sack_permitted() {
-        // Without timestamps the option needs padding of its own to fill a word.
+        // Without timestamps, SACK-permitted needs padding of its own to fill a word.
         if options.timestamps.is_none() {
             out.extend_from_slice(&[NOP, NOP]);
         }
@@ -48,7 +48,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
     if let Some(option) = options.accurate_ecn() {
         let counters = option.counters();
         let len = 2 + 3 * counters.len();
-        // RFC 9768: the length of the option depends on the number of counters, so the padding varies.
+        // RFC 9768: the length of the option depends on the number of counters, and so does its padding.
         out.resize(out.len() + option.padded_len() as usize - len, NOP);
         let kind = if option.order == AccEcnOrder::Ect0First { ACCURATE_ECN_0 } else { ACCURATE_ECN_1 };
         out.extend_from_slice(&[kind, len as u8]);
@@ -77,7 +77,7 @@ fn encode_other(option: &OtherOption, out: &mut Vec<u8>) {
     out.extend_from_slice(&option.data);
 }
 
-/// True if a kind of option has a field of its own in [`TcpOptions`].
+/// True if [`TcpOptions`] has a field for this kind of option.
 fn is_known(kind: u8) -> bool {
     matches!(
         kind,
@@ -85,9 +85,9 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// Changes the options of a foreign segment. `old` are its bytes, which were parsed as `before`; the result has the
-/// options `after`. Options that did not change, and options of unknown kinds, stay where they are. Changed options
-/// replace the old ones, and new options are appended. Returns `None` if the result does not fit, or if `old` cannot be
+/// Changes the options of a foreign segment from `before` to `after`. `old` are their bytes, from which `before` was
+/// parsed. Options that did not change, and options of unknown kinds, keep their places. Changed options take the place
+/// of the old ones, and new options are appended. Returns `None` if the result does not fit, or if `old` cannot be
 /// parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
@@ -104,15 +104,15 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 let len = usize::from(*tail.first()?);
                 let piece = rest.get(..len).filter(|_| len >= 2)?;
                 rest = &rest[len..];
-                // All unknown options are rewritten below if any of them changed.
+                // If any unknown option has changed, all of them are written again below.
                 if !is_known(kind) && before.other() != after.other() {
                     continue;
                 }
-                // Both kinds of accurate ECN carry the same counters in different order.
+                // Both kinds of accurate ECN carry the same counters, in different orders.
                 let group = if kind == ACCURATE_ECN_1 { ACCURATE_ECN_0 } else { kind };
                 match changed.iter_mut().find(|(changed, _)| *changed == group) {
                     None => pieces.push(piece.to_vec()),
-                    // The first option of this kind is replaced; repeated ones are removed.
+                    // Replace the first option of this kind, and remove repeated ones.
                     Some((_, due)) => {
                         if std::mem::take(due) {
                             pieces.push(alone(group, after));
@@ -130,14 +130,14 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
         }));
     }
     pieces.extend(changed.into_iter().filter(|(_, due)| *due).map(|(kind, _)| alone(kind, after)));
-    // Hosts align each option. Without alignment more options fit.
+    // Align each option, as hosts do, if there is space. Without alignment more options fit.
     let aligned = lay_out(&pieces, true);
     let options = if aligned.len() <= MAX_TCP_OPTIONS as usize { aligned } else { lay_out(&pieces, false) };
     (options.len() <= MAX_TCP_OPTIONS as usize).then_some(options)
 }
 
-/// Joins options and pads the result to whole words. If `aligned` is true, each option is padded by itself, as hosts
-/// do.
+/// Joins the options and pads the result to whole words. If `aligned` is true, each option is padded separately, as
+/// hosts do.
 fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -151,7 +151,7 @@ fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     out
 }
 
-/// A copy of the options that has only this kind.
+/// A copy of the options that contains only options of this kind.
 fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     let mut one = TcpOptions::default();
     match kind {
@@ -170,17 +170,17 @@ fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     one
 }
 
-/// The bytes of one option without padding; empty if the option is absent.
+/// The bytes of one option without padding; empty if the options do not contain it.
 fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
     let mut octets = Vec::new();
     encode_options(&only(kind, options), &mut octets);
-    // The layout adds its own padding.
+    // Remove the padding, because `lay_out` adds its own.
     let padding = octets.iter().take_while(|octet| **octet == NOP).count();
     octets.split_off(padding)
 }
 
-/// Parses the options. An option with an impossible length ends the parsing, and earlier options remain valid, as in
-/// Linux (`tcp_parse_options`). RFC 9293 (MUST-7) only requires to survive such an option.
+/// Parses the options. An option with an impossible length ends the parsing; the options before it remain valid, as in
+/// Linux (`tcp_parse_options`). RFC 9293 (MUST-7) only requires that an endpoint survives such an option.
 pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();
     let mut other = OtherOptions::new();
@@ -190,7 +190,7 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
             NOP => rest = tail,
             kind => {
                 let len = tail.first().map_or(0, |len| usize::from(*len));
-                // Also fails for a length below 2, which would loop forever.
+                // Also fails for a length below 2, with which the loop would never end.
                 let Some(data) = rest.get(2..len) else { break };
                 if is_known(kind) {
                     read_option(kind, data, &mut options);
@@ -205,8 +205,7 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     options
 }
 
-/// True if each option has a valid length and occurs once, so that the parsed fields contain everything that the bytes
-/// do.
+/// True if each option has a valid length and occurs only once, so that the parsed fields represent all of the bytes.
 pub(super) fn reads_options(mut rest: &[u8]) -> bool {
     let mut seen: Vec<u8> = Vec::new();
     while let [kind, tail @ ..] = rest {
@@ -225,7 +224,7 @@ pub(super) fn reads_options(mut rest: &[u8]) -> bool {
                     ACCURATE_ECN_0 | ACCURATE_ECN_1 => matches!(data.len(), 0 | 3 | 6 | 9),
                     _ => true,
                 };
-                // A repeated option is legal, but only one of them fits into the fields.
+                // A repeated option is legal, but the fields can represent only one of them.
                 if !is_usual || seen.contains(&kind) {
                     return false;
                 }
@@ -237,7 +236,7 @@ pub(super) fn reads_options(mut rest: &[u8]) -> bool {
     true
 }
 
-/// Parses one option. An option of a wrong length is ignored.
+/// Parses one option. An option with a wrong length is ignored.
 fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
     match (kind, data.len()) {
         (MSS, 2) => options.set_mss(Some(word(data, 0))),
@@ -247,14 +246,14 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
         }
         (ACCURATE_ECN_0 | ACCURATE_ECN_1, 0 | 3 | 6 | 9..) => {
-            // RFC 9768, section 3.2.3: an option may be longer in the future; bytes after the third counter are
-            // skipped.
+            // RFC 9768, section 3.2.3: future versions of the option may be longer, so skip bytes after the third
+            // counter.
             let order = if kind == ACCURATE_ECN_0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
             let counters = data.chunks_exact(3).map(|octets| u32::from_be_bytes([0, octets[0], octets[1], octets[2]]));
             let counters: Vec<u32> = counters.take(3).collect();
             options.set_accurate_ecn(Some(AccEcnOption::new(order, &counters)));
         }
-        // Blocks have 8 bytes; a partial block makes the option invalid.
+        // Each block has 8 bytes. A partial block makes the option invalid.
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {
                 let (start, end) = (Seq::new(double_word(block, 0)), Seq::new(double_word(block, 4)));

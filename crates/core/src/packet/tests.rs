@@ -1,5 +1,5 @@
-//! A foreign packet passes unchanged, byte by byte. A changed field gives the same bytes as writing the whole packet
-//! again.
+//! A foreign packet passes through a network unchanged, byte by byte. If a field is changed, the bytes equal those of a
+//! packet that is written with the new value.
 
 use super::*;
 use crate::{Accounting, Cx, DropReason, NodeId, Seq, wire};
@@ -18,7 +18,7 @@ enum Kind {
     Fragment,
 }
 
-/// A random foreign packet: with options in the IP header, extension headers, unknown TCP options, reserved bits.
+/// A random foreign packet. It may have IP options, extension headers, unknown TCP options and reserved bits.
 #[derive(Debug, Clone)]
 struct Made {
     kind: Kind,
@@ -44,7 +44,7 @@ fn made_of(kinds: &[Kind]) -> impl Strategy<Value = Made> {
     )
 }
 
-/// Random TCP options: known and unknown kinds, in any order and with padding anywhere.
+/// Random TCP options of known and unknown kinds, in any order, with padding anywhere.
 fn any_tcp_options() -> impl Strategy<Value = Vec<u8>> {
     let one = prop_oneof![
         Just(vec![1]),
@@ -73,7 +73,7 @@ fn any_tcp_options() -> impl Strategy<Value = Vec<u8>> {
 
 fn made_v4(kind: Kind, mut header: Vec<u8>, extras: &[u8]) -> Vec<u8> {
     header.truncate(20);
-    // Options that routers ignore: no-operations.
+    // No-operations as IP options, which routers ignore.
     header.extend(extras.iter().flat_map(|_| [1; 4]));
     header[0] = 0x40 | (header.len() / 4) as u8;
     let fragment =
@@ -137,7 +137,7 @@ impl Made {
         self.octets[0] >> 4 == 4
     }
 
-    /// The reference: computes all checksums over all bytes.
+    /// The reference implementation, which computes all checksums over all bytes.
     fn write_checksums(&mut self) {
         let at = self.transport_at;
         if self.is_v4() {
@@ -208,7 +208,7 @@ proptest! {
     fn a_checksum_that_was_wrong_stays_wrong(made in any_made(), bit in any::<prop::sample::Index>(), class in any::<u8>()) {
         let mut octets = made.octets.clone();
         let bit = bit.index((octets.len() - made.transport_at) * 8);
-        // The lengths must stay consistent.
+        // Do not change length fields, because the packet could then not be parsed.
         prop_assume!(!(12..14).contains(&(bit / 8)) && !(4..6).contains(&(bit / 8)));
         octets[made.transport_at + bit / 8] ^= 1 << (bit % 8);
         let edited = edit(&octets, |packet| packet.set_dscp(class));
@@ -260,7 +260,7 @@ proptest! {
         prop_assert_eq!(edited, expected.octets);
     }
 
-    /// Options of known kinds are removed, changed and added. Options of unknown kinds stay, in their order.
+    /// Options of known kinds are removed, changed and added. Options of unknown kinds keep their order.
     #[test]
     fn options_of_tcp_are_rewritten(made in made_of(&[Kind::Tcp]), stamps in prop::option::of(any::<(u32, u32)>()), drop_sack in any::<bool>()) {
         let mut accounting = Accounting::new(1);
@@ -429,8 +429,8 @@ fn what_outlives_its_accounting_is_no_loss() {
     std::mem::drop(packet);
 }
 
-/// With 40 packets of each flow in flight, one more byte here costs 400 kB with 10,000 flows. The allocator rounds 88
-/// bytes up to 96, and 97 bytes to 112.
+/// If each flow has 40 packets in flight, each additional byte of this type costs 400 kB with 10,000 flows. The
+/// allocator rounds 88 bytes up to 96, and 97 bytes to 112.
 #[test]
 fn a_packet_takes_88_octets() {
     let watched = size_of::<Booking>();

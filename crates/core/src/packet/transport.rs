@@ -1,4 +1,4 @@
-//! The header after the IP header: TCP, UDP, or a protocol that is forwarded unread.
+//! The header after the IP header: TCP, UDP, or that of another protocol, which is forwarded without being parsed.
 
 use super::tcp::TcpHeader;
 
@@ -12,7 +12,7 @@ pub enum Transport {
     Tcp(TcpHeader),
     /// A UDP header.
     Udp(UdpHeader),
-    /// Another protocol, or a fragment. It is forwarded unread: its header is part of the payload.
+    /// Another protocol, or a fragment. It is forwarded without being parsed: its header counts as part of the payload.
     Other {
         /// The protocol number in the IP header.
         protocol: u8,
@@ -31,7 +31,7 @@ impl Transport {
     }
 }
 
-/// The ports of a UDP datagram (RFC 768). Length and checksum follow from the packet.
+/// The ports of a UDP datagram (RFC 768). Its length and checksum are computed from the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpHeader {
     /// Source port.

@@ -1,5 +1,5 @@
-//! The message of a router that a packet is too big for the next link: ICMP "fragmentation needed" (RFC 792, with the
-//! MTU field of RFC 1191, section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
+//! The ICMP message by which a router reports that a packet is too large for the next link: "fragmentation needed" (RFC
+//! 792, with the MTU field of RFC 1191, section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
 //!
 //! Left out: all other ICMP messages, and the old form of this message without an MTU.
 
@@ -13,33 +13,33 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const UNREACHABLE: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;
 const PACKET_TOO_BIG: u8 = 2;
-/// Length of type, code, checksum and the MTU field.
+/// Length of type, code, checksum and MTU field, in bytes.
 const HEADER: u32 = 8;
-/// Maximum size of the message in bytes: every host accepts packets of this size (RFC 1812, section 4.3.2.3, RFC 4443,
-/// section 2.4).
+/// Maximum sizes of the ICMPv4 and the ICMPv6 message, in bytes. Every host accepts packets of these sizes (RFC 1812,
+/// section 4.3.2.3; RFC 4443, section 2.4).
 const LARGEST_V4: u32 = 576;
 const LARGEST_V6: u32 = 1280;
-/// The DSCP of ICMP errors: internetwork control (RFC 1812, section 4.3.2.5), precedence 6.
+/// DSCP of ICMP errors: internetwork control, precedence 6 (RFC 1812, section 4.3.2.5).
 const INTERNETWORK_CONTROL: u8 = 48;
 
-/// A parsed message "packet too big".
+/// A parsed "packet too big" message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketTooBig {
     /// MTU of the next link, in bytes.
     pub mtu: u16,
-    /// Source of the segment that was too big.
+    /// Source address of the segment that was too large.
     pub src: IpAddr,
-    /// Destination of the segment.
+    /// Destination address of the segment that was too large.
     pub dst: IpAddr,
-    /// Source port of the segment.
+    /// Source port of the segment that was too large.
     pub src_port: u16,
-    /// Destination port of the segment.
+    /// Destination port of the segment that was too large.
     pub dst_port: u16,
-    /// Sequence number of the segment.
+    /// Sequence number of the segment that was too large.
     pub seq: Seq,
 }
 
-/// Creates the message that a router with these addresses sends to the packet's source.
+/// Creates the message that a router sends to the source of `packet`. `router` contains the router's addresses.
 pub fn packet_too_big(packet: &Packet, mtu: u16, router: (Ipv4Addr, Ipv6Addr)) -> NewPacket {
     let original = encode(packet);
     match packet.ip().addresses {
@@ -56,7 +56,7 @@ pub fn packet_too_big(packet: &Packet, mtu: u16, router: (Ipv4Addr, Ipv6Addr)) -
             let mtu = u32::from(mtu).to_be_bytes();
             let mut message = message(PACKET_TOO_BIG, 0, mtu, &original, LARGEST_V6 - IPV6_HEADER);
             let ip = IpHeader::v6(router.1, src);
-            // RFC 4443, section 2.3: the checksum of ICMPv6 covers a pseudo-header, unlike that of ICMPv4.
+            // RFC 4443, section 2.3: in contrast to ICMPv4, the checksum of ICMPv6 covers a pseudo-header.
             let mut sum = ip::pseudo_header(&ip.addresses, PROTOCOL_ICMPV6, message.len());
             sum.add(&message);
             message[2..4].copy_from_slice(&sum.value().to_be_bytes());
@@ -75,7 +75,8 @@ fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<
     message
 }
 
-/// Parses a message "packet too big" about a TCP segment. `None` for any other packet, or if the checksum is wrong.
+/// Parses a "packet too big" message about a TCP segment. Returns `None` for any other packet, or if the checksum is
+/// wrong.
 pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
     let Transport::Other { protocol } = *packet.transport() else { return None };
     let payload = packet.payload();
@@ -95,7 +96,7 @@ pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
     let mtu = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
     // RFC 1191, section 4: in ICMPv4 the upper half of the field is unused.
     let mtu = if protocol == PROTOCOL_ICMP { mtu as u16 } else { u16::try_from(mtu).unwrap_or(u16::MAX) };
-    // The quoted packet is cut, so it is parsed like a capture.
+    // The quoted packet is truncated, so parse it like a captured packet.
     let segment = parse_captured(original).ok()?;
     let tcp = segment.tcp()?;
     let (src, dst) = (segment.src(), segment.dst());

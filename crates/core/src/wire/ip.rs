@@ -10,7 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_OR_OFFSET: u16 = 0x3fff;
 
-/// Extension headers of IPv6 (RFC 8200, section 4) that start with the next header and a length in units of 8 bytes.
+/// Extension headers of IPv6 (RFC 8200, section 4) that begin with the next-header field and a length in units of 8
+/// bytes.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -37,10 +38,10 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) {
 fn encode_v4(packet: &Packet, class: u8, ttl: u8, src: Ipv4Addr, dst: Ipv4Addr, out: &mut Vec<u8>) {
     let start = out.len();
     let total = u16::try_from(packet.size().get()).expect("an IPv4 packet has at most 65,535 octets");
-    // Version 4, header length of 5 words: no options.
+    // Version 4, and a header length of 5 words, which means no options.
     out.extend_from_slice(&[0x45, class]);
     out.extend_from_slice(&total.to_be_bytes());
-    // The low bits of the packet's number: enough to find a packet of one capture in another.
+    // Use the low bits of the packet's number, so that a packet of one capture can be found in another.
     out.extend_from_slice(&(packet.id() as u16).to_be_bytes());
     out.extend_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
     out.extend_from_slice(&[ttl, protocol(packet.transport()), 0, 0]);
@@ -59,7 +60,7 @@ fn protocol(transport: &Transport) -> u8 {
     }
 }
 
-/// The sum over the pseudo-header: the fields of the IP header that the checksums of TCP and UDP cover (RFC 9293,
+/// Checksum over the pseudo-header: the fields of the IP header that the checksums of TCP and UDP cover (RFC 9293,
 /// section 3.1, RFC 8200, section 8.1).
 pub(super) fn pseudo_header(addresses: &Addresses, protocol: u8, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
@@ -67,23 +68,23 @@ pub(super) fn pseudo_header(addresses: &Addresses, protocol: u8, body_len: usize
         Addresses::V4 { src, dst } => [src.octets(), dst.octets()].iter().for_each(|address| sum.add(address)),
         Addresses::V6 { src, dst } => [src.octets(), dst.octets()].iter().for_each(|address| sum.add(address)),
     }
-    // The same layout for both versions: the sum does not depend on the order of the words.
+    // The same code serves both IP versions, because the sum does not depend on the order of the words.
     sum.add(&[0, protocol]);
     sum.add(&(body_len as u32).to_be_bytes());
     sum
 }
 
-/// A parsed IP header. Its lengths are consistent.
+/// A parsed IP header whose length fields are consistent.
 pub(super) struct Header {
-    /// Length with options or extension headers, in bytes.
+    /// Length of the header with its options or extension headers, in bytes.
     pub header_len: usize,
     /// Length of the whole packet, in bytes.
     pub total_len: usize,
-    /// The identification of IPv4; 0 for IPv6.
+    /// The identification field of IPv4; 0 for IPv6.
     pub id: u16,
-    /// The protocol after all known extension headers.
+    /// Protocol number after all known extension headers.
     pub protocol: u8,
-    /// True for a fragment.
+    /// True if the packet is a fragment.
     pub is_fragment: bool,
     pub ip: IpHeader,
 }
@@ -101,12 +102,12 @@ fn parse_v4(octets: &[u8]) -> Result<Header, Malformed> {
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]);
     let header_len = usize::from(fixed[0] & 0x0f) * 4;
-    // BIG TCP: a length of zero means that the packet is larger than the field can express.
+    // BIG TCP: a length of zero means that the packet is too large for the length field.
     let total_len = match usize::from(word(2)) {
         0 if octets.len() > usize::from(u16::MAX) => octets.len(),
         len => len,
     };
-    // Hostile lengths must be rejected before they are used as slice bounds.
+    // Reject inconsistent lengths before they are used as slice bounds.
     if header_len < fixed.len() || total_len < header_len {
         return Err(Malformed::Length);
     }
@@ -140,10 +141,10 @@ fn parse_v6(octets: &[u8]) -> Result<Header, Malformed> {
         len => fixed.len() + len,
     };
     let (mut protocol, mut header_len) = (fixed[6], fixed.len());
-    // Skip the extension headers in front of the transport header.
+    // Skip the extension headers before the transport header.
     while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
         let extension = octets.get(header_len..header_len + 2).ok_or(Malformed::Truncated)?;
-        // RFC 8200, section 4.3: the length excludes the first 8 bytes.
+        // RFC 8200, section 4.3: the length field excludes the first 8 bytes.
         let len = 8 * (1 + usize::from(extension[1]));
         if header_len + len > total_len {
             return Err(Malformed::Length);

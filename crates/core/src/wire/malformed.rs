@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The bytes end within a header or within the packet.
+    /// The bytes end before the end of a header or of the packet.
     Truncated,
-    /// The version of IP is neither 4 nor 6.
+    /// The IP version is neither 4 nor 6.
     NotIp,
-    /// A fragment. Only whole packets are parsed.
+    /// The packet is a fragment. Only whole packets are parsed.
     Fragment,
     /// A header's length fields contradict each other.
     Length,

@@ -1,6 +1,6 @@
 //! Packets as bytes on the wire: IPv4 and IPv6, TCP with its options, UDP, and the ICMP message "packet too big".
 //!
-//! A virtual payload is written as zeros. Zeros add nothing to a checksum, so headers alone can be written with the
+//! A virtual payload is written as zeros. Zeros do not change a checksum, so headers can be written alone, with the
 //! checksum of the whole packet. A foreign packet is written as it was read.
 //!
 //! Not parsed into fields: IP options, IPv6 extension headers, fragments, the urgent pointer, and TCP options other
@@ -47,17 +47,18 @@ pub fn encode(packet: &Packet) -> Vec<u8> {
     octets
 }
 
-/// Like [`encode`], but appends to `octets`.
+/// As [`encode`], but appends the bytes to `octets`.
 pub fn encode_into(packet: &Packet, octets: &mut Vec<u8>) {
     headers_into(packet, octets);
     match packet.payload().bytes() {
         Some(bytes) => octets.extend_from_slice(bytes),
-        // Zeros keep the checksum valid, because they add nothing to it.
+        // Zeros do not change the checksum.
         None => octets.resize(octets.len() + packet.payload().len() as usize, 0),
     }
 }
 
-/// Writes only the headers, with the lengths and checksums of the whole packet, for captures of headers.
+/// Writes only the headers, with the lengths and checksums of the whole packet. Used for captures that contain headers
+/// only.
 pub fn encode_headers(packet: &Packet) -> Vec<u8> {
     let mut octets = Vec::with_capacity(128);
     headers_into(packet, &mut octets);
@@ -94,7 +95,7 @@ pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed>
     let (transport, transport_len) = match header.protocol {
         PROTOCOL_TCP if !header.is_fragment => match tcp::parse(body) {
             Ok((read, len)) => (Transport::Tcp(read), len),
-            // A broken header is forwarded unread: a router would not check it either.
+            // Forward a packet with a broken TCP or UDP header without parsing it, as a router would.
             Err(_) => (Transport::Other { protocol: PROTOCOL_TCP }, 0),
         },
         PROTOCOL_UDP if !header.is_fragment => match udp::parse(body) {
@@ -158,7 +159,7 @@ fn read_body(header: &ip::Header, body: &[u8]) -> Result<Packet, Malformed> {
         }
         protocol => (Transport::Other { protocol }, 0, header.body_len()),
     };
-    // UDP has a length of its own, which may contradict that of IP.
+    // UDP has a length field of its own, which may contradict the IP length.
     if whole > header.body_len() || header_len > whole {
         return Err(Malformed::Length);
     }
@@ -176,7 +177,7 @@ fn verify_transport(header: &ip::Header, body: &[u8]) -> Result<(), Malformed> {
         // RFC 768: a checksum of zero means that the sender did not compute one.
         PROTOCOL_UDP if udp::is_unchecked(body) => return Ok(()),
         PROTOCOL_UDP => {
-            // UDP's own length bounds the checksum, not the IP length.
+            // The checksum covers the UDP length, which may be shorter than the IP length.
             let (_, whole) = udp::parse(body)?;
             body.get(..whole).ok_or(Malformed::Length)?
         }

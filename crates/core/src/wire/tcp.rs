@@ -21,7 +21,7 @@ pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let offset_and_flags = ((header_len / 4) as u16) << 12 | header.flags.0 & FLAGS;
     out.extend_from_slice(&offset_and_flags.to_be_bytes());
     out.extend_from_slice(&header.window.to_be_bytes());
-    // The checksum, filled in below, and the urgent pointer, which is never used.
+    // The checksum is filled in below; the urgent pointer is never used.
     out.extend_from_slice(&[0, 0, 0, 0]);
     encode_options(&header.options, out);
     let checksum = checksum(packet, &out[start..]);
@@ -29,7 +29,7 @@ pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
 }
 
 fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
-    // The pseudo-header has the length of the whole segment.
+    // The pseudo-header contains the length of the whole segment.
     let len = header.len() + packet.payload().len() as usize;
     let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_TCP, len);
     sum.add(header);
@@ -37,14 +37,14 @@ fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
     sum
 }
 
-/// Parses the header, and returns it with its length in bytes.
+/// Parses the header. Returns it with its length in bytes.
 pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
     let fixed: &[u8; HEADER] = body.first_chunk().ok_or(Malformed::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let double_word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let offset_and_flags = word(12);
     let header_len = usize::from(offset_and_flags >> 12) * 4;
-    // The data offset counts the fixed header as well.
+    // The data offset includes the fixed header.
     if header_len < HEADER {
         return Err(Malformed::Length);
     }
@@ -56,7 +56,7 @@ pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
         ack: Seq::new(double_word(8)),
         flags: Flags(offset_and_flags & FLAGS),
         window: word(14),
-        // RFC 9293, MUST-6: options that are not understood do not make a segment invalid.
+        // RFC 9293, MUST-6: unknown options do not make a segment invalid.
         options: parse_options(options),
     };
     Ok((header, header_len))

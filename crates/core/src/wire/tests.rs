@@ -19,7 +19,7 @@ fn sums_the_example_of_rfc_1071() {
 }
 
 proptest! {
-    /// The checksum of a long piece equals the sum of its words.
+    /// The checksum of a long piece equals that of its separate words.
     #[test]
     fn sums_words_of_any_number(octets in prop::collection::vec(any::<u8>(), 0..3000)) {
         let (mut whole, mut words) = (Checksum::default(), Checksum::default());
@@ -65,7 +65,8 @@ fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
     assert_eq!(options_of(0b0000, 4).sack_on_wire().len(), 4);
 }
 
-/// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1); CE is between.
+/// RFC 9768 figure 4: kind 172 begins with the counter of ECT(0), kind 174 with that of ECT(1). The second counter is
+/// that of CE.
 #[test]
 fn accurate_ecn_octet_for_octet() {
     for (order, kind) in [(AccEcnOrder::Ect0First, 172), (AccEcnOrder::Ect1First, 174)] {
@@ -84,7 +85,7 @@ fn an_option_with_an_impossible_length_ends_the_reading_but_not_the_packet() {
     for bad_length in [0, 1, 200] {
         let options = TcpOptions::default().with_mss(Some(1460)).with_window_scale(Some(7));
         let mut octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
-        // The window scale follows the IP header, the TCP header, 4 bytes of MSS and a no-operation.
+        // The window scale follows the IP header, the TCP header, 4 bytes of MSS option and a no-operation.
         assert_eq!(octets[45], 3);
         octets[46] = bad_length;
         let parsed = parse_captured(&octets).expect("headers of agreeing lengths");
@@ -172,8 +173,8 @@ proptest! {
         let _ = parse_captured(&octets);
     }
 
-    /// Random bytes with the start of an IPv4 header and TCP or UDP reach the parsers of all headers, with hostile
-    /// lengths.
+    /// Random bytes after the start of an IPv4 header with TCP or UDP, which test the parsers of all headers with
+    /// inconsistent lengths.
     #[test]
     fn hostile_headers_never_panic_and_what_they_yield_can_be_written(
         mut octets in prop::collection::vec(any::<u8>(), 20..140),
@@ -192,7 +193,8 @@ proptest! {
     }
 }
 
-/// Captured from Linux 6.18 on the loopback device, which leaves TCP's checksum unset; the checksum here is tshark's.
+/// A packet that Linux 6.18 sent on the loopback device, where Linux leaves the TCP checksum unset. The checksum here
+/// is the one that tshark computes.
 #[rustfmt::skip]
 const LINUX_SYN: [u8; 60] = [
     0x45, 0x00, 0x00, 0x3c, 0xd5, 0xbd, 0x40, 0x00, 0x40, 0x06, 0x66, 0xfc, 0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01,
@@ -294,7 +296,7 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
         AccEcnOption::new(order, &counters)
     });
     let accurate = prop::option::of(counters);
-    // At most a few bytes, because the other options may fill most of the header.
+    // Add only a few bytes, because the other options may fill most of the header.
     let other =
         prop::collection::vec((prop_oneof![30..35u8, 253..=254u8], any::<[u8; 2]>()), 0..2).prop_map(|options| {
             let mut other = OtherOptions::new();
@@ -328,7 +330,7 @@ fn a_message_of_a_packet_too_big_says_which_and_how_large_it_may_be() {
         let told = read_packet_too_big(&message).expect("our own message");
         assert_eq!((told.mtu, told.src, told.dst), (1400, ip.addresses.src(), ip.addresses.dst()));
         assert_eq!((told.src_port, told.dst_port, told.seq), (header().src_port, header().dst_port, header().seq));
-        // A single changed byte is detected.
+        // The change of any single byte is detected.
         let mut octets = message.payload().bytes().expect("real octets").to_vec();
         octets[9] ^= 1;
         let changed = NewPacket::new(FlowId(0), message.ip(), message.transport().clone(), Payload::real(octets));
