@@ -26,8 +26,8 @@ def headline(found: Packets) -> str:
     if parted is None or parted.parted is None:
         return f"{text} The packets are the same to the end."
     if parted.parted == first.first:
-        return f"{text} There the packets part."
-    return f"{text}\nThe packets part: {_place(parted.parted)}, in {_words(parted.parted.fields)}. " + _share(
+        return f"{text} There the packets diverge."
+    return f"{text}\nThe packets diverge: {_place(parted.parted)}, in {_words(parted.parted.fields)}. " + _share(
         found, parted.parted
     )
 
@@ -81,7 +81,7 @@ def _after(at: Divergence | None) -> tuple[str, str]:
 
 
 def fields(one: AtHost) -> str:
-    """The first difference in each header field, before the packets part."""
+    """The first difference in each header field, before the packets diverge."""
     pair = one.pair(one.first)
     if pair is None or not pair["fields"]:
         return ""

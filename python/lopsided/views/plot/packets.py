@@ -1,4 +1,4 @@
-"""Draws two runs around the point where their packets part: time-sequence diagrams as of tcptrace."""
+"""Draws two runs around the point where their packets diverge: time-sequence diagrams as of tcptrace."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -27,7 +27,7 @@ def figure(found: Packets) -> LabFigure | None:
     names = [side.name for side in found.sides]
     packets = f"{place.packets:,} of {found.totals[place.host][0]:,} packets are before it"
     subtitle = f"{found.sides[0].run.scenario.name}: {place.flow} at {place.host}, {' and '.join(names)}; {packets}"
-    sheet = style.sheet("Where the packets part", subtitle, (4.2,), "time since the connection's SYN (s)")
+    sheet = style.sheet("Where the packets diverge", subtitle, (4.2,), "time since the connection's SYN (s)")
     panel = sheet.panels[0]
     labels: list[style.EndLabel] = []
     for name, ink, segments in zip(names, _INKS, scene.around, strict=True):
