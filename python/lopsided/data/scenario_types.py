@@ -251,7 +251,7 @@ _Rule = TypedDict("_Rule", {"class": int})
 
 
 class Rule(_Rule):
-    """A condition on the headers of a packet, and the class of those that meet it."""
+    """A condition on the headers of a packet, and the class of the packets that match."""
 
     dscp: int | None
     ecn: Literal["not_ect", "ect0", "ect1", "ce"] | None
@@ -877,7 +877,7 @@ class RepairApp(TypedDict):
 
 
 class CustomApp(TypedDict):
-    """An application that is given to the run."""
+    """An application that the program supplies when it starts the run."""
 
     kind: Literal["custom"]
     name: str
