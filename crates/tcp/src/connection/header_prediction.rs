@@ -44,9 +44,9 @@ impl Connection {
         taken
     }
 
-    /// True if the connection is established and the segment is the next in order, with no flag except ACK and PSH, no
-    /// option except timestamps that are not older than the last, and no ECN mark to echo. Such a segment is
-    /// acceptable, and neither end has closed, so only its acknowledgement and its data matter.
+    /// True if the connection is established and the segment is the next in order and plain. A plain segment has no
+    /// flag except ACK and PSH, no option except timestamps that are not older than the last, and no ECN mark to echo.
+    /// It is acceptable, and neither end has closed, so only its acknowledgement and its data matter.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]

@@ -143,7 +143,7 @@ impl<'a> AceFeedback<'a> {
     }
 }
 
-/// What the peer has reported about the packets that this end sent.
+/// The peer's reports about the packets that this end sent.
 #[derive(Debug)]
 pub(crate) struct AccEcnSender {
     /// The packet count in the last segment.

@@ -1,5 +1,5 @@
-//! A policy with options and feedback of its own, modelled on RFC 5690: the data sender requests the number of segments
-//! per ACK in proportion to its window, and the receiver follows the request.
+//! A policy that sends and receives TCP options of its own, modelled on RFC 5690: the data sender requests a number of
+//! segments per ACK in proportion to its window, and the receiver sends ACKs accordingly.
 
 use super::pair::connection_config;
 use crate::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
@@ -13,7 +13,7 @@ const KIND: u8 = 253;
 /// Identifier of the experiment (RFC 6994).
 const EXPERIMENT: u8 = 0x56;
 
-/// Requests one ACK for each eighth of the window.
+/// A policy that requests 8 ACKs per window.
 #[derive(Debug)]
 struct Ratio {
     /// The number of segments per ACK that the peer requested.

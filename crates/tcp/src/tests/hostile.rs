@@ -1,4 +1,5 @@
-//! Whatever arrives, a connection does not panic, its counters stay consistent, and it never exceeds its windows.
+//! Whatever segments arrive, a connection does not panic, its counters stay consistent, and it never exceeds its
+//! windows.
 
 use super::pair::connection_config;
 use crate::{Connection, EcnRule, LossDetection, Profile, State};
@@ -6,7 +7,7 @@ use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions,
 use lopsided_core::{Duration, Ecn, Payload, Seq, Time};
 use proptest::prelude::*;
 
-/// A segment as a peer or an attacker may forge it. The numbers are relative to the correct ones.
+/// A segment that a peer or an attacker might forge. Its numbers are relative to the correct ones.
 #[derive(Debug, Clone)]
 struct Forged {
     seq: i64,

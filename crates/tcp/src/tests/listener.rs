@@ -1,4 +1,4 @@
-//! A listening socket: its two queues, full queues, and refusals.
+//! A listening socket: its two queues, what happens if they are full, and refused segments.
 
 use super::pair::connection_config;
 use crate::{ConnEvent, Connection, Endpoint, Listener, Profile, Segment, State, refuse};
@@ -17,14 +17,14 @@ fn listener(backlog: usize) -> Listener {
     })
 }
 
-/// The client with this number, which also determines its port.
+/// Creates the client with this number, which also determines its port.
 fn client(number: u16) -> Connection {
     let mut config = connection_config(Profile::linux_6_1(), true);
     config.local.port = 40_000 + number;
     Connection::connect(config)
 }
 
-/// Exchanges segments until neither side has one to send.
+/// Exchanges segments until neither side has another segment to send.
 fn exchange(now: Time, listener: &mut Listener, clients: &mut [Connection]) {
     loop {
         let mut quiet = true;
@@ -67,7 +67,7 @@ fn connections_are_accepted_in_the_order_in_which_they_came_about() {
 fn a_full_queue_completes_no_handshake_until_there_is_room() {
     let mut listener = listener(1);
     let mut clients: Vec<Connection> = (0..4).map(client).collect();
-    // One connection more than the backlog may wait to be accepted, as in Linux.
+    // As in Linux, one connection more than the backlog may wait to be accepted.
     for client in clients.iter_mut() {
         exchange(Time::ZERO, &mut listener, std::slice::from_mut(client));
     }
@@ -101,7 +101,7 @@ fn the_last_acknowledgement_is_dropped_where_the_queue_filled_meanwhile() {
     let ack = late.poll_segment(Time::ZERO).expect("the last ACK");
     listener.handle_segment(Time::ZERO, late.local(), &ack.header, &ack.payload, Ecn::NotEct);
     assert_eq!((listener.acceptable(), listener.half_open()), (2, 1));
-    // The SYN-ACK is retransmitted and acknowledged again.
+    // The server retransmits its SYN-ACK, and the client acknowledges it again.
     listener.accept().expect("room");
     let later = listener.poll_timeout().expect("a timer");
     listener.handle_timeout(later);
@@ -121,7 +121,7 @@ fn no_more_handshakes_are_under_way_than_the_backlog_has_room_for() {
     }
     assert_eq!((listener.half_open(), listener.drops(), listener.overflows()), (2, 1, 0));
     while listener.poll_segment(Time::ZERO).is_some() {}
-    // No peer answers: the handshakes fail, and no state is left.
+    // No peer answers, so the handshakes fail and leave no state behind.
     while let Some(due) = listener.poll_timeout() {
         listener.handle_timeout(due);
         while listener.poll_segment(due).is_some() {}

@@ -1,4 +1,4 @@
-//! Two connections and a network with faults between them.
+//! Two connections with a faulty network between them.
 
 use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::TcpHeader;
@@ -11,7 +11,7 @@ pub struct Faults {
     pub loss: f64,
     pub duplicate: f64,
     pub reorder: f64,
-    /// The longest extra delay of a reordered segment.
+    /// Maximum additional delay of a reordered segment.
     pub jitter: Duration,
 }
 
@@ -44,9 +44,11 @@ pub struct Pair {
     pub received_by_client: Vec<u8>,
     /// If true, applications write synthetic data instead of bytes.
     pub synthetic: bool,
-    /// If true, applications do not close, so a transfer ends when no event is left.
+    /// If true, the applications do not close, so that a transfer ends when no timer is armed and no segment is in
+    /// flight.
     pub stays_open: bool,
-    /// All sent segments: time, whether it goes to the server, header, and payload length.
+    /// All segments that were sent: the time, true if the segment goes to the server, the header, and the payload
+    /// length in bytes.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
 }
 
@@ -54,7 +56,7 @@ pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
     let here = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0001).into(), port: 40_000 };
     let there = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0002).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
-    // Initial sequence numbers that wrap early.
+    // Choose initial sequence numbers that wrap early in the transfer.
     let iss = if client { u32::MAX - 5000 } else { u32::MAX / 2 };
     ConnConfig::new(local, remote, iss, Bytes::new(1500), profile, "reno").expect("reno is built in")
 }
@@ -80,8 +82,8 @@ impl Pair {
         }
     }
 
-    /// Sends the data of both applications, which close after their last write. Returns true once both ends have
-    /// closed.
+    /// Transfers the data of both applications, which close after their last write. Returns true if both ends have
+    /// closed before `limit`.
     pub fn transfer(&mut self, to_server: &[u8], to_client: &[u8], limit: Time) -> bool {
         let (mut written_up, mut written_down) = (0, 0);
         loop {

@@ -1,5 +1,5 @@
-//! Header prediction does not change behaviour: with and without it, two connections send the same segments at the same
-//! times.
+//! Header prediction does not change the behaviour of a connection: with and without it, two connections send the same
+//! segments at the same times.
 
 use super::delivery::{LIMIT, faults, profiles};
 use super::pair::{Faults, Pair};
@@ -7,7 +7,7 @@ use crate::Profile;
 use lopsided_core::Duration;
 use proptest::prelude::*;
 
-/// The segments that a transfer sent, the final state of both ends, and the number of predicted segments.
+/// Returns the segments that a transfer sent, the final state of both ends, and the number of predicted segments.
 fn transfer(mut pair: Pair, predicts: bool, (up, down): (usize, usize)) -> (Vec<String>, String, u64) {
     pair.client.prediction.off = !predicts;
     pair.server.prediction.off = !predicts;

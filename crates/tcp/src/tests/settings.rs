@@ -1,10 +1,10 @@
-//! The settings of a scenario: every key has an effect.
+//! The keys by which a scenario changes a profile: every key has an effect.
 
 use crate::{DelayedAck, PROFILES, Profile, StackConfig, Switch};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 
-/// Two values of the key's type. At most one of them is the value of a profile.
+/// Two values of the key's type. A profile has at most one of them, so the other one is a change.
 fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],

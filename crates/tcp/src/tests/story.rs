@@ -1,11 +1,11 @@
-//! The recorded events of a connection with a loss, and of a connection without a listener.
+//! The events that are recorded of a connection with a loss, and of a connection for which no event is enabled.
 
 use super::pair::connection_config;
 use crate::{Connection, Profile, Segment};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask};
 use lopsided_core::{Duration, Ecn, Payload, Time};
 
-/// The client's events of these kinds on a path with an RTT of 20 ms. The twelfth data segment is lost.
+/// Returns the client's events of these kinds on a path with an RTT of 20 ms. The twelfth data segment is lost.
 fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
     let mut client = Connection::connect(connection_config(Profile::linux_6_1(), true));
     let mut server = Connection::listen(connection_config(Profile::linux_6_1(), false));

@@ -3,12 +3,12 @@
 use super::script::{PEER, Script, linux};
 use crate::{CaState, EcnRule, Profile};
 
-/// A profile with accurate ECN. The peer's segments are written with all their bits.
+/// A profile with accurate ECN. Scripts specify all ECN bits of the peer's segments.
 fn accurate() -> Profile {
     Profile { ecn: EcnRule::Accurate, ..linux() }
 }
 
-/// An active open to a peer whose SYN-ACK has the ACE field `answer`, and whose first segment has `first`.
+/// An active open. The peer's SYN-ACK has the ACE field `answer`, and its first segment has the ACE field `first`.
 fn opened(answer: u8, first: u8) -> Script {
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
@@ -19,7 +19,7 @@ fn opened(answer: u8, first: u8) -> Script {
     t
 }
 
-/// Ten ECN-capable segments are outstanding since 100 ms. Each carries the initial packet count of five.
+/// A script that sent ten ECN-capable segments at 100 ms. Each of them carries the initial packet count of five.
 fn ten_out() -> Script {
     let mut t = opened(2, 5);
     t.write(100, 60_000);
@@ -31,8 +31,8 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_know_it() {
-    // Section 3.1.1: all three bits request accurate ECN. The SYN-ACK and its acknowledgement report how the SYN or
-    // SYN-ACK arrived, here not ECN-capable: 0b010.
+    // Section 3.1.1: a SYN with all three bits requests accurate ECN. The SYN-ACK reports the ECN field with which the
+    // SYN arrived, and the ACK that of the SYN-ACK. Here both are not-ECT: 0b010.
     let mut t = Script::listen(accurate(), PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
     t.expect(0, "S. 0:0 ack 1 ace 2 octets0 1,0");
@@ -46,7 +46,7 @@ fn both_ends_know_it() {
 
 #[test]
 fn the_answer_tells_how_the_syn_arrived() {
-    // Table 2. A marked SYN counts as a packet, so the count is six.
+    // Table 2. A marked SYN counts as a marked packet, so the count is then six.
     for (arrived, answer, count) in [("ect0", 4, 5), ("ect1", 3, 5), ("ce", 6, 6)] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} AWE {arrived}", t.peer_syn("S")));
@@ -75,12 +75,12 @@ fn older_peers_get_what_they_know() {
     t.inject(0, &format!("{} WE", t.peer_syn("S")));
     t.expect(0, "S.E 0:0 ack 1");
 
-    // A server with classic ECN that receives a request for accurate ECN.
+    // A server that supports only classic ECN receives a request for accurate ECN.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
     t.expect(0, "S.E 0:0 ack 1");
 
-    // A server without ECN, and one that reflects the bits.
+    // A server without ECN, and a server that copies the ECN bits of the SYN.
     for answer in ["", "AWE"] {
         let mut t = Script::connect(accurate(), PEER);
         t.expect(0, "SAWE 0:0");
@@ -115,7 +115,8 @@ fn a_syn_asks_twice_and_then_does_without() {
 
 #[test]
 fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
-    // Section 3.2.2.3: the SYN was not ECN-capable, so no valid SYN-ACK reports that it was. Feedback continues.
+    // Section 3.2.2.3: the SYN was sent as not-ECT, so a SYN-ACK that reports another codepoint is invalid. Feedback
+    // continues nevertheless.
     for answer in [3, 4, 6] {
         let mut t = opened(answer, 5);
         t.write(100, 1000);
@@ -147,10 +148,11 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     t.expect(102, "ack 2001 ace 6 octets0 1001,1000");
     t.inject(103, "2001:2501 ce");
     t.expect(103, "ack 2501 ace 7 octets0 1001,1500");
-    // RFC 9768 has no continued echo, and CWR has no meaning. Linux's first ACKs are quick, one per segment.
+    // In RFC 9768 the receiver does not repeat an echo, and CWR has no meaning. Linux's first ACKs are quick ACKs, one
+    // per segment.
     t.inject(104, "2501:3501 ect1");
     t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001");
-    // This end's own data carries the count too.
+    // Data that this end sends carries the packet count too.
     t.write(105, 500);
     t.expect(105, "1:501 . ace 7 ect0");
 }
@@ -168,7 +170,7 @@ fn sack_goes_before_the_counters() {
 fn a_count_that_rose_halves_the_window_once_a_round_trip() {
     let mut t = ten_out();
     t.inject(200, "ack 1001 ace 6 octets0 1,1000");
-    // No CWR: the bit belongs to the count.
+    // The segment does not carry CWR: that bit is a part of the packet count.
     t.expect(200, "10001:11001 . ace 5 ect0");
     t.expect_ca_state(CaState::Cwr);
     t.expect_ssthresh(5);
@@ -184,7 +186,8 @@ fn an_old_ack_is_no_count() {
     let mut t = ten_out();
     t.inject(200, "ack 2001 ace 6 octets0 1001,1000");
     t.expect(200, "10001:11001 . ace 5 ect0");
-    // Sent before the last ACK and delivered after it: its count of five must not be taken as a wrapped count.
+    // An ACK that was sent before the last one arrives after it. Its packet count of five must not be mistaken for a
+    // count that has wrapped.
     t.inject(201, "ack 1001 ace 5 octets0 1001,0");
     t.inject(202, "ack 3001 ace 6 octets0 2001,1000");
     t.expect(202, "11001:12001 . ace 5 ect0");

@@ -1,12 +1,12 @@
-//! The time of the receiver's acknowledgements, their reports (RFC 5681 section 4.2, RFC 2018, RFC 2883), and the
-//! offered window.
+//! When a receiver sends ACKs, which SACK blocks they contain (RFC 5681 section 4.2, RFC 2018, RFC 2883), and which
+//! window they advertise.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::receive::SegmentSizes;
 use crate::{AckSettings, BufferRule, Profile, TimerGrain, WindowUpdate};
 use lopsided_core::{Bytes, Duration};
 
-/// A connection that has acknowledged 16 segments one by one, from 100 to 115 ms. Its window does not grow.
+/// A connection that acknowledged 16 segments one by one between 100 and 115 ms. Its window does not grow.
 fn after_quick_acks() -> Script {
     after_quick_acks_to(PEER)
 }
@@ -38,7 +38,7 @@ fn linux_waits_forty_milliseconds_for_a_second_segment_and_longer_when_it_waited
     t.expect(156, "ack 17001");
     t.inject(300, "17001:18001");
     t.expect(380, "ack 18001");
-    // The timeout is at most an RTT.
+    // The delayed-ACK timeout is at most one RTT.
     t.inject(500, "18001:19001");
     t.expect(600, "ack 19001");
 }
@@ -64,7 +64,7 @@ fn linux_waits_no_longer_than_two_hundred_milliseconds() {
 fn while_its_window_opens_linux_acknowledges_every_segment() {
     let mut t = Script::established(linux(), PEER);
     let (mut singles, mut window) = (0, 0);
-    // 40 segments per RTT of 100 ms are more than twice the expected ten, so the window grows.
+    // 40 segments arrive per RTT of 100 ms, more than twice the ten segments assumed at first, so the window grows.
     for n in 0..120u64 {
         t.inject(200.0 + n as f64 * 2.5, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         if let Some((ack, offered)) = t.take() {
@@ -85,7 +85,7 @@ fn linux_acknowledges_at_once_what_ends_a_message() {
     let mut t = after_quick_acks();
     t.inject(200, "16001:17001");
     t.expect(240, "ack 17001");
-    // A short segment, and a full segment with PSH, are acknowledged once the application has read them.
+    // A short segment and a full segment with PSH are acknowledged once the application has read them.
     t.inject(300, "17001:17101");
     t.expect(300, "ack 17101");
     t.inject(400, "P 17101:18101");
@@ -109,7 +109,7 @@ fn an_older_linux_does_not_heed_a_push_on_a_full_segment() {
 
 #[test]
 fn after_a_pause_linux_acknowledges_at_once_again() {
-    // A sender that paused for more than an RTO restarts with a small window.
+    // A sender that has paused for more than one RTO restarts with a small window.
     let mut t = after_quick_acks();
     t.inject(1000, "16001:17001");
     t.expect(1000, "ack 17001");
@@ -117,7 +117,8 @@ fn after_a_pause_linux_acknowledges_at_once_again() {
 
 #[test]
 fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
-    // This receiver's RTO is 300 ms, from the handshake. Out-of-order data does not count for the gap between segments.
+    // The receiver's RTO is 300 ms since the handshake. Out-of-order data does not count when the time between segments
+    // is measured.
     let mut t = after_quick_acks();
     for n in 0..4 {
         t.inject(200 + n * 100, &format!("{}:{}", n * 1000 + 17_001, n * 1000 + 18_001));
@@ -133,9 +134,9 @@ fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
 
 #[test]
 fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_milliseconds() {
-    // A second segment is acknowledged when it arrives, before the application reads, so the window excludes its data.
-    // The next read could open the window by two segments, so the third segment is acknowledged too. In a capture the
-    // windows alternate between 1530 and 1552, with two ACKs for three segments.
+    // Every second segment is acknowledged when it arrives, before the application reads, so its data reduces the
+    // advertised window. The read after it could open the window by two segments, so the third segment is acknowledged
+    // too. In a capture the window alternates between 1530 and 1552, with two ACKs for three segments.
     let mut t = Script::established(freebsd(), PEER);
     for n in 0..3 {
         let (at, start) = (100 + n * 30, n * 3000);
@@ -151,8 +152,9 @@ fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_millisecon
 
 #[test]
 fn a_window_that_the_header_cannot_say_calls_for_no_update() {
-    // FreeBSD without scaling: the header can express 65,535 of 66,000 bytes. After two of three segments the ACK
-    // offers 65,000. Reading the third segment could open the window by 1,535 bytes, which is less than two segments.
+    // FreeBSD without window scaling: the header can express only 65,535 of the buffer's 66,000 bytes. After two of
+    // three segments the ACK advertises 65,000 bytes. The read of the third segment could open the window by only 1,535
+    // bytes, which is less than two segments.
     let mut t = Script::established(Profile { window_scaling: false, timestamps: false, ..freebsd() }, PEER);
     for n in 0..3 {
         let (at, start) = (100 + n * 30, n * 2000);
@@ -201,8 +203,8 @@ fn what_is_written_at_once_carries_the_answer_with_the_window_before_the_read() 
 
 #[test]
 fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
-    // net.inet.tcp.reass.maxqlen is 48. Segments beyond the limit must be retransmitted. The next segment in order is
-    // always accepted.
+    // net.inet.tcp.reass.maxqlen is 48: segments beyond the limit are dropped and must be retransmitted. The next
+    // segment in order is always accepted.
     assert_eq!(freebsd().reassembly_limit, Some(48));
     let mut t = Script::established(Profile { reassembly_limit: Some(3), ..freebsd() }, PEER);
     for n in 0..3 {
@@ -218,11 +220,11 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
     t.expect(212, "ack 5001");
 }
 
-/// The window that FreeBSD offers after a round trip of two plus `segments` segments, which ends with an echo of
-/// `echoed`. If `missing`, one segment arrives late.
+/// The window that FreeBSD advertises after a round trip of two plus `segments` segments, which ends with an echo of
+/// `echoed`. If `missing` is true, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
-    // The round trip began with the handshake's last ACK, so these two segments count.
+    // The ACK that completed the handshake began the round trip, so these two segments count.
     t.inject(100, "1:1001 ts 100:100");
     t.inject(101, "1001:2001 ts 101:100");
     t.drain();
@@ -246,7 +248,7 @@ fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
 
 #[test]
 fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it() {
-    // In order, with no segment missing, and with an echo that took less than 1 s.
+    // The buffer grows if the segments arrive in order, none is missing, and the echo took less than 1 s.
     let (whole, step) = (66_000, 16_384);
     assert_eq!(window_after_a_round_of(57, false, 300), whole + step);
     assert_eq!(window_after_a_round_of(57, true, 300), whole, "what a filled gap releases does not count");
@@ -256,7 +258,7 @@ fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eig
 
 #[test]
 fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
-    // tcp_input also counts a segment that arrives before the next ACK has begun a round trip.
+    // tcp_input also counts a segment that arrives before an ACK has begun the next round trip.
     let round = |segments: u32, missing: bool| {
         let mut t = Script::established(freebsd(), TIMESTAMPS);
         let mut send = |at: u32, start: u32, echo: u32| {
@@ -264,8 +266,8 @@ fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
             t.inject(at, &format!("{start}:{} ts {at}:{echo}", start + 1000));
             t.drain();
         };
-        // The handshake's ACK began a round trip at 100 ms. This segment ends it. The ACK after the next segment begins
-        // another round trip.
+        // The ACK of the handshake began a round trip at 100 ms, which this segment ends. The ACK of the next segment
+        // begins another one.
         send(200, 1, 150);
         if missing {
             send(200, 3001, 150);
@@ -294,7 +296,8 @@ fn data_carries_the_acknowledgement_that_is_owed() {
 
 #[test]
 fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
-    // RFC 5681 section 4.2. RFC 2018 section 4: the newest block first, the others in the order of the last report.
+    // RFC 5681 section 4.2. RFC 2018 section 4: the newest block comes first, and the others keep the order of the last
+    // report.
     for profile in [linux(), Profile { window_update: WindowUpdate::NearlyClosed, ..freebsd() }] {
         let mut t = Script::established(profile, PEER);
         t.inject(100, "2001:3001");
@@ -323,7 +326,8 @@ fn beside_timestamps_there_is_room_for_three_blocks() {
         t.expect(116, "ack 16001 sack 19001:20001,17001:18001");
         t.inject(116, "21001:22001");
         t.expect(116, "ack 16001 sack 21001:22001,19001:20001,17001:18001");
-        // The fourth duplicate in a row is held back for 1 ms or 5 % of the RTT, because more segments may follow.
+        // From the fourth consecutive duplicate ACK on, the ACK is delayed by 1 ms or 5 % of the RTT, because more
+        // segments may follow.
         t.inject(116, "23001:24001");
         t.expect(held_back_until, &format!("ack 16001 sack 23001:24001,21001:22001,19001:20001{blocks}"));
     }
@@ -336,15 +340,15 @@ fn of_five_blocks_the_oldest_is_forgotten_even_where_a_segment_touches_it() {
         t.inject(116 + 2 * n, &format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000));
         t.drain_until(117.5 + 2.0 * f64::from(n));
     }
-    // This data follows the forgotten block 17001:18001.
+    // This data follows the block 17001:18001, which the receiver no longer remembers.
     t.inject(130, "18001:18501");
     t.expect(131.1, "ack 16001 sack 18001:18501,25001:26001,23001:24001,21001:22001");
 }
 
 #[test]
 fn duplicates_are_reported_once_by_dsack() {
-    // RFC 2883 section 4.1.1 (a duplicate below the acknowledgement) and 4.1.3 (a duplicate above it, with the block
-    // that contains it).
+    // RFC 2883 section 4.1.1: a duplicate below the acknowledgement number. Section 4.1.3: a duplicate above it,
+    // followed by the block that contains it.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -370,8 +374,8 @@ fn freebsd_7_reports_no_duplicates_and_acknowledges_them_at_once() {
 
 #[test]
 fn a_block_that_ends_with_the_fin_includes_it() {
-    // The FIN has a sequence number. Without it in the block, the sender could not detect that its last segment
-    // arrived.
+    // The FIN has a sequence number. If the block did not include it, the sender could not detect that its last segment
+    // has arrived.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "F 1001:2001");
     t.expect(100, "ack 1 sack 1001:2002");
@@ -379,7 +383,7 @@ fn a_block_that_ends_with_the_fin_includes_it() {
     t.expect(101, "ack 2002");
 }
 
-/// From a capture of 6.1: the block causes the retransmission of the data before it, which would otherwise wait for a
+/// From a capture of 6.1: the block triggers the retransmission of the data before it, which would otherwise wait for a
 /// timeout.
 #[test]
 fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
@@ -400,7 +404,7 @@ fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
 
 #[test]
 fn linux_compresses_duplicate_acks_after_the_third() {
-    // tcp_comp_sack_delay_ns: 1 ms or 5 % of the RTT, plus the slack of 0.1 ms.
+    // tcp_comp_sack_delay_ns: the smaller of 1 ms and 5 % of the RTT, plus a slack of 0.1 ms.
     let mut t = after_quick_acks();
     for n in 0..3 {
         t.inject(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000));
@@ -411,8 +415,8 @@ fn linux_compresses_duplicate_acks_after_the_third() {
     t.expect(117.1, "ack 16001 sack 17001:22001");
 }
 
-/// From a capture of 6.1: a segment that fills a gap and moves more than one segment into order is acknowledged at
-/// once, as any two segments. It is not one of the three uncompressed duplicates (`__tcp_ack_snd_check`).
+/// From a capture of 6.1: a segment that fills a gap and makes more than one segment readable is acknowledged at once,
+/// as any two segments are. It does not count as one of the three uncompressed duplicates (`__tcp_ack_snd_check`).
 #[test]
 fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_compression() {
     let mut t = after_quick_acks();
@@ -440,7 +444,8 @@ fn a_compressed_ack_has_the_clock_of_the_last_segment_and_leaves_before_it_would
     t.inject(116.9, "23001:24001");
     t.expect(117.05, &format!("ack 16001 sack 23001:24001,{},{} ts 116:115", block(2), block(1)));
     t.inject(120, "25001:26001");
-    // The third block is not among the first two, so the held-back ACK is sent, and none for the segment itself.
+    // The third block would displace one of the first two, so the delayed ACK is sent now. The new segment itself
+    // triggers no ACK.
     t.inject(120.1, "27001:28001");
     t.expect(120.1, "ack 16001 sack 25001:26001,23001:24001,21001:22001");
     t.expect_nothing_until(125);
@@ -452,7 +457,7 @@ fn block(n: u32) -> String {
 
 #[test]
 fn the_timer_of_a_delayed_ack_takes_a_compressed_one_along() {
-    // Linux leaves the delayed-ACK timer running after the ACK was sent.
+    // In Linux the delayed-ACK timer keeps running after its ACK was sent.
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
     t.inject(117, "17001:18001");
@@ -467,7 +472,7 @@ fn the_timer_of_a_delayed_ack_takes_a_compressed_one_along() {
 
 #[test]
 fn small_segments_are_acknowledged_in_pairs_too() {
-    // The full segment size is the measured one, not 536.
+    // The size of a full segment is the measured size, not the default of 536 bytes.
     let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
     t.expect(0, "S 0:0");
     t.inject(100, "S. 0:0 ack 1 win 65535 mss 400 sackok wscale 8");
@@ -481,7 +486,8 @@ fn small_segments_are_acknowledged_in_pairs_too() {
     t.expect(121, "ack 7201");
 }
 
-/// tcp_measure_rcv_mss: if segments are shorter than agreed, two of the same size in a row count as full.
+/// tcp_measure_rcv_mss: if segments are shorter than negotiated, two consecutive segments of the same size count as
+/// full.
 #[test]
 fn short_segments_that_keep_coming_are_full_ones() {
     let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
@@ -498,7 +504,7 @@ fn short_segments_that_keep_coming_are_full_ones() {
 
 #[test]
 fn an_old_acknowledgement_leaves_the_timestamp_to_echo_alone() {
-    // RFC 7323 section 4.3. The segment itself is acceptable.
+    // RFC 7323 section 4.3. The segment itself is acceptable nevertheless.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -527,7 +533,7 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segmen
     t.reads = false;
     t.inject(100, "1:4001");
     t.expect(100, "ack 4001 win 0");
-    // Data or a probe beyond the window is refused and answered.
+    // Data or a probe beyond the window is discarded and answered with an ACK.
     t.inject(110, "4001:4002");
     t.expect(110, "ack 4001 win 0");
     t.read(120, 900);
@@ -539,7 +545,8 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segmen
 
 #[test]
 fn the_right_edge_of_a_scaled_window_does_not_move_back() {
-    // RFC 9293 section 3.8.6 discourages a shrinking window. RFC 7323 section 2.4 explains how rounding causes it.
+    // RFC 9293 section 3.8.6 discourages receivers from shrinking the window. RFC 7323 section 2.4 explains how
+    // rounding can shrink it.
     let mut t = Script::established(receive_buffer(linux(), 1_000_000), PEER);
     t.reads = false;
     let mut edge = 0;
@@ -568,24 +575,24 @@ fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
             window = t.take().map_or(window, |(_, offered)| offered);
             start += 1000;
         }
-        // Wait for the ACK of an odd segment.
+        // If the number of segments is odd, wait for the delayed ACK of the last one.
         t.drain_until(at as u32 + 50);
     }
-    // Linux's formula: 2 * 40 + 16 segments for the fastest round, multiplied by 3 because that round was twice the
-    // last one.
+    // Linux's formula: 2 * 40 + 16 segments for the largest round, multiplied by 3 because that round was twice as
+    // large as the one before.
     assert!((200_000..400_000).contains(&window), "{window}");
 }
 
-/// The timestamps of a segment that echoes the time one RTT before.
+/// The timestamps of a segment that arrives at `at` and echoes the time one RTT earlier.
 fn stamp(at: u64) -> String {
     format!(" ts {at}:{}", at - 100)
 }
 
 #[test]
 fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
-    // Linux has no other measurement: the handshake gives none to the receiver. In a kernel capture (1264/128 kbit/s,
-    // 193 ms, both ends without SACK and timestamps) a window of 501 * 2^7 is offered until 64,240 bytes have arrived,
-    // 0.70 s after the SYN.
+    // Without timestamps Linux measures the RTT only by the filling of a window: the handshake gives the receiver no
+    // sample. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and timestamps) a window of 501 *
+    // 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
     let mut t = Script::established(linux(), PEER);
     let mut at = 200;
     for n in 0..66u32 {
@@ -596,7 +603,7 @@ fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
         let rtt = t.connection.recv.rtt().map(|rtt| rtt.as_micros());
         assert_eq!(rtt, expected, "after {} segments", n + 1);
     }
-    // The buffer grows from the next read on. All data that arrived while that window was filled counts for it.
+    // The buffer grows from the next read on. All data that arrived while the window was being filled counts.
     assert_eq!(t.info().rcv_space, Bytes::new(66_000));
 }
 
@@ -614,9 +621,9 @@ fn a_fixed_receive_window_stays() {
 
 #[test]
 fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_first_record() {
-    // Linux checks after each copied record whether a round trip has ended. In a kernel capture (CUBIC alone on
-    // 3000/1000) the buffer grows for 139,008 bytes after a recovery, although 108,600 arrived since the gap was
-    // filled.
+    // Linux checks after each copied record whether a round trip has ended. In a kernel capture (one CUBIC flow on
+    // 3000/1000 kbit/s) the buffer grows as for 139,008 bytes after a recovery, although only 108,600 bytes have
+    // arrived since the gap was filled.
     let mut t = Script::established(linux(), TIMESTAMPS);
     for start in (1001..30_000).step_by(1000) {
         t.inject(150, &format!("{start}:{}{}", start + 1000, stamp(150)));
@@ -633,16 +640,17 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
 
 #[test]
 fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
-    // In a kernel capture (reno alone on 3000/1000) the window is 384 bytes smaller from the 372nd packet on than by
-    // the records that are left after the held data was joined to the segment that fills the gap.
+    // The out-of-order data still counts in records of its own when the gap is filled. In a kernel capture (one Reno
+    // flow on 3000/1000 kbit/s) the window is therefore 384 bytes smaller, from the 372nd packet on, than with the
+    // records after the joining.
     let mut t = Script::established(linux(), TIMESTAMPS);
     for n in 0..21u64 {
         let at = if n < 20 { 150 } else { 200 };
         t.inject(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
         t.drain();
     }
-    // 21 segments per round trip, when ten were expected, give a buffer for 185 segments of 2,024 bytes each. A segment
-    // in a record of its own needs 768 bytes more than its data.
+    // 21 segments arrive per round trip instead of the ten assumed at first, so the buffer grows to 185 segments of
+    // 2,024 bytes each. A segment in a record of its own occupies 768 bytes more than its data.
     let room = |held: u64| (185 * 2024 - held * (1000 + 768)) / 2;
     let gap = |n: u64| 21_001 + 2000 * n;
     for n in 0..50 {
@@ -653,7 +661,7 @@ fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
     for n in 0..40 {
         t.inject(220, &format!("{}:{}{}", gap(n), gap(n) + 1000, stamp(220)));
         t.drain();
-        // The segment itself and all held segments, each in its own record.
+        // The new segment and all out-of-order segments each occupy a record of their own.
         let expected = before.max(room(51 - n));
         assert_eq!(t.connection.recv.window_threshold(), expected, "gap {n}");
     }
@@ -661,7 +669,7 @@ fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
 
 #[test]
 fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
-    // Linux's tcp_ofo_queue. RFC 2883 section 4: the report is the first block, below the acknowledgement.
+    // Linux's tcp_ofo_queue. RFC 2883 section 4: the duplicate is the first block, below the acknowledgement number.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1001:2001");
     t.expect(100, "ack 1 sack 1001:2001");
@@ -673,7 +681,7 @@ fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
     t.expect(103, "ack 5001 sack 3001:4001");
 }
 
-/// A connection after its quick ACKs, as one end of a request-response protocol.
+/// A connection that has used up its quick ACKs. It is one end of a request-response protocol.
 fn past_quick_acks() -> Script {
     let mut t = after_quick_acks();
     t.reads = true;
@@ -691,7 +699,7 @@ fn an_end_that_answers_acknowledges_with_its_answers() {
     t.inject(210, "301:601 ack 501");
     t.write(220, 500);
     t.expect(220, "501:1001 ack 601");
-    // A request without an answer: its timer ends the mode.
+    // A request stays without an answer, so the delayed-ACK timer expires and ends pingpong mode.
     t.inject(320, "601:901 ack 1001");
     t.expect(360, "ack 901");
     t.inject(370, "901:1201");
@@ -731,15 +739,15 @@ fn the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks() {
         t.drain();
     }
     t.drain_until(300);
-    // A single segment waits until the timer expires, which doubles the timeout of ten ticks.
+    // A single segment waits until the timer expires. The expiry doubles the timeout of ten ticks.
     segment(&mut t, 400);
     t.expect(444, ". ack 41001");
     for at in [500, 504, 508, 512, 516, 520] {
         segment(&mut t, at);
         t.drain();
     }
-    // The timeout is halved in whole ticks plus five: 20, 15, 12, 11, 10, and then 10 again. Exact halves would leave
-    // more.
+    // At each arrival the timeout becomes half of its value, rounded down to whole ticks, plus five: 20, 15, 12, 11,
+    // 10, and then 10 again. Without rounding it would stay longer.
     segment(&mut t, 560);
     t.expect(604, ". ack 48001");
 }
@@ -754,14 +762,14 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
     t.drain_until(300);
     t.reads = false;
     t.inject(400, "20001:20401");
-    // The deadline is 440. The remaining 8 ms are less than 1/4 of the current timeout, which is between 20 and 32 ms.
+    // The deadline is at 440 ms. The remaining 8 ms are less than 1/4 of the current timeout, which is between 20 and
+    // 32 ms.
     t.inject(432, "20401:20801");
     t.expect(432, ". ack 20801");
 }
 
-/// The first ACK was lost. The ACK of the retransmission echoes the retransmission's own timestamp, because the segment
-/// begins at Last.ACK.sent (RFC 7323 section 4.3). Otherwise the peer's RTT sample would include the time until its
-/// timer.
+/// The first ACK was lost. The ACK of the retransmission echoes the timestamp of the retransmission, because that
+/// segment begins at Last.ACK.sent (RFC 7323 section 4.3). Otherwise the peer's RTT sample would include its timeout.
 #[test]
 fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     for (profile, dsack) in [(linux(), true), (freebsd(), false)] {
@@ -773,14 +781,14 @@ fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
         t.drain();
         t.inject(400, "1001:2001 ts 400:100");
         t.expect(400, &format!("ack 2001{} ts 400:400", sack("1001:2001")));
-        // A segment that ends before the last ACK is outside the window, so its timestamp is ignored.
+        // A segment that ends before the last ACK is outside of the window, so its timestamp is ignored.
         t.inject(500, "1:1001 ts 500:100");
         t.expect(500, &format!("ack 2001{} ts 500:400", sack("1:1001")));
     }
 }
 
-/// A connection after its quick ACKs at 115 ms, with a buffer of `octets` bytes whose memory counts. Its application
-/// reads no more.
+/// A connection that has used up its quick ACKs at 115 ms. Linux's memory accounting applies to its buffer of `octets`
+/// bytes, and its application stops reading.
 fn unread_after_quick_acks(octets: u64) -> Script {
     let buffer = BufferRule::Fixed(Bytes::new(octets));
     let mut t = Script::established(Profile { receive_buffer: buffer, ..linux() }, PEER);
@@ -792,8 +800,8 @@ fn unread_after_quick_acks(octets: u64) -> Script {
     t
 }
 
-/// tcp_cleanup_rbuf: unread data would make the window smaller, so the ACK by count is sent when the application has
-/// read.
+/// tcp_cleanup_rbuf: unread data would reduce the advertised window, so the ACK for a count of segments waits until the
+/// application has read.
 #[test]
 fn an_ack_that_would_offer_less_waits_for_the_read() {
     let mut t = unread_after_quick_acks(64_000);
@@ -801,7 +809,7 @@ fn an_ack_that_would_offer_less_waits_for_the_read() {
     t.inject(117, "17001:18001");
     t.read(130, 1000);
     t.expect(130, "ack 18001");
-    // Without a read, the timer of the first segment sends the ACK.
+    // If the application does not read, the timer of the first segment sends the ACK.
     t.inject(135, "18001:19001");
     t.inject(150, "19001:20001");
     t.expect(175, "ack 20001");
@@ -814,7 +822,7 @@ fn the_first_segment_that_waits_sets_the_timer_of_all() {
     t.inject(140, "17001:18001");
     t.read(141, 2000);
     t.expect(141, "ack 18001");
-    // The timer still runs, and sends a compressed ACK when it expires.
+    // The timer is still running. When it expires, it sends a compressed ACK.
     for n in 0..3 {
         t.inject(150, &format!("{}:{}", 19_001 + n * 1000, 20_001 + n * 1000));
         t.expect(150, &format!("ack 18001 sack 19001:{}", 20_001 + n * 1000));
@@ -823,7 +831,7 @@ fn the_first_segment_that_waits_sets_the_timer_of_all() {
     t.expect(156, "ack 18001 sack 19001:23001");
 }
 
-/// tcp_select_window ends the quick ACKs.
+/// tcp_select_window ends the quick ACKs if less than half of the buffer is free.
 #[test]
 fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
     for (segments, quick) in [(60, true), (90, false)] {
@@ -844,7 +852,8 @@ fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
     }
 }
 
-/// tcp_rcv_rtt_update: the RTT is stored in 1/8 us, and rounding down its eighth rounds the mean up.
+/// tcp_rcv_rtt_update: the RTT is stored in units of 1/8 us. Its eighth is rounded down before it is subtracted, which
+/// rounds the mean up.
 #[test]
 fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -854,10 +863,10 @@ fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
         t.inject(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
         t.drain();
     }
-    // In 1/8 us: 160,000; 161,000; 161,875; 162,641. The mean of exact eighths would be one less in the last step.
-    // After ten samples the difference is 5/8 us.
+    // The mean in units of 1/8 us: 160,000; 161,000; 161,875; 162,641. With exact eighths the last value would be
+    // smaller by one. After ten samples the difference is 5/8 us.
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
-    // An echo that arrived before on an ACK without data gives no sample.
+    // If an ACK without data has already carried the same echo, a data segment with it gives no sample.
     t.inject(360, "ack 1 ts 360:350");
     t.inject(361, "11001:12001 ts 361:350");
     t.drain();
@@ -883,8 +892,8 @@ fn of_odd_memory_the_larger_half_is_offered() {
     assert_eq!(t.connection.recv.offer_window(sizes, 0), (40_000 - 7761u16).div_ceil(2));
 }
 
-/// __tcp_select_window: without scaling the window is a multiple of the peer's measured segment size, instead of the
-/// agreed size.
+/// __tcp_select_window: without scaling, the window is a multiple of the measured segment size of the peer, not of the
+/// negotiated size.
 #[test]
 fn windows_are_rounded_to_segments_as_they_come() {
     let buffer = BufferRule::Fixed(Bytes::new(20_000));
@@ -896,12 +905,12 @@ fn windows_are_rounded_to_segments_as_they_come() {
     }
     t.drain_until(300);
     t.read(300, 18_000);
-    // 20,000 bytes minus a segment of 1,012 that is kept in reserve.
+    // 20,000 bytes minus one segment of 1,012 bytes, which is kept in reserve.
     t.expect(300, "ack 18001 win 18900");
 }
 
-/// tcp_init_buffer_space and tcp_grow_window use the largest segment that this end offered to accept, here 1,012 bytes,
-/// although both ends agreed on 1,000.
+/// tcp_init_buffer_space and tcp_grow_window use the largest segment that this end accepts, here 1,012 bytes, although
+/// the negotiated size is 1,000 bytes.
 #[test]
 fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
@@ -912,8 +921,8 @@ fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
     assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012, "it is as large as it may be");
 }
 
-/// skb_page_frag_refill: the 43rd page of 32 KiB would end 24 bytes into a segment and therefore ends before it. The 17
-/// segments after it are in one record.
+/// skb_page_frag_refill: the 43rd page of 32 KiB would end 24 bytes into a segment, so it ends before that segment. The
+/// 17 segments after it share one record.
 #[test]
 fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(64_000)), ..linux() }, PEER);
@@ -930,9 +939,9 @@ fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     assert_eq!(window, (128_000 - 17_000 - 768) / 2 / 1000 * 1000);
 }
 
-/// Linux notes echoes only once the connection is open. The first data may repeat the echo of the handshake's last ACK
-/// and gives an RTT sample. In a kernel capture (3000/1000) a window of 501 * 2^7 is offered until 36,200 bytes have
-/// arrived.
+/// Linux records echoes only once the connection is established. The first data may repeat the echo of the handshake's
+/// last ACK and nevertheless gives an RTT sample. In a kernel capture (3000/1000 kbit/s) a window of 501 * 2^7 is
+/// advertised until 36,200 bytes have arrived.
 #[test]
 fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {
     let mut t = Script::listen(linux(), TIMESTAMPS);

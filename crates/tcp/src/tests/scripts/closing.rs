@@ -1,11 +1,11 @@
-//! The end of a connection (RFC 9293 section 3.6) on every path through its states, and resets.
+//! The end of a connection (RFC 9293 section 3.6), on every path through its states, and resets.
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::{ConnError, ConnEvent, State};
 use lopsided_core::Payload;
 use std::net::Shutdown;
 
-/// An established connection. Its first event has been taken.
+/// An established connection. The script has already taken its first event.
 fn established() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.expect_event(ConnEvent::Established);
@@ -27,7 +27,7 @@ fn the_end_that_closes_first_waits_a_minute() {
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_event(ConnEvent::Closed);
     t.expect_state(State::TimeWait);
-    // The last ACK was lost: it is sent again, and TIME-WAIT restarts.
+    // The last ACK was lost, so the peer repeats its FIN. The ACK is sent again, and TIME-WAIT restarts.
     t.inject(1300, "F 1:1");
     t.expect(1300, ". 2:2 ack 2");
     t.expect_nothing_until(61_299);
@@ -39,7 +39,7 @@ fn the_end_that_closes_first_waits_a_minute() {
 
 #[test]
 fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
-    // 4.4BSD's tcp_output takes the flags from the state, and steps back over a FIN that was sent already. RFC 9293
+    // 4.4BSD's tcp_output derives the flags from the state, and goes back to the FIN if that was sent already. RFC 9293
     // figure 13: both ends close at the same time.
     let mut t = Script::established(freebsd(), PEER);
     t.close(100);
@@ -54,7 +54,7 @@ fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
     t.expect_state(State::TimeWait);
     t.inject(300, "F 2001:2001 ack 2");
     t.expect(300, ". 2:2 ack 2002");
-    // Linux repeats a FIN only by its timer.
+    // Linux repeats a FIN only when its retransmission timer expires.
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
@@ -110,7 +110,7 @@ fn a_lost_fin_is_sent_again() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    // First a tail loss probe, then timeouts.
+    // The FIN is repeated first as a tail loss probe, then after timeouts.
     t.expect(400, "F. 1:1 ack 1");
     t.expect(700, "F. 1:1 ack 1");
     t.expect(1300, "F. 1:1 ack 1");
@@ -134,7 +134,8 @@ fn what_was_written_goes_before_the_fin() {
 
 #[test]
 fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
-    // Kernel capture: 3,202 bytes written and closed at once are sent as two full segments, a short one and a FIN.
+    // Kernel capture: if an application writes 3,202 bytes and closes at once, Linux sends two full segments, a short
+    // segment and then a FIN.
     let mut t = established();
     let closing = |t: &mut Script, octets| {
         t.connection.write(&Payload::virtual_len(octets)).expect("open");
@@ -146,7 +147,7 @@ fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
     t.expect(100, "1001:2001 .");
     t.expect(100, "2001:2201 .");
     t.expect(100, "F. 2201:2201 ack 1");
-    // If the window or Nagle holds the end of the write back, the FIN joins it.
+    // If the window or Nagle's rule delays the last segment, that segment carries the FIN.
     let mut t = established();
     closing(&mut t, 10_200);
     t.expect_train(100, 1, 10_001);
@@ -176,7 +177,7 @@ fn a_half_closed_connection_still_receives() {
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
     t.inject(200, "ack 2");
-    // Delayed ACKs work in FIN-WAIT-2 as in ESTABLISHED.
+    // In FIN-WAIT-2, ACKs are delayed as in ESTABLISHED.
     t.inject(300, "1:1001");
     t.expect(400, ". 2:2 ack 1001");
     t.inject(500, "F 1001:1501");
@@ -271,8 +272,8 @@ fn abort_in_time_wait_is_silent() {
 
 #[test]
 fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
-    // Linux: after a FIN the application is expected to answer, so quick ACKs end. The FIN of the close carries the
-    // acknowledgement.
+    // Linux: after the peer's FIN the application is expected to send data or a FIN, so quick ACKs end. The FIN that
+    // this end sends carries the acknowledgement.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -295,8 +296,8 @@ fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes()
 
 #[test]
 fn a_full_window_does_not_hide_the_peers_end() {
-    // After its FIN, the peer's segments are one number beyond a window of zero, and their acknowledgements still
-    // count.
+    // The peer's segments after its FIN have a sequence number one beyond a window of zero. Their acknowledgements
+    // count nevertheless.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
     t.inject(100, "1:1001");
@@ -309,7 +310,7 @@ fn a_full_window_does_not_hide_the_peers_end() {
     assert_eq!(t.info().unacked, 0);
 }
 
-/// Linux's __tcp_ack_snd_check counts the FIN: 1,001 bytes are more than a full segment of 1,000.
+/// Linux's __tcp_ack_snd_check counts the FIN: 1,001 bytes are more than a full segment of 1,000 bytes.
 #[test]
 fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     let without_quick_acks = || {
@@ -324,15 +325,15 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     let mut t = without_quick_acks();
     t.inject(150, "F 32001:33001");
     t.expect(150, "ack 33002");
-    // The ACK of a short segment waits for 40 ms.
+    // The ACK of a short segment is delayed by 40 ms.
     let mut t = without_quick_acks();
     t.inject(150, "F 32001:32501");
     t.expect_nothing_until(189);
     t.expect(190, "ack 32502");
 }
 
-/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed as for data. On a connection that
-/// never received data the delay is zero.
+/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed as that of data is. On a
+/// connection that has never received data, the delay is zero.
 #[test]
 fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
     let mut t = established();
@@ -346,7 +347,7 @@ fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
     t.expect(100, "ack 2");
 }
 
-/// Linux's tcp_send_active_reset reads the clock.
+/// Linux's tcp_send_active_reset reads the clock for the timestamp.
 #[test]
 fn a_reset_carries_the_timestamp_of_now() {
     let mut t = Script::established(linux(), TIMESTAMPS);

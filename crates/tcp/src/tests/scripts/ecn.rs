@@ -9,7 +9,7 @@ fn ecn() -> Profile {
     Profile { ecn: EcnRule::On, ..linux() }
 }
 
-/// Ten ECN-capable segments are outstanding since 100 ms.
+/// A script that sent ten ECN-capable segments at 100 ms.
 fn ten_out() -> Script {
     let mut t = Script::established(ecn(), ECN);
     t.write(100, 60_000);
@@ -53,7 +53,7 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
     t.expect(0, "S 0:0");
 }
 
-/// Linux's tcp_newreno_mark_lost counts duplicates in CWR too, the usual state of a sender that reacts to marks.
+/// Linux's tcp_newreno_mark_lost counts duplicate ACKs in the CWR state too, in which a sender with ECN usually is.
 #[test]
 fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
     let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });
@@ -67,7 +67,7 @@ fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
     t.drain();
     t.inject(203, "E. ack 1001");
     t.expect_ca_state(CaState::Recovery);
-    // PRR sends one segment for two that were delivered (RFC 6937).
+    // PRR sends one segment for every two delivered segments (RFC 6937).
     t.inject(204, "E. ack 1001");
     t.expect(204, "1001:2001 .");
 }
@@ -80,7 +80,7 @@ fn a_syn_that_is_sent_again_does_without() {
     t.expect(1000, "S 0:0");
 }
 
-/// Linux treats the timeout of a SYN as any other (tcp_enter_loss): the first data carries CWR.
+/// Linux treats the timeout of a SYN as any other timeout (tcp_enter_loss), so the first data carries CWR.
 #[test]
 fn after_a_lost_syn_the_first_data_says_that_the_window_came_down() {
     let mut t = Script::connect(ecn(), ECN);
@@ -135,7 +135,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
             t.drain();
             t.info().counters.pure_acks_out - before
         };
-        // The initial quick ACKs are used up once a segment waits for a second one.
+        // The initial quick ACKs are used up when a segment is no longer acknowledged alone.
         let mut n = 0;
         while arrives(n, "ect0") > 0 {
             n += 1;
@@ -146,7 +146,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
     assert_eq!([quick("ect0"), quick("")], [[0, 1], [1, 1]]);
 }
 
-/// From 6.1's __tcp_ecn_check_ce: marks that follow while the first mark is echoed grant no quick ACKs.
+/// From 6.1's __tcp_ecn_check_ce: marks that arrive while the first mark is still being echoed grant no quick ACKs.
 #[test]
 fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
     let mut t = Script::established(ecn(), ECN);
@@ -161,13 +161,14 @@ fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
     while arrives(&mut t, "ect0") > 0 {}
     assert_eq!(arrives(&mut t, "ect0"), 1);
     assert_eq!(["ce", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 0, 1, 0]);
-    // The peer reduced its window: the data with CWR is acknowledged at once, and the next mark counts as a first mark.
+    // CWR shows that the peer has reduced its window: the data that carries it is acknowledged at once, and the next
+    // mark counts as a first mark.
     assert_eq!(["W ect0", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 1, 0, 1]);
 }
 
 #[test]
 fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window_came_down() {
-    // Section 6.1.5. Section 6.1.2: CWR follows a reduction for any reason.
+    // Section 6.1.5. Section 6.1.2: a reduction for any reason is announced by CWR.
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 . ect0");

@@ -1,10 +1,11 @@
-//! FreeBSD's recovery: counted duplicates, one window for retransmissions and new data, and a threshold of half the
-//! peer's window. The numbers follow from the rules, and the behaviour is that of captures of FreeBSD's own TCP.
+//! FreeBSD's recovery: duplicate ACKs are counted, one window limits retransmissions and new data, and the threshold is
+//! half of the peer's window. The numbers follow from the rules; the behaviour is that of captures of FreeBSD's own
+//! TCP.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
 use crate::{CaState, Profile};
 
-/// Ten segments are outstanding since 100 ms, and more data waits.
+/// A script that sent ten segments at 100 ms and has more data to send.
 fn ten_out() -> Script {
     ten_out_to(PEER)
 }
@@ -19,7 +20,8 @@ fn ten_out_to(peer: Peer) -> Script {
 
 #[test]
 fn only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each() {
-    // One duplicate that reports three segments counts as one. Limited transmit (RFC 3042) follows the count.
+    // A duplicate ACK that reports three segments counts as one duplicate. Limited transmit (RFC 3042) uses the same
+    // count.
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:4001");
     t.expect(200, "10001:11001 .");
@@ -40,7 +42,7 @@ fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
     t.expect(200, "10001:11001 .");
     t.inject(201, "ack 1 sack 1001:3001");
     t.expect(201, "11001:12001 .");
-    // The window of an earlier ACK excluded data that was not read yet.
+    // An earlier ACK advertised a smaller window, because some data had not been read.
     t.inject(202, "ack 1 sack 1001:4001 win 1047552");
     t.expect_ca_state(CaState::Disorder);
     for (at, end) in [(203, 5001), (204, 6001)] {
@@ -55,8 +57,8 @@ fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
 
 #[test]
 fn holes_at_the_front_are_repaired_one_a_round_trip() {
-    // From a capture of the beginning of an upload: segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08,
-    // 122.31 and 122.39 s.
+    // From a capture of the start of an upload: segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08, 122.31
+    // and 122.39 s.
     let mut t = ten_out();
     for (at, end) in [(200, 6001), (201, 7001), (202, 8001)] {
         t.inject(at, &format!("ack 1 sack 5001:{end}"));
@@ -69,7 +71,7 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect(302, "1001:2001 .");
     t.inject(402, "ack 2001 sack 5001:8001");
     t.expect(402, "2001:3001 .");
-    // An ACK of two segments permits two.
+    // An ACK that covers two segments permits two segments.
     t.inject(502, "ack 4001 sack 5001:8001");
     t.expect(502, "4001:5001 .");
     t.expect(502, "12001:13001 .");
@@ -78,8 +80,8 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect_ca_state(CaState::Open);
 }
 
-/// The first of twelve segments was retransmitted at 200 ms. A partial acknowledgement that leaves no hole arrives at
-/// 300 ms.
+/// The first of twelve segments was retransmitted at 200 ms. At 300 ms a partial acknowledgement up to `ack` arrives,
+/// after which no hole is left.
 fn with_only_a_tail_left(ack: u64) -> Script {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -93,12 +95,12 @@ fn with_only_a_tail_left(ack: u64) -> Script {
 #[test]
 fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
     // tcp_output counts the new data since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
-    // segment is always sent: in a capture of the beginning of a download, one at 1.077 s.
+    // segment is sent in any case: in a capture of the start of a download, at 1.077 s.
     let mut t = with_only_a_tail_left(6001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect_cwnd(2);
     t.expect_nothing_until(350);
-    // The window has room for two segments, and one is outstanding.
+    // The window permits two segments, one of which is outstanding.
     let mut t = with_only_a_tail_left(11_001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect(300, "12001:13001 .");
@@ -107,7 +109,7 @@ fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
 
 #[test]
 fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment() {
-    // TF_ACKNOW in tcp_sack_partialack: data carries the ACK if any may be sent.
+    // TF_ACKNOW in tcp_sack_partialack: if data may be sent, it carries the ACK.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));
@@ -115,7 +117,7 @@ fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segm
     }
     t.inject(210, "ack 1 sack 5001:10001,1001:4001");
     t.expect(210, "4001:5001 .");
-    // The peer's window has no room for more.
+    // The peer's window has no space for more data.
     t.inject(300, "ack 4001 sack 5001:10001 win 7936");
     t.expect(300, ". 12001:12001 ack 1");
 }
@@ -129,12 +131,13 @@ fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() 
     }
     t.inject(200, "ack 1 sack 2001:5001");
     t.expect(200, "1:1001 .");
-    // Twelve segments are outstanding. In the network are those after the highest SACK and the retransmitted one.
+    // Twelve segments are outstanding. Those that count as in the network are the retransmission and the segments after
+    // the highest SACK.
     for (at, end) in [(210, 6001), (211, 7001), (212, 8001)] {
         t.inject(at, &format!("ack 1 sack 2001:{end}"));
     }
     t.expect_cwnd(1);
-    // Four segments after the highest SACK and one retransmission are not less than the threshold. Three and one are.
+    // Four segments after the highest SACK plus one retransmission are not less than the threshold; three plus one are.
     t.inject(213, "ack 1 sack 2001:9001");
     t.expect(213, "1001:2001 .");
     t.expect_cwnd(2);
@@ -176,8 +179,8 @@ fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
 
 #[test]
 fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
-    // 4.4BSD halves the window of that time. RFC 5681 section 3.1 would keep the threshold when the same segment times
-    // out again. The slop is not doubled.
+    // 4.4BSD halves the window in force at each timeout. RFC 5681 section 3.1 would keep the threshold if the same
+    // segment times out again. The slop is not doubled.
     let mut t = ten_out();
     t.expect(600, "1:1001 .");
     t.expect_ssthresh(5);
@@ -206,8 +209,9 @@ fn after_a_timeout_three_duplicates_begin_a_recovery() {
 
 #[test]
 fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
-    // From a capture: a segment is retransmitted at 130.083 s, and a duplicate with SACK permits another one at 130.248
-    // s. Two ACKs later no segment is sent, because the following data was SACKed and fills the window.
+    // From a capture: a segment is retransmitted at 130.083 s, and a duplicate ACK with SACK permits another
+    // retransmission at 130.248 s. Two ACKs later no segment is sent, because the data after it was SACKed and still
+    // fills the window.
     let mut t = ten_out();
     t.inject(200, "ack 4001");
     t.drain();
@@ -223,7 +227,7 @@ fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
 
 #[test]
 fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
-    // The window is min(ssthresh, outstanding data + 1 segment): a capture has a single segment at 122.577 s.
+    // The window is min(ssthresh, outstanding data + 1 segment): in a capture a single segment is sent at 122.577 s.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));
@@ -237,7 +241,8 @@ fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
 
 #[test]
 fn a_window_at_the_threshold_still_grows_as_in_slow_start() {
-    // A trace of FreeBSD after a timeout, in segments of 1448 bytes: 1448, 2896 (the threshold), 4344, 4826, 5260.
+    // The window in a trace of FreeBSD after a timeout, with segments of 1448 bytes: 1448, 2896 (the threshold), 4344,
+    // 4826, 5260 bytes.
     let mut t = ten_out();
     t.drain_until(1400);
     t.expect_ssthresh(2);
@@ -256,8 +261,8 @@ fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
     t.inject(200, "ack 1001 win 8192");
     t.drain();
     t.expect_cwnd(11);
-    // First an ACK that only advances, with an unchanged window. Then an ACK with a different window, which the fast
-    // path does not process.
+    // The first ACK acknowledges new data and does not change the window. The second ACK changes the window, so the
+    // fast path does not process it.
     t.inject(201, "ack 2001 win 8192");
     t.drain();
     t.expect_cwnd(11);
@@ -266,8 +271,8 @@ fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
     t.expect_cwnd(12);
 }
 
-/// Without SACK: segments 1 and 5 of ten are lost. The first two duplicates release a segment each, and the third
-/// causes the retransmission. At 202 ms twelve segments are outstanding.
+/// Without SACK, segments 1 and 5 of ten are lost. Each of the first two duplicate ACKs releases a segment, and the
+/// third triggers the retransmission. At 202 ms twelve segments are outstanding.
 fn without_sack_after_the_first_repair() -> Script {
     let mut t = ten_out_to(NO_SACK);
     t.inject(200, "ack 1");
@@ -282,8 +287,8 @@ fn without_sack_after_the_first_repair() -> Script {
 
 #[test]
 fn without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go() {
-    // The window is the threshold of five plus one of the three duplicates. With twelve outstanding, seven more
-    // duplicates must arrive before the next segment.
+    // The window is the threshold of five segments plus one segment for one of the three duplicates. Twelve segments
+    // are outstanding, so seven more duplicates must arrive before the next segment is sent.
     let mut t = without_sack_after_the_first_repair();
     t.expect_cwnd(6);
     for at in 203..209 {
@@ -296,7 +301,8 @@ fn without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go() {
 
 #[test]
 fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window() {
-    // RFC 6582 section 3.2 step 3, even below the threshold. Linux, and the pipe of RFC 6675, would keep the threshold.
+    // RFC 6582 section 3.2 step 3 applies even if the window falls below the threshold. Linux, and the pipe of RFC
+    // 6675, would keep the threshold.
     let mut t = without_sack_after_the_first_repair();
     for at in [203, 204] {
         t.inject(at, "ack 1");
@@ -315,8 +321,8 @@ fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window()
 
 #[test]
 fn without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none() {
-    // RFC 6582 section 4.1: after a timeout, spurious retransmissions cause duplicates. The first two of every three
-    // still release a segment each.
+    // RFC 6582 section 4.1: after a timeout, spurious retransmissions cause duplicate ACKs. The first two of every
+    // three duplicates release a segment each.
     let mut t = ten_out_to(NO_SACK);
     let rto = t.info().rto.as_millis_f64();
     t.expect(100.0 + rto, "1:1001 .");
@@ -351,7 +357,7 @@ fn a_timeout_taken_back_gives_back_the_window_of_the_recovery_that_it_broke_off(
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1:1001 .");
     t.expect_ca_state(CaState::Loss);
-    // An ACK within half an RTT belongs to the first retransmission.
+    // An ACK within half of an RTT must be caused by the first retransmission.
     t.inject(205.0 + rto, "ack 1001 sack 1001:4001");
     t.drain();
     t.expect_ca_state(CaState::Recovery);

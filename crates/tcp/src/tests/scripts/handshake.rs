@@ -35,12 +35,12 @@ fn passive_open_answers_with_what_both_offer() {
     assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
 }
 
-/// From captures of 6.1, whose SYN-ACK offers 65,160 bytes: 45 segments of 1,448.
+/// From captures of 6.1, where the SYN-ACK advertises 65,160 bytes: 45 segments of 1,448 bytes.
 #[test]
 fn the_answer_to_a_syn_offers_whole_segments() {
     let mut t = Script::listen(linux(), TIMESTAMPS);
     t.inject(0, "S 0:0 win 65535 mss 1460 sackok wscale 8 ts 0:0");
-    // Whole segments of 1,000 bytes in 65,536 bytes, which is half of the buffer.
+    // Half of the buffer is 65,536 bytes, which is rounded down to whole segments of 1,000 bytes.
     t.expect(0, "S. 0:0 ack 1 win 65000");
 }
 
@@ -82,7 +82,7 @@ fn the_window_in_a_syn_is_not_scaled() {
 
 #[test]
 fn a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails() {
-    // RFC 6298 rules 2.1 and 5.5. Linux's tcp_syn_retries is 6, which takes 127 s.
+    // RFC 6298 rules 2.1 and 5.5. Linux's tcp_syn_retries is 6, so the attempt lasts 127 s.
     let mut t = Script::connect(linux(), PEER);
     for at in [0, 1000, 3000, 7000, 15_000, 31_000, 63_000] {
         t.expect(at, "S 0:0");
@@ -96,7 +96,7 @@ fn a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails() {
 
 #[test]
 fn an_answer_that_nobody_acknowledges_is_given_up_sooner() {
-    // Linux's tcp_synack_retries is 5, which takes 63 s.
+    // Linux's tcp_synack_retries is 5, so the attempt lasts 63 s.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     for at in [0, 1000, 3000, 7000, 15_000, 31_000] {
@@ -116,13 +116,13 @@ fn a_lost_syn_ack_is_sent_again_by_timer_and_for_a_repeated_syn() {
     t.expect(1500, "S. 0:0 ack 1");
     t.inject(1600, "ack 1");
     t.expect_state(State::Established);
-    // Karn's rule: the ACK may answer any of the SYN-ACKs.
+    // Karn's rule: the ACK may answer any of the SYN-ACKs, so it gives no RTT sample.
     assert_eq!(t.info().srtt, None);
 }
 
 #[test]
 fn after_a_retransmitted_syn_the_timeout_starts_from_three_seconds() {
-    // RFC 6298 rule 5.7: there is no sample, because the SYN-ACK may answer any of the SYNs.
+    // RFC 6298 rule 5.7: the SYN-ACK may answer any of the SYNs, so it gives no RTT sample.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.expect(1000, "S 0:0");
@@ -131,7 +131,7 @@ fn after_a_retransmitted_syn_the_timeout_starts_from_three_seconds() {
     assert_eq!(t.info().srtt, None);
     t.write(1100, 1000);
     t.expect(1100, "1:1001 .");
-    // Linux: without an RTT the tail loss probe is sent after the initial timeout of 1 s, and the RTO is 3 s after the
+    // Linux: without an RTT, the tail loss probe is sent after the initial RTO of 1 s. The RTO expires 3 s after the
     // probe.
     t.expect(2100, "1:1001 .");
     t.expect(5100, "1:1001 .");
@@ -151,8 +151,8 @@ fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_round_trip() {
 
 #[test]
 fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
-    // RFC 5681 section 3.1. Linux since 3.0 reduces the window only from the second loss on, because its initial
-    // timeout is 1 s.
+    // RFC 5681 section 3.1. Linux since 3.0 reduces the window only from the second loss on, because its initial RTO is
+    // only 1 s.
     for (lost, segments) in [(1, 10), (2, 1)] {
         let mut t = Script::connect(linux(), PEER);
         let starts = &[0, 1000, 3000][..=lost];
@@ -166,7 +166,7 @@ fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
     }
 }
 
-/// Linux's tcp_try_undo_spurious_syn: the SYN-ACK for the first SYN was late, and no SYN was lost.
+/// Linux's tcp_try_undo_spurious_syn: the SYN-ACK that answers the first SYN was only late, so no SYN was lost.
 #[test]
 fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
     for (echo, segments) in [(0, 10), (1000, 1), (3000, 1)] {
@@ -178,7 +178,7 @@ fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
         t.expect(3900, "ack 1 ts 3900:3900");
         t.expect_cwnd(segments);
     }
-    // The same for a SYN-ACK, once the last ACK of the handshake echoes its timestamp.
+    // The same applies to a SYN-ACK, if the last ACK of the handshake echoes the timestamp of the first SYN-ACK.
     for (echo, segments) in [(0, 10), (1000, 1)] {
         let mut t = Script::listen(linux(), TIMESTAMPS);
         t.inject(0, "S 0:0 win 65535 mss 1012 sackok wscale 8 ts 0:0");
@@ -190,8 +190,8 @@ fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
     }
 }
 
-/// Linux's req->num_retrans: a repeated SYN causes a retransmission of the SYN-ACK, which counts as a loss once the
-/// SYN-ACK has timed out.
+/// Linux's req->num_retrans: a repeated SYN triggers a retransmission of the SYN-ACK, which counts as a loss if the
+/// SYN-ACK has also timed out.
 #[test]
 fn an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_out() {
     for (timeout, segments) in [(false, 10), (true, 1)] {
@@ -211,7 +211,7 @@ fn an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_
     }
 }
 
-/// The counts of Linux's `tcpi_total_retrans` and `TCPTimeouts`.
+/// The counters correspond to Linux's `tcpi_total_retrans` and `TCPTimeouts`.
 #[test]
 fn syns_count_among_what_was_sent_again_and_timed_out() {
     let mut t = Script::connect(linux(), PEER);
@@ -251,7 +251,7 @@ fn a_lost_last_ack_of_the_handshake_is_made_good_by_data() {
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");
-    // The second data segment of the client. The ACK and the first data segment were lost.
+    // The client's second data segment arrives. Its ACK and its first data segment were lost.
     t.inject(100, "1001:2001 ack 1");
     t.expect_state(State::Established);
     t.expect(100, "ack 1 sack 1001:2001");
@@ -259,7 +259,8 @@ fn a_lost_last_ack_of_the_handshake_is_made_good_by_data() {
 
 #[test]
 fn a_repeated_syn_ack_is_acknowledged_again() {
-    // This end's ACK was lost. RFC 9293 section 3.10.7.4: a SYN in the synchronized states.
+    // This end's ACK was lost, so the peer repeats its SYN-ACK. RFC 9293 section 3.10.7.4: a SYN in a synchronized
+    // state.
     let mut t = Script::established(linux(), PEER);
     t.inject(1100, &t.peer_syn("S. ack 1"));
     t.expect(1100, ". 1:1 ack 1");

@@ -1,4 +1,4 @@
-//! A peer or an attacker that violates the protocol (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
+//! A peer or an attacker violates the protocol (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::State;
@@ -41,7 +41,7 @@ fn an_ack_of_what_was_never_sent_is_not_believed_and_answered_by_all_but_linux()
 
 #[test]
 fn an_ack_from_before_any_window_is_challenged() {
-    // RFC 5961 section 5.2: older than SND.UNA - MAX.SND.WND.
+    // RFC 5961 section 5.2: the acknowledgement number is older than SND.UNA - MAX.SND.WND.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack -2000000");
     t.expect(100, ". 1:1 ack 1");
@@ -55,7 +55,7 @@ fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
     t.inject(200, "R 500:500");
     t.expect(200, ". 1:1 ack 1");
     t.expect_state(State::Established);
-    // A reset outside the window is dropped.
+    // A reset outside of the window is dropped.
     t.inject(1200, "R 500000:500000");
     t.inject(1200, "R 0:0");
     t.expect_state(State::Established);
@@ -63,7 +63,8 @@ fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
 
 #[test]
 fn a_syn_is_challenged_wherever_it_lies() {
-    // RFC 5961: a SYN triggers a challenge ACK (section 4.2), and the rate of challenge ACKs is limited (section 7).
+    // RFC 5961: a SYN is answered with a challenge ACK (section 4.2), and the rate of challenge ACKs is limited
+    // (section 7).
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "S 500:500");
     t.expect(200, ". 1:1 ack 1");
@@ -75,7 +76,7 @@ fn a_syn_is_challenged_wherever_it_lies() {
 
 #[test]
 fn segments_without_data_outside_the_window_are_answered_no_oftener_than_twice_a_second() {
-    // Two ends that disagree about their numbers must not answer each other forever.
+    // Two ends that disagree about their sequence numbers must not answer each other forever.
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "900000:900000 ack 1");
     t.expect(200, ". 1:1 ack 1");
@@ -100,8 +101,8 @@ fn old_timestamps_are_refused_and_answered() {
 
 #[test]
 fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
-    // RFC 7323 section 4.3: the ACK echoes the earliest segment that it answers, so that the sender's sample includes
-    // delayed ACKs and holes.
+    // RFC 7323 section 4.3: the ACK echoes the timestamp of the earliest segment that it answers, so that the sender's
+    // RTT sample includes the delay by delayed ACKs and holes.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
     t.expect(200, "ack 1001 ts 200:200");

@@ -1,4 +1,4 @@
-//! The state that a connection reports (`tcp_info`).
+//! The state of a connection as `tcp_info` reports it.
 
 use super::script::{MSS, PEER, Script, TIMESTAMPS, instant, linux, receive_buffer, send_buffer};
 use lopsided_core::{BitRate, Bytes, Duration, Payload};
@@ -44,8 +44,8 @@ fn what_was_delivered_gives_a_rate() {
     assert!(!info.delivery_rate_app_limited, "the first flight was stamped before the application had no more");
 }
 
-/// Linux's tcp_rate_gen: the limit ends when more is delivered than was outstanding when the application ran out of
-/// data.
+/// Linux's tcp_rate_gen: samples are app-limited until more bytes have been delivered than were outstanding when the
+/// application ran out of data.
 #[test]
 fn what_is_sent_after_a_pause_measures_the_application() {
     let mut t = Script::established(linux(), PEER);
@@ -54,7 +54,7 @@ fn what_is_sent_after_a_pause_measures_the_application() {
     t.inject(200, "ack 5001");
     t.write(1000, 100_000);
     t.expect_train(1000, 5001, 15_001);
-    // The sample is reported, because its rate is higher than the last one.
+    // The app-limited sample is reported, because its rate is higher than that of the last sample.
     t.inject(1100, "ack 15001");
     t.drain();
     let info = t.info();
@@ -66,7 +66,7 @@ fn what_is_sent_after_a_pause_measures_the_application() {
 
 #[test]
 fn time_with_data_to_send_is_divided_by_what_holds_it_back() {
-    // First the peer's window has two segments. Later the send buffer is too small.
+    // At first the peer's window of two segments limits the sender. Later the send buffer does.
     let mut t = Script::established(send_buffer(linux(), 4000), PEER);
     t.inject(100, "ack 1 win 2048");
     t.write(200, 4000);
@@ -105,7 +105,7 @@ fn what_was_sent_again_and_the_receivers_window_are_told() {
     assert_eq!(t.connection.write(&Payload::EMPTY), Ok(0));
 }
 
-/// tcp_ack_update_rtt: of an acknowledged and a SACKed segment, the SACKed one is newer.
+/// tcp_ack_update_rtt: if an ACK both acknowledges a segment and SACKs another one, the SACKed segment is newer.
 #[test]
 fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
     let mut t = Script::established(linux(), PEER);
@@ -130,8 +130,8 @@ fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
     assert_eq!(t.info().min_rtt, Some(MS(50)));
 }
 
-/// tcp_update_rtt_min: the ACK of a short segment that was outstanding alone may have been delayed. It may lower the
-/// minimum RTT, but does not replace an expired minimum after five minutes.
+/// tcp_update_rtt_min: the ACK of a short segment that was outstanding alone may have been delayed. Its sample may
+/// lower the minimum RTT, but does not replace a minimum that has expired after five minutes.
 #[test]
 fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
     for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {
@@ -146,8 +146,8 @@ fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
         t.inject(350_250, &format!("ack {}", octets + 501));
         assert_eq!(t.info().min_rtt, Some(MS(50)));
     }
-    // While the second short segment was outstanding, the first one was acknowledged, so the second ACK was not
-    // delayed.
+    // The first short segment was acknowledged while the second one was outstanding, so the ACK of the second one was
+    // not delayed.
     let mut t = Script::established(linux(), PEER);
     t.connection.set_nodelay(true);
     t.write(350_000, 300);

@@ -1,5 +1,5 @@
-//! The application leaves: shutdown of either direction and close, data that is never read (RFC 1122 section 4.2.2.13,
-//! RFC 2525 section 2.17), and the results of its calls and events.
+//! The application closes: shutdown of either direction, and close; data that is never read (RFC 1122 section 4.2.2.13,
+//! RFC 2525 section 2.17); and the results and events that its calls return.
 
 use super::script::{PEER, Script, linux};
 use crate::{ConnError, ConnEvent, ReadError, State, WriteError};
@@ -104,7 +104,7 @@ fn a_reader_and_a_writer_are_told_once() {
     t.inject(101, "1001:2001");
     t.expect(101, "ack 2001");
     t.expect_no_event();
-    // The reader read less than was available, so it does not wait.
+    // The read was limited to fewer bytes than were available, so the reader does not wait for more.
     t.read(110, 500);
     t.inject(111, "2001:3001");
     t.expect(111, "ack 3001");
@@ -114,7 +114,7 @@ fn a_reader_and_a_writer_are_told_once() {
     t.inject(113, "3001:3501");
     t.expect(113, "ack 3501");
     t.expect_event(ConnEvent::Readable);
-    // A write that fits completely does not wait.
+    // The whole write fits into the buffer, so the writer does not wait.
     t.write(120, 4000);
     t.expect_train(120, 1, 4001);
     t.inject(220, "ack 1001");

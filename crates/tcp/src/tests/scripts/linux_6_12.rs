@@ -1,10 +1,10 @@
-//! The differences between Linux 6.1 and 6.12: each script plays the same exchange with both profiles.
+//! The differences between Linux 6.1 and 6.12: each test runs the same script with both profiles.
 
 use super::script::{PEER, Script, linux, receive_buffer};
 use crate::{AckSettings, BufferRule, Profile, TimerGrain};
 use lopsided_core::{Bytes, Duration};
 
-/// Linux 6.12 with exact timers and a large send buffer, as [`linux`] is Linux 6.1.
+/// Linux 6.12 with exact timers and a large send buffer, like the profile [`linux`] for Linux 6.1.
 fn linux_6_12() -> Profile {
     let (exact, newer) = (linux(), Profile::linux_6_12());
     Profile {
@@ -16,8 +16,8 @@ fn linux_6_12() -> Profile {
     }
 }
 
-/// tcp_retransmit_timer: the first `tcp_syn_linear_timeouts` timeouts of a SYN do not double the next one, and the
-/// attempt has as many retries more (tcp_write_timeout).
+/// tcp_retransmit_timer: the first `tcp_syn_linear_timeouts` timeouts of a SYN do not double the next one.
+/// tcp_write_timeout adds this number to the number of retries.
 #[test]
 fn four_timeouts_of_a_syn_do_not_double_the_next() {
     let mut t = Script::connect(linux_6_12(), PEER);
@@ -26,7 +26,7 @@ fn four_timeouts_of_a_syn_do_not_double_the_next() {
     }
     t.expect_nothing_until(130_999);
     t.expect_no_event();
-    // A SYN-ACK is repeated as before.
+    // The retransmission of a SYN-ACK is unchanged.
     let mut t = Script::listen(linux_6_12(), PEER);
     t.inject(0, &t.peer_syn("S"));
     for at in [0, 1000, 3000, 7000] {
@@ -61,7 +61,8 @@ fn the_segment_with_the_fin_waits_for_the_congestion_window() {
     t.expect(230, "F. 1001:1513 ack 1");
 }
 
-/// A connection with an RTT of 400 ms, after four data segments 1 s apart. Each missed delayed ACK doubled the timeout.
+/// A connection with an RTT of 400 ms that has received four data segments, 1 s apart. Each expiry of the delayed-ACK
+/// timer has doubled its timeout.
 fn slow_peer(profile: Profile) -> Script {
     let grain = TimerGrain::Wheel(Duration::from_millis(4));
     let ack = AckSettings { quick_acks: 0, grain, ..profile.ack };
@@ -76,8 +77,8 @@ fn slow_peer(profile: Profile) -> Script {
     t
 }
 
-/// tcp_delack_max: no ACK is delayed by the smallest RTO or more. tcp_delack_timer_handler: the adaptive timeout stays
-/// within TCP_DELACK_MAX.
+/// tcp_delack_max: the delay of an ACK is less than the minimum RTO. tcp_delack_timer_handler: the adaptive timeout is
+/// at most TCP_DELACK_MAX.
 #[test]
 fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
     let mut t = slow_peer(linux());
@@ -88,14 +89,14 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
     assert_eq!(t.info().ato, Duration::from_millis(200));
     t.inject(4000, "3001:4001");
     t.expect(4200, "ack 4001");
-    // `min_rto` moves the bound.
+    // `min_rto` changes this maximum.
     let mut t = slow_peer(Profile { rto: linux().rto.with_min(Duration::from_millis(100)), ..linux_6_12() });
     t.inject(4000, "3001:4001");
     t.expect(4100, "ack 4001");
 }
 
-/// tcp_measure_rcv_mss: a segment of 1,000 bytes takes 832 bytes of memory in addition, so 139/256 of the buffer are
-/// window: 71,168 of 131,072 bytes, minus the memory of the last segment. In 6.1 half of the buffer is window.
+/// tcp_measure_rcv_mss: a segment of 1,000 bytes has a memory overhead of 832 bytes, so 139/256 of the buffer is usable
+/// as window: 71,168 of 131,072 bytes, minus the memory of the last segment. In 6.1 half of the buffer is usable.
 #[test]
 fn the_window_follows_from_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
@@ -108,7 +109,8 @@ fn the_window_follows_from_the_memory_of_a_measured_segment() {
     }
 }
 
-/// tcp_select_initial_window has no bound of 65,535 bytes: a large buffer is offered as soon as the handshake is over.
+/// tcp_select_initial_window no longer limits the window to 65,535 bytes: a large buffer is advertised as soon as the
+/// handshake is complete.
 #[test]
 fn a_large_buffer_is_offered_at_once() {
     let receive_buffer = BufferRule::Fixed(Bytes::new(200_000));
@@ -120,7 +122,7 @@ fn a_large_buffer_is_offered_at_once() {
     }
 }
 
-/// tcp_data_queue_ofo calls tcp_measure_rcv_mss: the first segment behind a gap is measured.
+/// tcp_data_queue_ofo calls tcp_measure_rcv_mss, so the first segment behind a gap updates the segment size.
 #[test]
 fn a_segment_behind_a_gap_is_measured() {
     for (profile, measured) in [(linux(), 536), (linux_6_12(), 1000)] {

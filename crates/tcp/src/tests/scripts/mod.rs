@@ -1,7 +1,8 @@
-//! Scripted exchanges of segments, one file per topic: the segments that a connection sends, with their times, in
-//! answer to a peer that the script plays.
+//! Scripted exchanges of segments, one file per topic. The script plays the peer; the test checks the segments that the
+//! connection sends, and their times.
 //!
-//! Expected values come from the RFC that a test names, or from the documented behaviour of the named stack.
+//! The expected values come from the RFC that a test names, or from the documented behaviour of the stack that it
+//! names.
 
 mod accurate_ecn;
 mod acking;

@@ -1,10 +1,11 @@
-//! Path-MTU discovery (RFC 1191): a router reports that segments are too long. The behaviour of Linux comes from a
+//! Path-MTU discovery (RFC 1191): a router reports that segments are too long. Linux's behaviour was taken from a
 //! capture of the kernel world (tests/python/test_path_mtu.py).
 
 use super::script::{PEER, Script, linux};
 use crate::CaState;
 
-/// Ten segments are outstanding since 100 ms. At 110 ms a router reports that the path can carry segments of 800 bytes.
+/// A script that sent ten segments at 100 ms. At 110 ms a router reports that the path can carry only segments of 800
+/// bytes.
 fn told(octets: u32) -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, octets);
@@ -16,7 +17,7 @@ fn told(octets: u32) -> Script {
 #[test]
 fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
     let mut t = told(60_000);
-    // The window of ten segments has room for two pieces of each of the first five records.
+    // The window of ten segments has space for two pieces of each of the first five records.
     for start in [1, 1001, 2001, 3001, 4001] {
         t.expect(110, &format!("{start}:{} .", start + 800));
         t.expect(110, &format!("{}:{} .", start + 800, start + 1000));
@@ -26,7 +27,7 @@ fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
     assert_eq!((t.info().pmtu.get(), t.info().snd_mss.get()), (840, 800));
     // The loss is no congestion signal: the window stays, and slow start continues.
     assert_eq!(t.info().snd_ssthresh, None);
-    // The same message for each of the other segments changes nothing.
+    // Further messages about the other segments change nothing.
     for start in [1001, 2001, 9001] {
         t.too_big(110, start, 840);
     }
@@ -40,8 +41,8 @@ fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
         t.expect(211, &format!("{start}:{} .", start + 800));
         t.expect(211, &format!("{}:{} .", start + 800, start + 1000));
     }
-    // Data written earlier stays in segments of the old size. The rest of such a segment is sent in a segment of its
-    // own.
+    // Data that was written before the change keeps its old segment boundaries. The end of an old segment is sent in a
+    // segment of its own.
     t.expect(211, "10001:10801 .");
     t.expect(211, "10801:11001 .");
     t.drain();
@@ -57,7 +58,8 @@ fn the_rest_of_an_old_segment_counts_as_a_segment_in_flight() {
     t.drain();
     t.inject(210, "ack 10001");
     t.drain();
-    // Linux counts packets: the 800 bytes and the 200 bytes after them use the room of two segments in the window.
+    // Linux counts packets: a piece of 800 bytes and the following piece of 200 bytes take the space of two segments in
+    // the window.
     let info = t.info();
     assert!(info.unacked >= 10, "{info:?}");
     assert_eq!(info.in_flight.get(), u64::from(info.unacked) * 800, "{info:?}");

@@ -2,7 +2,7 @@
 
 use super::script::{PEER, Script, linux, receive_buffer};
 
-/// A connection that has used up its 16 quick ACKs from 100 to 115 ms. Its window does not grow.
+/// A connection that used up its 16 quick ACKs between 100 and 115 ms. Its window does not grow.
 fn past_quick_acks() -> Script {
     let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
     for n in 0..16 {
@@ -12,8 +12,8 @@ fn past_quick_acks() -> Script {
     t
 }
 
-/// Full segments arrive from byte 16001 on, 1 ms apart. The first `acks` of them are acknowledged one by one, and the
-/// next one is not.
+/// Sends full segments from byte 16001 on, 1 ms apart. Checks that the first `acks` of them are acknowledged one by one
+/// and the next one is not.
 #[track_caller]
 fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     for n in 0..acks {
@@ -27,22 +27,22 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     t.drain_until(at + 100);
 }
 
-/// tcp_send_dupack: data from before the last ACK is outside the window. It grants new quick ACKs, and its own
-/// immediate ACK is not one of them.
+/// tcp_send_dupack: data that ends before the last ACK is outside of the window. It grants new quick ACKs, but its own
+/// immediate ACK does not use up one of them.
 #[test]
 fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     let mut t = past_quick_acks();
     t.inject(130, "1:1001");
     t.expect(130, "ack 16001 sack 1:1001");
     expect_quick(&mut t, 131, 16);
-    // Data beyond the window is acknowledged at once too, but begins no quick ACKs.
+    // Data beyond the window is acknowledged at once too, but grants no quick ACKs.
     let mut t = past_quick_acks();
     t.inject(130, "900001:901001");
     t.expect(130, "ack 16001");
     expect_quick(&mut t, 131, 0);
 }
 
-/// tcp_data_queue: data that ends at the last ACK is within the window, and its ACK is one of the quick ones.
+/// tcp_data_queue: data that ends exactly at the last ACK is within the window, so its ACK uses up a quick ACK.
 #[test]
 fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
     let mut t = past_quick_acks();
@@ -68,7 +68,7 @@ fn old_data_outside_the_window_end_the_answering() {
     t.expect(310, "ack 901");
 }
 
-/// tcp_incr_quickack: one quick ACK for every two full segments of the offered window.
+/// tcp_incr_quickack: one quick ACK per two full segments of the advertised window.
 #[test]
 fn a_small_window_has_few_quick_acks() {
     for (window, quick) in [(3900, 1), (6000, 3)] {
@@ -85,7 +85,7 @@ fn a_small_window_has_few_quick_acks() {
     }
 }
 
-/// tcp_event_data_recv: a pause grants new quick ACKs, and does not change the delayed-ACK timeout.
+/// tcp_event_data_recv: a pause grants new quick ACKs but does not change the delayed-ACK timeout.
 #[test]
 fn a_pause_leaves_the_delayed_ack_timeout_alone() {
     let mut t = past_quick_acks();

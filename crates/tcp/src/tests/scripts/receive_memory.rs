@@ -1,4 +1,5 @@
-//! Linux's receive buffer as memory: how an arriving segment opens the window, and the start value of its growth.
+//! Linux's receive buffer in bytes of memory: how an arriving segment opens the window, and the initial value from
+//! which the buffer grows.
 
 use super::script::{PEER, Script, linux};
 use crate::{AckSettings, BufferRule, Profile};
@@ -10,8 +11,8 @@ fn with_buffer(initial: u64, max: u64) -> Script {
     Script::established(Profile { receive_buffer, ..linux() }, PEER)
 }
 
-/// `tcp_init_buffer_space`: `rcvq_space.space` starts at the smallest of 10 segments, the offered window and the
-/// window's bound. The bound is the buffer minus one segment.
+/// `tcp_init_buffer_space`: the initial `rcvq_space.space` is the minimum of 10 segments, the advertised window and the
+/// window's limit. That limit is the buffer minus one segment.
 #[test]
 fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     for (initial, space) in [(65_536, 10_120), (16_000, 10_120), (8000, 6988), (2500, 2024)] {
@@ -20,10 +21,10 @@ fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     }
 }
 
-/// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, and tcp_event_data_recv only for at least 128
-/// bytes. An out-of-order segment counts with all of its memory, 768 bytes more than its payload. If the payload is
-/// less than half of the memory, the window opens by two measured segments (536 bytes each before a measurement)
-/// instead of two of 1,012.
+/// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, tcp_event_data_recv only for segments of at least
+/// 128 bytes. An out-of-order segment counts with all of its memory, 768 bytes more than its payload. If the payload is
+/// less than half of that memory, the window opens by two measured segments (536 bytes each before a measurement)
+/// instead of two segments of 1,012 bytes.
 #[test]
 fn small_segments_out_of_order_open_the_window_too() {
     for (max, segment, opened) in [
@@ -33,7 +34,7 @@ fn small_segments_out_of_order_open_the_window_too() {
         (4 << 20, "2001:2201", 1072),
         (4 << 20, "2001:2501", 1072),
         (4 << 20, "2001:3001", 2024),
-        // If no buffer may ever hold many such segments, they open nothing.
+        // If the maximum buffer cannot hold many such segments, they do not open the window.
         (200_000, "2001:2201", 0),
         (200_000, "2001:3001", 2024),
     ] {
@@ -45,15 +46,15 @@ fn small_segments_out_of_order_open_the_window_too() {
     }
 }
 
-/// __tcp_ack_snd_check compares the window of __tcp_select_window, in whole units of the header, with the window of the
-/// SYN-ACK in bytes. An ACK for two segments that would offer less waits for the application.
+/// __tcp_ack_snd_check compares the window of __tcp_select_window, in whole units of the header field, with the window
+/// of the SYN-ACK in bytes. If an ACK for two segments would advertise less, it waits until the application has read.
 #[test]
 fn an_ack_that_would_offer_less_than_the_syn_ack_is_delayed() {
     for (initial, max, offered, answered) in [
-        // The data leaves room for 64,152 bytes, which are 63 units of 1,024 or 64,512 bytes.
+        // The data leaves space for 64,152 bytes, which is rounded up to 63 units of 1,024 bytes: 64,512 bytes.
         (65_536, 16 << 20, 64_768, 141),
-        // The data leaves room for 64,616 bytes: 64 units of 1,024, which are 65,536; or 505 units of 128, which are
-        // 64,640.
+        // The data leaves space for 64,616 bytes, which is rounded up to 64 units of 1,024 bytes (65,536) or to 505
+        // units of 128 bytes (64,640).
         (66_000, 16 << 20, 65_535, 102),
         (66_000, 3 << 20, 65_535, 141),
     ] {

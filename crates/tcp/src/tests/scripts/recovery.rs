@@ -40,8 +40,8 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.inject(206, "ack 1 sack 1001:8001");
     t.expect(206, "13001:14001 .");
     t.inject(207, "ack 1 sack 1001:9001");
-    // Five segments are in flight, which equals the threshold. Nothing is sent until more is delivered, then one
-    // segment for each delivered one.
+    // Five segments are in flight, which equals the threshold. From here on one segment is sent for each delivered
+    // segment.
     t.inject(208, "ack 1 sack 1001:10001");
     t.inject(300, "ack 1 sack 1001:11001");
     t.expect(300, "14001:15001 .");
@@ -51,7 +51,8 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.expect(302, "16001:17001 .");
     t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
-    // Congestion avoidance: one segment more for each delivered window. The last ACK has already counted one segment.
+    // Congestion avoidance: the window grows by one segment per delivered window. The last ACK has already counted for
+    // one segment.
     for (ack, new) in [(13_001, 17_001), (14_001, 18_001), (15_001, 19_001)] {
         t.inject(400, &format!("ack {ack}"));
         t.expect(400, &format!("{new}:{} .", new + 1000));
@@ -64,7 +65,8 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
 
 #[test]
 fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
-    // RFC 6937 section 3.1, slow-start reduction bound. Linux adds a segment only for ACKs that advance.
+    // RFC 6937 section 3.1, slow-start reduction bound. Linux adds a segment only for an ACK that acknowledges new
+    // data.
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 6001:7001");
     t.expect(200, "10001:11001 .");
@@ -87,7 +89,7 @@ fn without_prr_the_window_is_down_at_once() {
     // RFC 6675 section 5: nothing is sent until the flight is below the new window.
     let mut t = in_sack_recovery(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() });
     t.expect_cwnd(5);
-    // Nine segments are in flight with the retransmission, and five after the eighth SACK.
+    // With the retransmission nine segments are in flight; after the eighth SACK, five are.
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
     }
@@ -109,7 +111,8 @@ fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
 
 #[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // RFC 8985 section 6.2 step 5: the retransmission was sent at 202 ms, and data sent at 204 ms was delivered.
+    // RFC 8985 section 6.2 step 5: the retransmission was sent at 202 ms, and data that was sent at 204 ms has been
+    // delivered.
     let mut t = in_sack_recovery(linux());
     t.inject(203, "ack 1 sack 1001:5001");
     t.inject(204, "ack 1 sack 1001:6001");
@@ -135,8 +138,8 @@ fn all_holes_below_the_highest_sack_are_lost() {
     t.expect(200, "10001:11001 .");
     t.inject(200, "ack 1 sack 6001:8001");
     t.expect(200, "11001:12001 .");
-    // Twelve segments are outstanding; three are SACKed and six are lost. Three are in flight, and the window has room
-    // for two.
+    // Twelve segments are outstanding: three are SACKed, six are lost, and three are in flight. The window has space
+    // for two more.
     t.inject(200, "ack 1 sack 6001:9001");
     t.expect_train(200, 1, 2001);
 }
@@ -147,7 +150,7 @@ fn linux_2_6_recovery() -> Profile {
 
 #[test]
 fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
-    // One SACK suffices: seven segments lie below it, and the lower five of them have three segments above them.
+    // One SACK suffices: of the seven segments below it, the lower five have at least three segments above them.
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 7001:8001");
     t.expect(200, "1:1001 .");
@@ -166,7 +169,7 @@ fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
 #[test]
 fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
     let mut t = in_sack_recovery(linux_2_6_recovery());
-    // Nine segments are in flight, and one is sent for every second ACK.
+    // Nine segments are in flight. From here on one segment is sent per two ACKs.
     t.inject(203, "ack 1 sack 1001:5001");
     t.expect_cwnd(8);
     t.inject(204, "ack 1 sack 1001:6001");
@@ -195,7 +198,7 @@ fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
     t.inject(300, "ack 1 sack 1001:12001");
     t.drain();
     assert_eq!(t.info().counters.retransmits, 1);
-    // Data sent at 204 ms was delivered, and the retransmission of 202 ms was not.
+    // Data that was sent at 204 ms has been delivered, but the retransmission of 202 ms has not.
     t.inject(304, "ack 1 sack 1001:13001");
     t.expect(304, "1:1001 .");
     assert_eq!(t.info().counters.retransmits, 2);
@@ -203,7 +206,7 @@ fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
 
 #[test]
 fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
-    // RFC 6675 section 4, IsLost: three segments above the first hole, only one above the second.
+    // RFC 6675 section 4, IsLost: three segments above the first hole are SACKed, but only one above the second.
     let mut t = ten_out(
         Profile { loss_detection: LossDetection::Rfc6675, cwnd_reduction: CwndReduction::Immediate, ..linux() },
         false,
@@ -223,7 +226,7 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
-    // The first segment was late and not lost.
+    // The first segment was only late, not lost.
     t.inject(201, "ack 2001");
     t.expect_train(201, 11_001, 13_001);
     t.expect_ca_state(CaState::Open);
@@ -236,8 +239,8 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     t.expect_ca_state(CaState::Recovery);
 }
 
-/// RFC 8985 section 6.2 step 2, by the timestamp (Linux's tcp_skb_spurious_retrans): the ACK answers the original, so
-/// segments sent between the original and the retransmission are not lost.
+/// RFC 8985 section 6.2 step 2, with timestamps (Linux's tcp_skb_spurious_retrans): the ACK was triggered by the
+/// original, so segments that were sent between the original and the retransmission are not lost.
 #[test]
 fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -249,13 +252,14 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     }
     t.expect_ca_state(CaState::Recovery);
     let repaired = t.connection.send.flight.counters.retransmits;
-    // The segments after the SACKed ones are in the network, and the original of the first segment arrives late.
+    // The segments after the SACKed ones are still in the network. The original of the first segment arrives late.
     t.inject(310, "ack 4001 ts 310:100");
     t.drain();
     assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "nothing else goes again");
 }
 
-/// `prior_fack`: a segment is out of order only if it is below the highest offset that was SACKed before this ACK.
+/// `prior_fack`: a segment was delivered out of order only if it is below the highest offset that was SACKed before
+/// this ACK.
 #[test]
 fn the_blocks_of_one_ack_are_no_reordering_of_each_other() {
     let mut t = ten_out(linux(), false);
@@ -273,7 +277,7 @@ fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
     t.inject(200, "ack 1 sack 5001:6001");
     t.expect_cwnd(10);
     t.expect(200, "10001:11001 .");
-    // The first segments arrive after the sixth: a reordering degree of six, twice the default of three.
+    // The first segments arrive after the sixth segment: the reordering degree is six, twice the default of three.
     t.inject(205, "ack 6001");
     assert_eq!((t.info().reordering, t.info().reord_seen), (6, 1));
     t.expect_cwnd(15);
@@ -306,11 +310,12 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
         let timer = t.connection.poll_timeout().expect("a reordering timer");
         (timer.as_nanos() / 1_000_000).saturating_sub(440)
     };
-    // A quarter of the RTT, or two quarters. Linux's timer adds 2 ms.
+    // The reordering window is 1/4 or 2/4 of the RTT. Linux's timer adds 2 ms.
     assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
 }
 
-/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but at most as many as were retransmitted.
+/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but no more segments count than were
+/// retransmitted.
 #[test]
 fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
     let mut t = ten_out(linux(), false);
@@ -329,9 +334,9 @@ fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
 
 #[test]
 fn newreno_repairs_one_hole_a_round_trip() {
-    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window. A partial acknowledgement
-    // deflates it by the covered bytes minus one segment, which leaves room for the next retransmission and one new
-    // segment.
+    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicate ACKs inflate the window. A partial acknowledgement
+    // deflates it by the acknowledged bytes minus one segment, which leaves space for the next retransmission and one
+    // new segment.
     let mut t = ten_out(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() }, true);
     t.inject(200, "ack 1");
     t.expect(200, "10001:11001 .");
@@ -386,8 +391,9 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 
 #[test]
 fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
-    // Ten segments are outstanding and the peer's window has room for no more, so the tenth duplicate cannot report a
-    // segment. From then on Linux waits for as many duplicates as there were outstanding segments.
+    // Ten segments are outstanding, and the peer's window is full, so the tenth duplicate ACK cannot report a segment.
+    // Linux concludes that the path reorders, and from then on waits for as many duplicates as there were outstanding
+    // segments.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {
@@ -410,7 +416,7 @@ fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
 
 #[test]
 fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged() {
-    // RFC 6582 section 3.2: duplicates for the recovery point itself answer spurious retransmissions.
+    // RFC 6582 section 3.2: duplicate ACKs for the recovery point itself are caused by spurious retransmissions.
     let mut t = ten_out(linux(), true);
     for n in 0..3 {
         t.inject(200 + n, "ack 1");
@@ -432,8 +438,8 @@ fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged(
 
 #[test]
 fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
-    // Linux's tcp_try_undo_recovery restores threshold and window, and PRR continues until data beyond the recovery
-    // point is acknowledged. Duplicates for spurious retransmissions then begin no recovery.
+    // Linux's tcp_try_undo_recovery restores the threshold and the window, and PRR continues until data beyond the
+    // recovery point is acknowledged. Until then, duplicate ACKs caused by spurious retransmissions start no recovery.
     let mut t = Script::established(linux(), Peer { sack: false, ..TIMESTAMPS });
     t.write(100, 60_000);
     t.drain();
@@ -444,7 +450,7 @@ fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
     t.inject(300, "ack 12001 ts 300:100");
-    // PRR: nine segments delivered in addition to the duplicates, and one for the advance.
+    // PRR counts nine segments that the duplicates did not report, and one for the new acknowledgement.
     t.expect_train(300, 12_001, 22_001);
     t.expect_ca_state(CaState::Recovery);
     assert_eq!((t.info().counters.undos, t.connection.send.flight.controller.ssthresh()), (1, None));
@@ -479,7 +485,7 @@ fn a_receiver_that_takes_back_what_it_reported_gets_it_again() {
     t.drain();
     t.inject(302, "ack 1001");
     t.drain();
-    // All data from 1001 on is acknowledged in the end, one segment at a time.
+    // In the end all data from 1001 on is acknowledged, one segment at a time.
     let mut at = 400;
     while t.connection.send.flight.una() < 12_000 {
         at += 100;
@@ -494,9 +500,9 @@ fn reno(fast_recovery: FastRecovery) -> Profile {
     Profile { cwnd_reduction: CwndReduction::Immediate, fast_recovery, limited_transmit: false, ..linux() }
 }
 
-/// Segments 1 and 5 of ten are lost. The third duplicate causes the retransmission of the first one, the other
-/// duplicates inflate the window, and the first ACK that advances ends the recovery. At 302 ms nine segments are
-/// outstanding from the next hole on.
+/// Segments 1 and 5 of ten are lost. The third duplicate ACK triggers the retransmission of the first segment, the
+/// other duplicates inflate the window, and the first ACK of new data ends the recovery. At 302 ms nine segments are
+/// outstanding, beginning with the next hole.
 fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
     let mut t = ten_out(reno(fast_recovery), true);
     for at in [200, 201] {
@@ -532,8 +538,8 @@ fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole
 
 #[test]
 fn careful_reno_leaves_the_next_hole_to_the_timeout() {
-    // RFC 6582 section 3.2 step 2 without its partial acknowledgements: duplicates for data that was outstanding when
-    // the recovery began only inflate the window.
+    // RFC 6582 section 3.2 step 2 without its partial acknowledgements: duplicate ACKs for data that was outstanding at
+    // the start of the recovery only inflate the window.
     let mut t = after_renos_first_repair(FastRecovery::CarefulReno);
     for at in [303, 304, 305, 306] {
         t.inject(at, "ack 4001");
@@ -560,7 +566,8 @@ fn an_ack_that_a_filter_marked_repairs_at_once() {
     t.expect_ca_state(CaState::Disorder);
 }
 
-/// Linux's tcp_try_undo_partial: the new duplicate threshold is the distance by which the original was late.
+/// Linux's tcp_try_undo_partial: the new threshold of duplicate ACKs is the distance, in segments, by which the
+/// original was late.
 #[test]
 fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -575,8 +582,8 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
 }
 
 /// Linux notifies the congestion control of an ACK before that ACK ends the recovery (`tcp_clean_rtx_queue`). H-TCP
-/// counts by the last ACK of the Open state. That was the first SACK, which covered nothing, so the ACK that ends the
-/// recovery adds nothing. From captures of 6.1.
+/// uses the segment count of the last ACK in the Open state. That ACK was the first SACK, which covered nothing, so the
+/// ACK that ends the recovery adds nothing. From captures of 6.1.
 #[test]
 fn the_ack_that_ends_a_repair_comes_in_the_repair() {
     let mut t = Script::established_with(linux(), PEER, "htcp");

@@ -1,8 +1,8 @@
-//! Plays one end of a connection against a [`Connection`] on a virtual clock, step by step.
+//! Plays the peer of a [`Connection`] on a virtual clock, step by step.
 //!
-//! Before each step the connection's timers run up to the time of the step. Each segment that the connection sends must
-//! be expected, in order and at the exact nanosecond. A segment that is not expected before the next step or the end
-//! fails the test, which then prints the whole exchange.
+//! Before each step, the connection's timers run up to the time of the step. The script must expect each segment that
+//! the connection sends, in order and at the exact nanosecond. If a segment has not been expected by the next step or
+//! by the end of the script, the test fails and prints the whole exchange.
 
 use super::spec::Spec;
 use crate::{
@@ -18,7 +18,7 @@ use std::net::{Ipv4Addr, Shutdown};
 
 /// Payload of a full segment in these scripts, in bytes, with or without timestamps.
 pub const MSS: u64 = 1000;
-/// Initial sequence number, close to the wrap, so that scripts cross it.
+/// Initial sequence number. It is close to 2^32, so that the sequence numbers wrap within a script.
 pub const ISS: u32 = u32::MAX - 4500;
 const IRS: u32 = u32::MAX - 2500;
 const TIMESTAMP_OFFSET: u32 = 0xffff_ff00;
@@ -31,7 +31,7 @@ pub struct Peer {
     pub timestamps: bool,
     pub ecn: bool,
     pub wscale: u8,
-    /// The window of the peer's segments unless a step sets one, in bytes.
+    /// Window in the peer's segments, in bytes, unless a step sets another one.
     pub window: u64,
 }
 
@@ -40,8 +40,8 @@ pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale:
 pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
 pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 
-/// Linux with exact timers, so that a script tests the rule and not the timer wheel, and with a send buffer that is
-/// large enough for the writes of a script.
+/// Linux with exact timers, so that a script tests the rule and not the timer wheel. The send buffer is large enough
+/// for the writes of the scripts.
 pub fn linux() -> Profile {
     let linux = Profile::linux_6_1();
     let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
@@ -59,13 +59,13 @@ pub fn freebsd() -> Profile {
     Profile { grain: TimerGrain::Exact, ..Profile::freebsd_7() }
 }
 
-/// A profile with a receive buffer of a constant size, which is offered completely as window.
+/// A profile with a receive buffer of a fixed size, all of which is advertised as window.
 pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
     let receive_buffer = BufferRule::Fixed(Bytes::new(octets));
     Profile { receive_buffer, receive_window: ReceiveWindow::Room, ..profile }
 }
 
-/// A profile with a send buffer of a constant number of bytes.
+/// A profile with a send buffer of a fixed size, in bytes.
 pub fn send_buffer(profile: Profile, octets: u64) -> Profile {
     Profile { send_buffer: BufferRule::Fixed(Bytes::new(octets)), ..profile }
 }
@@ -82,24 +82,24 @@ struct Emitted {
 pub struct Script {
     pub connection: Connection,
     pub peer: Peer,
-    /// If true, the application reads data when it arrives.
+    /// If true, the application reads data as soon as it arrives.
     pub reads: bool,
     /// If true, the application closes as soon as the peer has closed.
     pub closes: bool,
-    /// The host's interface has no room for data.
+    /// If true, the queue of the host's interface has no space for data.
     pub interface_full: bool,
     now: Time,
     emitted: VecDeque<Emitted>,
-    /// Start of the peer's next segment, unless a step sets one.
+    /// Sequence number of the peer's next segment, unless a step sets one.
     peer_seq: i64,
-    /// Acknowledgement of the peer's next segment, unless a step sets one.
+    /// Acknowledgement number of the peer's next segment, unless a step sets one.
     peer_ack: i64,
     handshake_done: bool,
     log: String,
 }
 
 impl Script {
-    /// An active open at 0 ms.
+    /// Starts a script with an active open at 0 ms.
     pub fn connect(profile: Profile, peer: Peer) -> Script {
         Script::new(Connection::connect(config(profile, "reno")), peer)
     }
@@ -109,13 +109,14 @@ impl Script {
         Script::new(Connection::listen(config(profile, "reno")), peer)
     }
 
-    /// An active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script continues from there.
+    /// Starts a script with an active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script
+    /// continues at 100 ms.
     #[track_caller]
     pub fn established(profile: Profile, peer: Peer) -> Script {
         Script::established_with(profile, peer, "reno")
     }
 
-    /// As [`Script::established`], with a congestion control other than Reno.
+    /// As [`Script::established`], with another congestion control than Reno.
     #[track_caller]
     pub fn established_with(profile: Profile, peer: Peer, controller: &str) -> Script {
         let mut script = Script::new(Connection::connect(config(profile, controller)), peer);
@@ -125,7 +126,7 @@ impl Script {
         let ack = script.emitted.pop_front().expect("the handshake's last ACK");
         assert_eq!((ack.at, ack.header.ack), (script.now, Seq::new(IRS) + 1));
         assert_eq!(script.connection.state(), State::Established);
-        // The window of a SYN is not scaled. This segment is the first with the full window.
+        // The window of a SYN is not scaled, so this segment is the first that advertises the full window.
         script.inject(100, "ack 1");
         script
     }
@@ -167,8 +168,8 @@ impl Script {
 
     // Actions of the peer.
 
-    /// A segment from the peer arrives. Omitted values (sequence number, acknowledgement, window) continue from the
-    /// last segment.
+    /// Passes a segment of the peer to the connection. Values that are omitted (sequence number, acknowledgement
+    /// number, window) continue from the last segment.
     #[track_caller]
     pub fn inject(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -180,7 +181,7 @@ impl Script {
         self.after_step();
     }
 
-    /// A segment with only the named flags, without the implicit ACK.
+    /// Passes a segment that has only the given flags, without the implicit ACK.
     #[track_caller]
     pub fn inject_bare(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -242,7 +243,8 @@ impl Script {
         (header, Payload::virtual_len(spec.len()))
     }
 
-    /// A router reports that the path cannot carry the segment that begins at `start`, but packets of `mtu` bytes.
+    /// Reports, as a router would, that the segment that begins at `start` is too long and that the path carries
+    /// packets of `mtu` bytes.
     #[track_caller]
     pub fn too_big(&mut self, at_ms: impl Into<f64>, start: i64, mtu: u64) {
         self.advance(at_ms);
@@ -308,14 +310,14 @@ impl Script {
         self.after_step();
     }
 
-    /// Collects the segments that the connection sends now, after a direct change of the connection.
+    /// Collects the segments that the connection sends now. Needed after a test has called the connection directly.
     pub fn pump(&mut self) {
         self.collect();
     }
 
-    // Expected behaviour of the connection.
+    // Checks of the connection's behaviour.
 
-    /// Expects the next segment that the connection sends.
+    /// Checks the next segment that the connection sends.
     #[track_caller]
     pub fn expect(&mut self, at_ms: impl Into<f64>, text: &str) {
         let at = instant(at_ms);
@@ -332,7 +334,7 @@ impl Script {
         }
     }
 
-    /// Expects consecutive full segments of new or old data.
+    /// Checks that the connection sends consecutive full segments of new or old data.
     #[track_caller]
     pub fn expect_train(&mut self, at_ms: impl Into<f64> + Copy, from: u64, to: u64) {
         for start in (from..to).step_by(MSS as usize) {
@@ -340,19 +342,19 @@ impl Script {
         }
     }
 
-    /// Removes the next sent segment and returns its acknowledgement and window.
+    /// Removes the next segment that was sent. Returns its acknowledgement number and its window.
     pub fn take(&mut self) -> Option<(u64, u64)> {
         let sent = self.emitted.pop_front()?;
         let spec = self.spec_of(&sent);
         Some((spec.ack? as u64, spec.win?))
     }
 
-    /// Accepts all segments sent so far.
+    /// Accepts all segments that were sent so far, whatever they are.
     pub fn drain(&mut self) {
         self.emitted.clear();
     }
 
-    /// Accepts all segments sent so far, and returns the ends of those with PSH.
+    /// Accepts all segments that were sent so far. Returns the end offsets of those with PSH.
     pub fn drain_pushed(&mut self) -> Vec<i64> {
         let pushed = self.emitted.iter().filter(|sent| sent.header.flags.has(Flags::PSH));
         let ends = pushed.filter_map(|sent| Some(self.spec_of(sent).range?.1)).collect();
@@ -360,13 +362,13 @@ impl Script {
         ends
     }
 
-    /// Accepts all segments sent up to and including this time.
+    /// Accepts all segments that are sent up to and including this time.
     pub fn drain_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
         self.drain();
     }
 
-    /// Expects no segment up to and including this time.
+    /// Checks that no segment is sent up to and including this time.
     #[track_caller]
     pub fn expect_nothing_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
@@ -393,7 +395,7 @@ impl Script {
         assert_eq!(self.info().ca_state, ca_state, "\n{}", self.log);
     }
 
-    /// Expects a congestion window in segments.
+    /// Checks the congestion window, in segments.
     #[track_caller]
     pub fn expect_cwnd(&self, segments: u64) {
         assert_eq!(self.connection.cwnd(), Bytes::new(segments * MSS), "\n{}", self.log);
@@ -538,7 +540,7 @@ impl Script {
         text
     }
 
-    /// The exchange so far, as a failure prints it.
+    /// The exchange so far, in the form that a failing test prints.
     pub fn story(&self) -> &str {
         &self.log
     }
@@ -572,7 +574,7 @@ impl Script {
 }
 
 impl Drop for Script {
-    /// Fails if the last segments were not expected.
+    /// Fails if the script ends with segments that it has not expected.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.assert_all_expected();
@@ -596,7 +598,7 @@ fn wrapped(base: u32, number: i64) -> Seq {
     Seq::new(base.wrapping_add(number as u32))
 }
 
-/// A sequence number as an offset close to the stream offset `near`.
+/// Converts a sequence number to the offset from `base` that is closest to the stream offset `near`.
 fn relative(base: u32, seq: Seq, near: u64) -> i64 {
     let near = near as i64 + 1;
     near + i64::from(seq.get().wrapping_sub(base).wrapping_sub(near as u32) as i32)

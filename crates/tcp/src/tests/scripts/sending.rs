@@ -1,5 +1,5 @@
-//! The segments that the windows and the rules for small segments permit: slow start, Nagle, silly windows, zero
-//! windows, idle times.
+//! Which segments the windows and the rules for small segments permit: slow start, Nagle, silly windows, zero windows,
+//! idle periods.
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
@@ -23,7 +23,8 @@ fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
 
 #[test]
 fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
-    // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK of three segments counts as an ACK of one.
+    // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK that covers three segments counts as if it
+    // covered one.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 4001);
@@ -37,7 +38,7 @@ fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
 
 #[test]
 fn a_window_that_the_application_does_not_use_does_not_grow() {
-    // RFC 7661. Linux lets a window in slow start grow to twice the outstanding data.
+    // RFC 7661. In slow start, Linux lets the window grow to twice the outstanding data.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 5000);
     t.expect_train(100, 1, 5001);
@@ -49,8 +50,8 @@ fn a_window_that_the_application_does_not_use_does_not_grow() {
     t.expect_cwnd(16);
 }
 
-/// Ends at 400 ms with no outstanding data and a window of 40 segments. The last segment was sent at 300 ms, and the
-/// RTO is 300 ms.
+/// A script at 400 ms with no outstanding data and a window of 40 segments. The last segment was sent at 300 ms, and
+/// the RTO is 300 ms.
 fn after_a_transfer(profile: Profile) -> Script {
     let mut t = Script::established(profile, PEER);
     t.write(100, 40_000);
@@ -67,8 +68,8 @@ fn after_a_transfer(profile: Profile) -> Script {
 
 #[test]
 fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
-    // RFC 2861 section 3.2, tcp_slow_start_after_idle: no change up to one RTO, then a halving for each RTO that has
-    // passed.
+    // RFC 2861 section 3.2, tcp_slow_start_after_idle: the window does not change during the first RTO, and is then
+    // halved once per RTO that has passed.
     for (resumes, segments) in [(600, 40), (601, 20), (900, 20), (901, 10), (5000, 10)] {
         let mut t = after_a_transfer(linux());
         t.write(resumes, 80_000);
@@ -77,7 +78,7 @@ fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
     }
 }
 
-/// 40 segments with four losses, and five segments after them: a recovery without SACK, which takes four round trips.
+/// 40 segments with four losses, followed by five segments. Without SACK the recovery takes four round trips.
 fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
     let mut t = Script::established(profile, NO_SACK);
     t.write(100, 75_000);
@@ -128,7 +129,7 @@ fn half_of_the_acknowledged_data_grows_the_window_whatever_an_ack_covers() {
 
 #[test]
 fn freebsd_restarts_from_the_initial_window() {
-    // RFC 5681 section 4.1. Four segments that are acknowledged one by one grow the window to eight.
+    // RFC 5681 section 4.1. Four segments that are acknowledged one by one grow the window to eight segments.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -143,8 +144,8 @@ fn freebsd_restarts_from_the_initial_window() {
 
 #[test]
 fn a_short_segment_waits_while_a_short_one_is_out() {
-    // Nagle with Minshall's refinement (draft-minshall-nagle), as in Linux: outstanding full segments do not hold back
-    // a short one.
+    // Nagle with Minshall's modification (draft-minshall-nagle), as in Linux: outstanding full segments do not delay a
+    // short segment.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 1500);
     t.expect(100, "1:1001 .");
@@ -185,7 +186,8 @@ fn linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window() {
     t.expect_train(100, 1, 10_001);
     t.close(110);
     t.expect_nothing_until(150);
-    // The segment before the last uses the room that an ACK makes. The last segment is sent although there is no room.
+    // The second-to-last segment uses the space that an ACK frees. The last segment is sent although the window has no
+    // space for it.
     t.inject(200, "ack 1001");
     t.expect(200, "10001:11001 .");
     t.expect(200, "F. 11001:11501 ack 1");
@@ -233,8 +235,8 @@ fn the_senders_window_holds_data_back() {
 
 #[test]
 fn a_zero_window_is_probed_with_backoff_until_it_opens() {
-    // RFC 9293 section 3.8.6.1: the first probe after the retransmission timeout, then with exponential backoff. The
-    // connection stays open all the time.
+    // RFC 9293 section 3.8.6.1: the first probe is sent after one RTO, later probes with exponential backoff. The
+    // connection stays open.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack 1 win 0");
     t.write(100, 2000);
@@ -243,7 +245,7 @@ fn a_zero_window_is_probed_with_backoff_until_it_opens() {
     }
     t.inject(9500, "ack 1 win 65536");
     t.expect_train(9500, 1, 2001);
-    // The backoff of the probes does not apply to data.
+    // The backoff of the probes does not apply to the RTO of data.
     assert_eq!(t.info().rto, Duration::from_millis(300));
     assert_eq!((t.info().retransmits, t.info().backoff), (0, 0));
 }
@@ -272,7 +274,7 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
     t.expect_train(100, 1, 10_001);
     t.inject(200, "ack 2001 win 2048");
     t.expect(500, "2001:3001 .");
-    // Only the oldest segment is retransmitted, however many are lost, because the others are beyond the window.
+    // However many segments are lost, only the oldest is retransmitted, because the others are beyond the window.
     t.expect(1100, "2001:3001 .");
     t.expect_nothing_until(1500);
     t.inject(1600, "ack 10001 win 65536");
@@ -282,7 +284,7 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
 
 #[test]
 fn segments_make_room_for_sack_blocks() {
-    // RFC 9293 section 3.7.1: options count, so no packet exceeds the peer's MSS.
+    // RFC 9293 section 3.7.1: options take space from the data, so that no packet exceeds the peer's MSS.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1001:2001");
     t.expect(100, ". ack 1 sack 1001:2001");
@@ -306,15 +308,15 @@ fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round
     t.expect_train(140, 4001, 8001);
     t.expect_train(180, 8001, 10_001);
     t.expect_nothing_until(199);
-    // A full burst is sent at once. No timer runs for segments that the window does not permit.
+    // A full burst is sent at once. No timer is armed for segments that the window does not permit.
     t.inject(200, "ack 2001");
     t.expect_train(200, 10_001, 14_001);
     t.inject(201, "ack 3001");
     t.expect_train(201, 14_001, 16_001);
 }
 
-/// The windows, in segments, of a connection that sends one segment every 100 ms until `until_ms`: the first window and
-/// each later change.
+/// The windows, in segments, of a connection that sends only one segment every 100 ms until `until_ms`: the initial
+/// window and each change of it.
 fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
     let mut t = Script::established(profile, PEER);
     t.write(100, 10_000);
@@ -338,13 +340,14 @@ fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> 
 
 #[test]
 fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
-    // RFC 2861 section 3.1: the window approaches the used part, which counts as at least the initial window.
+    // RFC 2861 section 3.1: the window approaches the part of it that is used. That part counts as at least the initial
+    // window.
     assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
     let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
     assert_eq!(windows_of_one_who_sends_little(never, 2000), [40]);
 }
 
-/// Linux's tcp_is_cwnd_limited: in slow start a window counts as used if more than half of it is used.
+/// Linux's tcp_is_cwnd_limited: in slow start a window counts as fully used if more than half of it is used.
 #[test]
 fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
     let mut t = Script::established(linux(), PEER);
@@ -363,11 +366,11 @@ fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
         t.inject(at + 90, &format!("ack {}", written + 1));
         window
     };
-    // The RTO of 300 ms counts from 310 ms, not from the time the window was last full.
+    // The RTO of 300 ms is measured from 310 ms, not from the time at which the window was last full.
     assert_eq!([310, 410, 510, 630].map(|at| burst(&mut t, at)), [40, 65, 65, 45]);
 }
 
-/// Linux's tcp_cwnd_validate runs when a segment was sent or would have been sent.
+/// Linux calls tcp_cwnd_validate when a segment was sent, or when only the window prevented a segment.
 #[test]
 fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
     let mut t = Script::established(linux(), PEER);
@@ -385,7 +388,7 @@ fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
 
 #[test]
 fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
-    // RFC 2861 section 3, after a loss had set a lower threshold.
+    // RFC 2861 section 3, after a loss has set a lower threshold.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
     let mut reno = build("reno", &setup).expect("built in");
@@ -396,7 +399,7 @@ fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold(
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
 
-/// From a capture of 6.1: the end of the first write of a greedy application.
+/// From a capture of 6.1: the end of the first write of a bulk sender.
 #[test]
 fn linux_has_room_for_two_initial_windows_from_the_start() {
     let room = |segments: u32| {
@@ -404,7 +407,7 @@ fn linux_has_room_for_two_initial_windows_from_the_start() {
         Script::established(profile, PEER).connection.writable()
     };
     assert_eq!([room(4), room(10), room(20)], [27_000, 27_000, 53_000]);
-    // Hybla sets its own first window, four segments at 100 ms. Linux sizes the buffer for at least ten.
+    // Hybla sets its own initial window, four segments at 100 ms. Linux sizes the buffer for at least ten segments.
     let hybla = Profile { initial_window_segments: 20, ..Profile::linux_6_1() };
     assert_eq!(Script::established_with(hybla, PEER, "hybla").connection.writable(), 27_000);
 }
@@ -419,7 +422,7 @@ fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
         t.inject(at, &format!("ack {ack}"));
         pushed.push(t.drain_pushed());
     }
-    // Half of the largest window is 32,768 bytes.
+    // Half of the largest advertised window is 32,768 bytes.
     assert_eq!(pushed, [vec![], vec![], vec![33_001, 66_001], vec![80_001]]);
 }
 
@@ -444,8 +447,8 @@ fn the_least_send_buffer_takes_three_segments() {
     assert_eq!(t.connection.writable(), 0);
 }
 
-/// BBR's ProbeRTT: four segments for 200 ms and a round, once the minimum RTT is ten seconds old. Each segment is
-/// acknowledged after 100 ms.
+/// BBR's ProbeRTT: when the minimum RTT is ten seconds old, the window is four segments for 200 ms and one round. Each
+/// segment is acknowledged after 100 ms.
 #[test]
 fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     const STEP_MS: usize = 10;
@@ -470,8 +473,8 @@ fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     assert!((200..500).contains(&(last - first)), "for {} ms", last - first);
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the data in flight at the next departure has fallen to a BDP
-/// and its allowance, here 14 segments. The line sends a segment every 10 ms.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the estimate of the data in flight at the next departure has
+/// fallen to one BDP plus its allowance, here 14 segments. The line delivers a segment every 10 ms.
 #[test]
 fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
     let mut t = Script::established_with(linux(), PEER, "bbr");
@@ -494,14 +497,15 @@ fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
         let sender = &t.connection.send;
         seen.push((now, sender.flight.controller.state().phase, sender.in_flight() / MSS));
     }
-    // With 15 segments outstanding the next segment may be sent in 25 ms, and the line delivers two before that.
+    // With 15 outstanding segments, pacing permits the next segment in 25 ms. The line delivers two segments before
+    // that.
     let end = seen.iter().rposition(|(_, phase, _)| *phase == "drain").expect("it drains");
     assert_eq!(seen[end..end + 2], [(1540, "drain", 16), (1541, "probe bandwidth", 15)]);
 }
 
 #[test]
 fn freebsds_buffers_hold_whole_segments() {
-    // tcp_mss rounds up a size that the application has set, too.
+    // tcp_mss also rounds up a buffer size that the application has set.
     let profile = Profile { receive_buffer: BufferRule::Fixed(Bytes::new(8192)), ..send_buffer(freebsd(), 8192) };
     let mut t = Script::established(profile, PEER);
     assert_eq!(t.connection.writable(), 9000);
@@ -514,7 +518,7 @@ fn freebsds_buffers_hold_whole_segments() {
 
 #[test]
 fn a_writer_to_freebsd_waits_until_two_kilobytes_are_free() {
-    // sosend: the low-water mark of a send buffer is MCLBYTES, unless all of the write fits.
+    // sosend: a writer waits for MCLBYTES of free space in the send buffer, unless its whole write fits.
     let mut t = Script::established(send_buffer(freebsd(), 9000), PEER);
     t.write(100, 9000);
     t.drain();

@@ -18,7 +18,7 @@ fn nodelay_lets_a_short_segment_go_behind_another() {
     t.expect(100, "1:301 .");
     t.write(110, 300);
     t.expect_nothing_until(110);
-    // Setting the option sends the waiting data.
+    // Enabling the option sends the data that waits.
     t.connection.set_nodelay(true);
     t.pump();
     t.expect(110, "301:601 .");
@@ -38,7 +38,7 @@ fn cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed(
     t.write(100, 1300);
     t.expect(100, "1:1001 .");
     t.inject(200, "ack 1001");
-    // tcp(7) states a limit of 200 ms. The limit is the probe timer, which is one RTO.
+    // tcp(7) states a limit of 200 ms. In fact the probe timer sets the limit, which is one RTO.
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1001:1301 .");
     t.write(600, 400);
@@ -97,7 +97,7 @@ fn buffers_of_a_chosen_size_hold_from_then_on() {
     t.connection.set_receive_buffer(Bytes::new(50_000));
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001 win 49000");
-    // A smaller buffer does not reduce the offered window.
+    // A smaller buffer does not reduce a window that was advertised.
     t.connection.set_receive_buffer(Bytes::new(5000));
     t.inject(101, "1001:2001");
     t.expect(101, "ack 2001 win 48000");
@@ -106,14 +106,14 @@ fn buffers_of_a_chosen_size_hold_from_then_on() {
 #[test]
 fn a_rate_that_the_application_allows_spaces_segments_out() {
     let mut t = established(linux());
-    // One segment of 1,000 bytes every 5 ms.
+    // The rate corresponds to one segment of 1,000 bytes every 5 ms.
     t.connection.set_max_pacing_rate(Some(BitRate::from_bps(1_600_000)));
     t.write(100, 20_000);
-    // The first ten segments of a connection are not paced.
+    // Linux does not pace the first ten segments of a connection.
     t.expect_train(100, 1, 10_001);
     t.inject(200, "ack 10001");
     t.expect(200, "10001:11001 .");
-    // After an idle time Linux's pacing credits half a segment, so the first gap is 2.5 ms instead of 5.
+    // After an idle period Linux's pacing credits half of a segment's time, so the first gap is 2.5 ms instead of 5 ms.
     for segment in 11..20 {
         t.expect(202.5 + 5.0 * (segment - 11) as f64, &format!("{}:{} .", segment * MSS + 1, (segment + 1) * MSS + 1));
     }
@@ -156,7 +156,7 @@ fn the_users_timeout_ends_it_before_the_retransmissions_do() {
     t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
-    // First a tail loss probe, then timeouts. The first timeout starts the user timeout.
+    // A tail loss probe is sent first; then the RTO expires. The first timeout starts the user timeout.
     t.expect(400, "1:1001 .");
     t.expect(700, "1:1001 .");
     t.expect(1300, "1:1001 .");

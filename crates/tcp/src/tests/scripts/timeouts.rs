@@ -1,18 +1,18 @@
-//! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and the undo of both:
-//! F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
+//! The timers of the sender: the retransmission timeout (RFC 6298) and the tail loss probe (RFC 8985 section 7); and
+//! how their effects are undone: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK rule.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
 use lopsided_core::Duration;
 
-/// Linux without tail loss probes, so that the timeout comes first.
+/// Linux without tail loss probes, so that the RTO expires first.
 fn no_probe() -> Profile {
     Profile { tlp: false, ..linux() }
 }
 
 #[test]
 fn the_first_round_trip_gives_the_timeout() {
-    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms applies to the second term.
+    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50 ms. Linux's minimum of 200 ms applies to the second term.
     // FreeBSD adds 200 ms.
     assert_eq!(Script::established(linux(), PEER).info().rto, Duration::from_millis(300));
     assert_eq!(Script::established(freebsd(), PEER).info().rto, Duration::from_millis(500));
@@ -35,7 +35,8 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
 
 #[test]
 fn a_segment_that_the_interface_refuses_is_tried_every_500_ms() {
-    // Linux's tcp_send_probe0: the first try after the RTO, the others after TCP_RESOURCE_PROBE_INTERVAL without backoff.
+    // Linux's tcp_send_probe0: the first attempt follows after the RTO, later ones after TCP_RESOURCE_PROBE_INTERVAL
+    // without backoff.
     let mut t = Script::established(linux(), PEER);
     t.interface_full = true;
     t.write(100, 1000);
@@ -66,7 +67,8 @@ fn the_backed_off_timeout_stays_until_new_data_is_timed() {
 
 #[test]
 fn a_stack_that_counts_ticks_times_one_segment_of_a_window() {
-    // 4.4BSD's t_rtt: without timestamps one segment at a time is measured. ns-2 measures in ticks of 100 ms.
+    // 4.4BSD's t_rtt: without timestamps the RTT of one segment at a time is measured. ns-2 measures it in ticks of 100
+    // ms.
     let ns2 = Profile { initial_window_segments: 4, ..Profile::ns2_reno() };
     let mut t = Script::established(ns2, NO_SACK);
     assert_eq!(t.info().rto, Duration::from_secs(6), "ns-2 takes no sample from the handshake");
@@ -102,14 +104,15 @@ fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
         t.drain();
     }
-    // The segment retransmitted at 202 ms was sent after the segment of the last SACK, so its ACK may still arrive.
+    // The segment that was retransmitted at 202 ms was sent after the segment that the last SACK reports, so its ACK
+    // may still arrive.
     let rto = t.info().rto.as_millis_f64();
     t.expect(250.0 + rto, "1:1001 .");
 }
 
 #[test]
 fn data_sent_later_does_not_push_the_timeout_back() {
-    // RFC 6298 rule 5.1: the timer runs from the oldest segment.
+    // RFC 6298 rule 5.1: the RTO is measured from the oldest segment.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -139,7 +142,8 @@ fn a_connection_whose_peer_is_gone_is_given_up() {
 
 #[test]
 fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
-    // 64 slots of 4 ms, then slots of 32 ms. 300 ms is in the second level, whose slots end at multiples of 32 ms.
+    // 64 slots of 4 ms are followed by slots of 32 ms. 300 ms is in the second level, whose slots end at multiples of
+    // 32 ms.
     let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..no_probe() }, PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -148,7 +152,7 @@ fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
 
 #[test]
 fn freebsd_sends_again_all_that_was_out() {
-    // 4.4BSD returns to SND.UNA, whatever SACK reported.
+    // 4.4BSD continues at SND.UNA, even if later data was SACKed.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 10_000);
     t.expect_train(100, 1, 4001);
@@ -160,8 +164,8 @@ fn freebsd_sends_again_all_that_was_out() {
 
 #[test]
 fn freebsd_without_timestamps_times_one_segment_of_each_window() {
-    // 4.4BSD's t_rtttime. The handshake took 100 ms. The first of four segments is timed: its RTT of 200 ms gives an
-    // SRTT of 112.5 ms. The other three, which are acknowledged later, give no sample.
+    // 4.4BSD's t_rtttime. The handshake took 100 ms. Only the first of four segments is measured: its RTT of 200 ms
+    // gives an SRTT of 112.5 ms. The other three are acknowledged later and give no sample.
     let mut t = Script::established(freebsd(), PEER);
     let before = t.info().srtt.expect("of the handshake");
     t.write(100, 4000);
@@ -175,7 +179,7 @@ fn freebsd_without_timestamps_times_one_segment_of_each_window() {
 
 #[test]
 fn freebsd_backs_off_without_the_slop() {
-    // (100 + 4 * 50) ms doubles, and 200 ms are added.
+    // The RTO without slop, (100 + 4 * 50) ms, is doubled; then 200 ms of slop are added.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -188,8 +192,8 @@ fn freebsd_backs_off_without_the_slop() {
 
 #[test]
 fn a_probe_sends_the_last_segment_after_two_round_trips() {
-    // RFC 8985 section 7.2: 2 * SRTT, and Linux's 2 ms. Section 7.3: there is no new data, so the last segment is sent.
-    // Then the RTO, from the probe on.
+    // RFC 8985 section 7.2: the probe is sent after 2 * SRTT, plus Linux's 2 ms. Section 7.3: there is no new data, so
+    // the last segment is sent again. The RTO is then measured from the probe.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
     t.expect_train(100, 1, 3001);
@@ -213,7 +217,7 @@ fn a_probe_sends_new_data_if_there_is_any() {
 
 #[test]
 fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_timeout() {
-    // RFC 8985 section 7.2: 2 * 100 + 200 exceeds the RTO of 300 ms.
+    // RFC 8985 section 7.2: the probe timeout of 2 * 100 + 200 ms exceeds the RTO of 300 ms.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -223,7 +227,7 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
     t.expect_ca_state(CaState::Loss);
 }
 
-/// The last of three segments was sent as a probe at 500 ms.
+/// A script that sent the last of three segments again at 500 ms, as a tail loss probe.
 fn probed() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
@@ -235,7 +239,8 @@ fn probed() -> Script {
 
 #[test]
 fn a_loss_that_the_probe_repaired_halves_the_window() {
-    // RFC 8985 section 7.4.2: there is no DSACK, and data sent after the probe is acknowledged.
+    // RFC 8985 section 7.4.2: data sent after the probe is acknowledged, and no DSACK has arrived, so the probe
+    // repaired a loss.
     let mut t = probed();
     t.inject(600, "ack 3001");
     t.write(600, 1000);
@@ -249,7 +254,7 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
 
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
-    // The DSACK reports that the original had arrived too.
+    // A DSACK reports that the original has arrived too.
     let mut t = probed();
     t.inject(590, "ack 3001");
     t.inject(600, "ack 3001 sack 2001:3001");
@@ -261,12 +266,12 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 
 #[test]
 fn a_probe_brings_out_the_sack_that_starts_recovery() {
-    // Two segments before the last are lost. One SACK above the holes suffices once an RTT has passed.
+    // Two segments before the last one are lost. One SACK above the holes suffices once one RTT has passed.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
     t.inject(200, "ack 1001");
-    // Three segments are outstanding since 100 ms. The probe is due 202 ms after the ACK.
+    // Three segments have been outstanding since 100 ms. The probe is due 202 ms after the ACK.
     t.expect(402, "3001:4001 .");
     t.inject(502, "ack 1001 sack 3001:4001");
     t.expect_train(502, 1001, 2001);
@@ -294,8 +299,8 @@ fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_ackn
 
 // Spurious retransmissions.
 
-/// Ten segments are outstanding since 100 ms, and more data waits. The first segment is retransmitted by a timeout at
-/// 400 ms.
+/// A script that sent ten segments at 100 ms and has more data to send. The RTO expired at 400 ms, and the first
+/// segment was retransmitted.
 fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
     t.write(100, 60_000);
@@ -333,12 +338,12 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
 
 #[test]
 fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
-    // RFC 6582 section 4.1, and Linux after a timeout too. In a kernel capture (1056/184 kbit/s without SACK) six
-    // duplicates for spurious retransmissions released no segment.
+    // RFC 6582 section 4.1, which Linux applies after a timeout too. In a kernel capture (1056/184 kbit/s without SACK)
+    // six duplicate ACKs caused by spurious retransmissions released no segment.
     for (repeated, retransmits) in [(false, 1), (true, 2)] {
         let mut t = timed_out(NO_SACK);
         if repeated {
-            // F-RTO detects a real loss, so a normal recovery follows.
+            // F-RTO finds that the loss was real, so a normal recovery follows.
             t.inject(450, "ack 1001");
             t.expect_train(450, 10_001, 12_001);
             t.inject(460, "ack 1001");
@@ -379,7 +384,7 @@ fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
 
 #[test]
 fn without_sack_eifel_gives_the_window_back_and_the_state_stays() {
-    // Linux's tcp_try_undo_loss: the duplicates that follow answer the retransmission, and begin no recovery.
+    // Linux's tcp_try_undo_loss: the duplicate ACKs that follow are caused by the retransmission and start no recovery.
     let mut t = timed_out(Peer { sack: false, ..TIMESTAMPS });
     t.inject(450, "ack 1001 ts 450:100");
     t.expect_ca_state(CaState::Loss);
@@ -403,7 +408,7 @@ fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
     t.expect_train(450, 10_001, 12_001);
 }
 
-/// The first segment was late and was retransmitted at 202 ms. Two new segments were sent before that.
+/// The first segment was late and was retransmitted unnecessarily at 202 ms, after two new segments had been sent.
 fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
     let mut t = Script::established(linux(), peer);
     t.write(100, 60_000);
@@ -424,12 +429,12 @@ fn eifel_takes_a_fast_retransmit_back() {
     t.inject(210, "ack 10001 ts 210:100");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().snd_ssthresh, None);
-    // The window is ten again, and slow start adds the seven segments that this ACK delivered.
+    // The window is ten segments again, and slow start adds the seven segments that this ACK delivered.
     t.expect_cwnd(17);
     t.expect_train(210, 12_001, 27_001);
 }
 
-/// Linux's tcp_try_to_open clears `retrans_stamp` after a recovery, so that the next timeout has a stamp of its own.
+/// Linux's tcp_try_to_open clears `retrans_stamp` after a recovery, so that the next timeout records a new one.
 #[test]
 fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_recovery() {
     let mut t = Script::established(no_probe(), TIMESTAMPS);
@@ -445,8 +450,8 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
     t.expect_ca_state(CaState::Open);
     t.drain_until(650);
     t.expect_ca_state(CaState::Loss);
-    // The ACK answers the original, which was sent at 302 ms: after the recovery's retransmission and before the
-    // timeout's.
+    // The ACK echoes the original, which was sent at 302 ms: later than the recovery's retransmission, but earlier than
+    // the timeout's.
     t.inject(650, "ack 13001 ts 650:302");
     t.drain();
     t.expect_ca_state(CaState::Open);
@@ -455,7 +460,7 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
 
 #[test]
 fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
-    // RFC 3708: every retransmission was a duplicate.
+    // RFC 3708: every retransmission was reported as a duplicate.
     let mut t = fast_retransmitted(PEER, "");
     t.inject(210, "ack 10001");
     t.expect_train(210, 12_001, 15_001);
@@ -472,7 +477,7 @@ fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
 
 #[test]
 fn freebsd_takes_a_timeout_back_when_the_ack_comes_within_half_a_round_trip() {
-    // An ACK for the retransmission of 600 ms cannot arrive before 650 ms.
+    // An ACK of the retransmission that was sent at 600 ms cannot arrive before 650 ms.
     for (at, early) in [(640, true), (660, false)] {
         let mut t = Script::established(freebsd(), PEER);
         t.write(100, 10_000);
