@@ -1,11 +1,11 @@
 """The captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`, and the index of the flows in them.
 
-`pcap/flows.csv` has one row for each flow: its two hosts, and the address and port at which its receiver listens. All
-connections of a flow go to that address and port, in every capture.
+`pcap/flows.csv` has one row per flow: its two hosts, and the address and port at which its receiver listens. All
+connections of a flow use this address and port, in every capture.
 
-`pcap/merged.pcapng` has the captures of all hosts in one file, in order of time. Each host is an interface of the file,
-with the host's name. The file holds a packet once for each host that the packet passed. Trace tools take the second
-copy for a retransmission, unless you choose one interface (`frame.interface_name == "client"`).
+`pcap/merged.pcapng` contains the captures of all hosts in one file, in order of time. Each host is an interface of the
+file, with the host's name. The file contains a packet once per host that the packet passed. Trace tools mistake the
+second copy for a retransmission, unless you choose one interface (`frame.interface_name == "client"`).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _COLUMNS = ("flow", "from", "to", "address", "port")
 
 @dataclass(frozen=True)
 class Listed:
-    """The hosts of a flow, and the receiver's address, which identifies the flow in a capture."""
+    """The hosts of a flow, and the receiver's address, which identifies the flow in captures."""
 
     flow: str
     sender: str
     receiver: str
-    """The name of the host in the scenario."""
+    """The host's name in the scenario."""
     address: str
     port: int
     """The port at which the receiver listens."""
 
     @property
     def place(self) -> tuple[str, int]:
-        """The receiver's address and port, which identify the connections of the flow."""
+        """The receiver's address and port, which identify the flow's connections."""
         return self.address, self.port
 
 
 def write_index(folder: Path, flows: Iterable[Listed]) -> None:
-    """Writes `flows.csv` next to the captures."""
+    """Writes `flows.csv` into the folder of the captures."""
     with (folder / INDEX).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -57,7 +57,7 @@ def write_index(folder: Path, flows: Iterable[Listed]) -> None:
 
 
 def read_index(folder: Path) -> list[Listed]:
-    """Returns the flows in the captures of a folder. Raises FolderError if the folder has no `flows.csv`."""
+    """Returns the flows in a folder's captures. Raises FolderError if the folder has no `flows.csv`."""
     path = folder / INDEX
     if not path.is_file():
         raise FolderError(f"{folder} holds no captures with their {INDEX}: run with --pcap hosts")
@@ -70,17 +70,18 @@ def read_index(folder: Path) -> list[Listed]:
 
 
 def at_host(folder: Path, host: str) -> Path:
-    """The path of the capture at a host."""
+    """Returns the path of the capture at a host."""
     return folder / f"host-{host}.pcapng"
 
 
-# The parts of pcapng (draft-ietf-opsawg-pcapng) that the worlds write: one section, little-endian, interfaces first.
+# The parts of pcapng (draft-ietf-opsawg-pcapng) that the worlds write: one little-endian section with its interfaces
+# first.
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 
 
 def merge(folder: Path) -> Path:
-    """Writes the captures of a folder's hosts into one file, in order of time.
+    """Merges the captures of a folder's hosts into one file, in order of time.
 
     Packets with the same time are ordered by the names of their hosts.
     """
@@ -111,12 +112,12 @@ def merge(folder: Path) -> Path:
 
 
 def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The arrivals of a flow's data segments at its receiver, from the merged capture: time in seconds and bytes of
-    data.
+    """Returns the arrivals of a flow's data segments at its receiver, from the merged capture: times in seconds and
+    payload bytes.
 
-    Segments that the receiver had already are included.
+    Duplicate segments are included.
     """
-    # Imported here because numpy loads slowly, and reading a scenario does not need it.
+    # Imported here because numpy loads slowly and is not needed to read a scenario.
     import numpy as np
 
     file = np.memmap(folder / MERGED, dtype=np.uint8, mode="r")
@@ -125,13 +126,13 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
     starts = np.array([28 + (_ETHERNET_HEADER if block[8] == _ETHERNET else 0) for block in interfaces])
 
     def number(at: NDArray[np.int64], places: Iterable[int]) -> NDArray[np.int64]:
-        """Reads big-endian numbers of some octets behind each of these places."""
+        """Reads a big-endian number of some bytes after each of these positions."""
         found = np.zeros(len(at), dtype=np.int64)
         for place in places:
             found = (found << 8) | file[at + place]
         return found
 
-    # Each step removes packets of other flows, so that no octet behind the end of a packet is read.
+    # Each step removes packets of other flows, so that no byte after the end of a packet is read.
     block = np.array(places, dtype=np.int64)
     block = block[here[number(block, (11, 10, 9, 8))]]
     ip = block + starts[number(block, (11, 10, 9, 8))]
@@ -161,7 +162,7 @@ def _places(octets: memoryview) -> tuple[list[bytes], list[int]]:
 
 
 def _interface_name(block: bytes) -> str:
-    """Returns the name in an interface description without `host-`; empty if the first option is no name."""
+    """Returns the name in an interface description without `host-`; empty if the first option is not a name."""
     code, length = struct.unpack_from("<HH", block, 16)
     return block[20 : 20 + length].decode().removeprefix("host-") if code == _INTERFACE_NAME else ""
 

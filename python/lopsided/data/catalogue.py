@@ -1,7 +1,7 @@
 """Declarations of all tables and columns: name, unit, heading and meaning.
 
-The tables of a run are declared where the simulator fills them (`crates/sim/src/results.rs`); those of studies in
-`study_tables.py`. Files, printed tables, reports and `docs/results.md` are made from these declarations.
+The tables of a run are declared where the simulator fills them (`crates/sim/src/results.rs`); the tables of studies are
+declared in `study_tables.py`. Files, printed tables, reports and `docs/results.md` use these declarations.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Unit = Literal[
 ]  # fmt: skip
 """The unit of a column.
 
-`tenths` are seconds with one decimal, an `instant` is a time of a run in seconds, a `start` is a time to the hundredth
-of a second, `index` is a number from 0 to 1.
+`tenths` means seconds with one decimal, `instant` a time of a run in seconds, `start` a time to the hundredth of a
+second, `index` a number from 0 to 1.
 """
 
 
@@ -42,11 +42,11 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """True if the values are numbers, which are aligned to the right."""
+        """True if the values are numbers, which tables align to the right."""
         return self.unit != "text"
 
     def text(self, value: object) -> str:
-        """The value as readable text, scaled by the unit."""
+        """Formats the value for readers, scaled to the unit."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -56,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: name, contents, and columns in order."""
+    """The declaration of a table: its name, contents, and columns in order."""
 
     name: str
     meaning: str
@@ -67,14 +67,14 @@ class TableSpec:
 
     @property
     def schema(self) -> dict[str, type[pl.DataType]]:
-        """The types of the columns, in order."""
+        """The data types of the columns, in order."""
         import polars as pl
 
         types: dict[Kind, type[pl.DataType]] = {"integer": pl.Int64, "float": pl.Float64, "text": pl.String}
         return {column.name: types[column.kind] for column in self.columns}
 
     def frame(self, rows: Iterable[Mapping[str, Any]] = ()) -> pl.DataFrame:
-        """Makes a frame of these columns. A value that a row lacks is null."""
+        """Builds a frame with these columns. A value that a row lacks becomes null."""
         import polars as pl
 
         return pl.DataFrame([dict(row) for row in rows], schema=self.schema)
@@ -106,7 +106,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 
 @cache
 def run_tables() -> dict[str, TableSpec]:
-    """The tables of a run, the most used ones first."""
+    """The tables of a run, the most used first."""
     return _tables(_native.catalogue())
 
 
@@ -127,9 +127,8 @@ _INSTANTS: Mapping[str, Unit] = {
     **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
     **dict.fromkeys(("start_s", "stop_s"), "start"),
 }
-"""Columns whose values are points in time of a run. They keep more digits than durations. Starts and stops of flows are
-rounded to hundredths of a second.
-"""
+"""Columns whose values are points in time of a run. These are printed with more digits than durations. Starts and
+stops of flows are rounded to hundredths of a second."""
 
 
 def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> Column:
@@ -150,7 +149,7 @@ _ENDINGS: dict[str, Unit] = {"_bps": "bps", "_bytes": "bytes", "_ms": "ms", "_ms
 
 
 def unknown(name: str, *, numeric: bool) -> Column:
-    """Declares a column that the catalogue lacks, such as a user's own measure. Its name ends in its unit."""
+    """Declares a column that the catalogue lacks, such as a user-defined measure. Its name ends in its unit."""
     ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
     if "." in name:
         return Column(name, _ENDINGS.get(ending, "number") if numeric else "text", name)

@@ -17,7 +17,7 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    """Returns a frame. Each column is a type and its data: bytes in the machine's byte order, or texts."""
+    """Returns a frame. Each column is given by its type and its data: bytes in the machine's byte order, or texts."""
     return Columns(columns).frame()
 
 
@@ -39,9 +39,9 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
 
 
 class Columns(Lazy):
-    """One table of the native module. A column becomes a series only when it is read.
+    """One table of the native module. A column is converted to a series only when it is read.
 
-    A study reads a few numbers from each of hundreds of runs. A frame of all columns would take longer than the rest of
+    A study reads a few numbers from each of hundreds of runs. Converting all columns would take longer than the rest of
     the study.
     """
 
@@ -111,15 +111,15 @@ def _values(kind: str, data: Any) -> list[Any]:
 
 
 class Frames(Mapping[str, "pl.DataFrame"]):
-    """The tables of the native module by name. A frame is made when a table is first read, because a sweep reads only
-    two of the tables."""
+    """The tables of the native module by name. A frame is built when a table is first read, because a sweep reads
+    only two of the tables."""
 
     def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:
         self._columns = {name: Columns(raw) for name, raw in tables.items()}
         self._made: dict[str, pl.DataFrame] = {}
 
     def columns(self, name: str) -> Columns:
-        """Returns a table without making a frame."""
+        """Returns a table's columns without building a frame."""
         return self._columns[name]
 
     def __getitem__(self, name: str) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""The example scenarios: `scenarios/` of the repository, which every installation contains.
+"""The example scenarios from the repository's folder `scenarios/`, which every installation contains.
 
 `python/lopsided/examples` has a link to each of these files; a built package has copies instead.
 """
@@ -23,7 +23,7 @@ def names() -> tuple[str, ...]:
 
 
 def text(name: str) -> str:
-    """The example as TOML. Raises UsageError if there is no example of that name."""
+    """Returns the example as TOML. Raises UsageError if there is no example with this name."""
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
         meant = f"did you mean {close[0]!r}?" if close else "`lopsided list examples` shows them"
@@ -32,13 +32,13 @@ def text(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """The title of the example. Does not read the rest of the file."""
+    """Returns the title of the example without reading the rest of the file."""
     found = re.search(r'^title = "(.*)"$', text(name), re.MULTILINE)
     return found[1] if found else text(name).partition("\n")[0].lstrip("# ").rstrip(".")
 
 
 def of_path(path: Path) -> str | None:
-    """The example that a path such as `scenarios/adsl.toml` names."""
+    """Returns the example that a path such as `scenarios/adsl.toml` names."""
     return (
         path.stem if path.suffix == ".toml" and path.parent.name in ("scenarios", "") and path.stem in names() else None
     )

@@ -11,28 +11,30 @@ from lopsided.data.table import Table
 
 @dataclass(frozen=True)
 class Fairness:
-    """The fairness of a run. `groups` has one row for each group of flows; `docs/fairness.md` explains its columns."""
+    """The fairness of a run. `groups` has one row per group of flows; `docs/fairness.md` explains its columns."""
 
     groups: Table
     jain: float | None
     """Jain's index of the goodputs of all flows; `None` if nothing was delivered."""
     jain_max_min: float | None
-    """Jain's index of each goodput divided by its max-min fair share; `None` if no link has a rate."""
+    """Jain's index over each flow's goodput divided by its max-min fair share; `None` if no link has a rate."""
     converged_s: float | None
-    """Seconds from the last start until every flow stays near its max-min share; `None` if that did not happen."""
+    """Time in seconds from the last start of a flow until every flow stays near its max-min share; `None` if this
+    does not happen."""
     settled_s: float | None
-    """Seconds from the last start until every flow stays near its own mean share after the warm-up; `None` if never."""
+    """Time in seconds from the last start of a flow until every flow stays near its own mean share after the
+    warm-up; `None` if this does not happen."""
     start_s: float
     stop_s: float
-    """Means are taken from `start_s` to `stop_s`."""
+    """Means cover the time from `start_s` to `stop_s`, in seconds."""
     window_s: float
-    """Seconds over which shares were averaged for both times of convergence."""
+    """Averaging period, in seconds, of the shares for both convergence times."""
     within: float
     hold_s: float
 
     @property
     def text(self) -> str:
-        """The numbers for the whole run in one sentence."""
+        """Describes the numbers for the whole run in one sentence."""
         parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
         if self.jain_max_min is not None:
             parts.append(f"of max-min shares {self.jain_max_min:.3f}")
@@ -42,7 +44,7 @@ class Fairness:
         return f"{', '.join(parts)} ({near}); measured from {self.start_s:.0f} s to {self.stop_s:.0f} s"
 
     def summary(self) -> dict[str, Any]:
-        """Everything except the table, as plain values."""
+        """Returns everything except the table, as plain values for JSON."""
         return {name: value for name, value in vars(self).items() if name != "groups"}
 
     def _repr_html_(self) -> str:

@@ -1,8 +1,8 @@
-"""Names of results that the user did not name, made of the task and the time.
+"""Names for results that the user did not name, from the task and the time.
 
 Commands that start in the same second get different names. A process claims its names by sockets in Linux's abstract
-namespace, which leave no file and end with the process. On other systems a name is only checked against the existing
-files.
+namespace, which leave no file and disappear when the process ends. On other systems, a name is only compared with the
+existing files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 
 
 def dated(name: str, suffix: str = "") -> Path:
-    """Returns `runs/NAME-DATE-TIME`, with `-2`, `-3`, ... added if that name exists or another process claimed it."""
+    """Returns `runs/NAME-DATE-TIME`, with `-2`, `-3`, ... appended if this name exists or another process has
+    claimed it."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     place, number = Path("runs") / f"{stem}{suffix}", 1
     while place.exists() or not _claimed(place):

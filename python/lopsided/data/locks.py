@@ -1,4 +1,4 @@
-"""Locks of files and folders. A lock ends with the process that holds it."""
+"""Locks of files and folders. A lock is released when the process that holds it ends."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ except ImportError:
 
 
 def open_folder(folder: Path) -> int:
-    """Returns a descriptor to lock the folder by. Raises OSError if the folder is missing or is a symbolic link."""
+    """Returns a descriptor for locking the folder. Raises OSError if the folder does not exist or is a symbolic
+    link."""
     if fcntl is not None:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    # On Windows a program cannot open a folder, and cannot rename a folder with an open file in it. There the lock is a
-    # file next to the folder.
+    # On Windows, a program cannot open a folder, and cannot rename a folder that contains an open file. So the lock is
+    # a file next to the folder.
     if folder.is_symlink() or not folder.is_dir():
         raise FileNotFoundError(folder)
     return os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT)
@@ -40,16 +41,17 @@ def lock(descriptor: int) -> None:
 
 
 def is_of(descriptor: int, folder: Path) -> bool:
-    """True if the descriptor belongs to the folder of that name. Raises FileNotFoundError if the folder is gone."""
+    """True if the descriptor belongs to the folder that now has this name. Raises FileNotFoundError if the folder no
+    longer exists."""
     found = folder.stat()
     return fcntl is None or os.path.samestat(os.fstat(descriptor), found)
 
 
 def close_folder(descriptor: int, folder: Path) -> None:
-    """Ends the lock of a folder."""
+    """Releases the lock of a folder."""
     os.close(descriptor)
     if fcntl is None:
-        # Another process may have opened the file in the meantime.
+        # Another process may have opened the lock file in the meantime.
         with contextlib.suppress(OSError):
             _lock_file(folder).unlink()
 

@@ -1,12 +1,12 @@
 """Writes files and folders completely or not at all, and replaces only files that lopsided wrote.
 
-A folder is written under a hidden name next to its place, is locked during that time, and is moved to its place in one
-step. A single file is written into such a folder. If a process is killed, the next command that writes next to the
-remains removes them and prints a warning. Pictures carry lopsided's name, so that a picture in a run folder is known to
-belong to the run.
+A folder is written under a hidden name next to its final path, is locked during this time, and is then renamed in one
+step. A single file is written into such a hidden folder first. If a process is killed, the next command that writes to
+the same parent folder removes the hidden folder and prints a warning. Image files contain lopsided's name, so that an
+image in a run folder is recognised as part of the run.
 
-Left out: a file system that cannot exchange two folders in one step (`renameat2`) needs two steps. A kill between them
-leaves the earlier folder under its hidden name, and the next run restores it.
+Limit: if the file system cannot exchange two folders in one step (`renameat2`), two steps are needed. If the process is
+killed between them, the earlier folder keeps its hidden name, and the next run restores it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from lopsided.data import locks
 from lopsided.errors import FolderError, LeftoverWarning
 
 MARK = "Drawn by lopsided"
-"""The text that pictures carry in their metadata."""
+"""The text in the metadata of images that lopsided drew."""
 
 _FULL = 64 * 1024
-"""A disk with fewer free bytes counts as full, because a table needs more."""
+"""A disk with fewer free bytes than this counts as full, because a table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
-"""Seconds without a change after which an unlocked hidden folder counts as abandoned. A new folder is locked at
-once."""
+"""An unlocked hidden folder counts as abandoned after this time without a change, in seconds. A new folder is locked
+immediately."""
 _LONGEST = 200
-"""Bytes of a name that its hidden name keeps. File systems allow 255 bytes in total."""
+"""Number of bytes of a name that its hidden name keeps. File systems allow 255 bytes in total."""
 _MARK_WITHIN = 8192
-"""Bytes that are searched for `MARK`: matplotlib writes metadata at the start of PNG and SVG, at the end of PDF."""
+"""Number of bytes that are searched for `MARK`: matplotlib writes metadata at the start of PNG and SVG, at the end
+of PDF."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -47,7 +48,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 def check_free(path: Path, *, overwrite: bool = False) -> None:
     """Raises FolderError if `path` exists and `overwrite` is false, or if it is a folder.
 
-    This includes files that lopsided wrote, because they may show another study.
+    The error also applies to files that lopsided wrote, because they may show another study.
     """
     with told(path):
         if path.is_dir():
@@ -70,13 +71,13 @@ def whole_file(path: Path) -> Generator[Path]:
 
 
 def real(place: Path) -> Path:
-    """Returns the target of `place` if it is a symbolic link, so that the link itself is never replaced."""
+    """Returns the target of `place` if it is a symbolic link, so that the link itself is not replaced."""
     with told(place):
         return place.resolve() if place.is_symlink() else place
 
 
 def is_our_picture(path: Path) -> bool:
-    """True if the file is a picture that lopsided drew."""
+    """True if the file is an image that lopsided drew."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         return False
     with path.open("rb") as file:
@@ -90,7 +91,7 @@ def is_our_picture(path: Path) -> bool:
 
 @contextmanager
 def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], Iterable[Path]]) -> Generator[Path]:
-    """Yields an empty folder to write in, which replaces `place` if the block succeeds.
+    """Yields an empty folder to write to, which replaces `place` if the block succeeds.
 
     Parameters
     ----------
@@ -100,8 +101,8 @@ def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], 
         Raises an error if `place` may not be replaced. It runs before the block and again after it, because another
         program may have written there in the meantime.
     keep
-        Is called after the block with the written folder. Returns the files of the present `place`, as relative paths,
-        that the new folder shall contain as well.
+        Called after the block with the written folder. Returns the relative paths of files in the present `place` that
+        the new folder should also contain.
 
     Raises
     ------
@@ -133,14 +134,14 @@ def _staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locks.close_folder(lock, folder)
-        # `rmdir` fails for folders that are not empty, which must be kept.
+        # `rmdir` fails if the folder is not empty; such a folder must be kept.
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
 
 
 def _hidden(place: Path, kind: str) -> Path:
-    """The hidden name next to a place, for temporary contents of this kind."""
+    """The hidden name, next to a path, for temporary contents of this kind."""
     name = os.fsdecode(os.fsencode(place.name)[:_LONGEST])
     return place.parent / f".{name}{kind}"
 
@@ -169,7 +170,8 @@ def _clear_if_abandoned(folder: Path) -> None:
 
 
 def _locked(folder: Path, place: Path) -> int:
-    """Creates the folder if it is missing, locks it, and returns its descriptor. The lock ends with the process."""
+    """Creates the folder if it does not exist, locks it, and returns its descriptor. The lock is released when the
+    process ends."""
     while True:
         folder.mkdir(exist_ok=True)
         try:
@@ -181,7 +183,7 @@ def _locked(folder: Path, place: Path) -> int:
         except BlockingIOError:
             os.close(lock)
             raise FolderError(f"{place} is being written by another process; choose another folder") from None
-        # The previous owner may have removed the folder between opening and locking.
+        # The previous owner may have removed the folder after it was opened and before it was locked.
         with contextlib.suppress(FileNotFoundError):
             if locks.is_of(lock, folder):
                 return lock
@@ -190,7 +192,7 @@ def _locked(folder: Path, place: Path) -> int:
 
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """Locks a folder for the block. Raises FolderError if another process has locked it."""
+    """Locks a folder during the block. Raises FolderError if another process has locked it."""
     with told(folder):
         lock = locks.open_folder(folder.resolve())
         try:
@@ -205,7 +207,8 @@ def alone(folder: Path) -> Generator[None]:
 
 
 def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
-    """Moves the staged folder to its place in one step, with the files of the present folder that `keep` names."""
+    """Moves the finished folder to its final path in one step, together with the files of the present folder that
+    `keep` returns."""
     place = real(place)
     for name in keep:
         target = folder / name
@@ -217,7 +220,7 @@ def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
     except FileNotFoundError:
         folder.replace(place)
     except OSError:
-        # Without renameat2 an exchange takes two steps.
+        # Without renameat2, the exchange takes two steps.
         old = _hidden(place, _OLD)
         if place.exists():
             place.replace(old)
@@ -226,7 +229,7 @@ def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
 
 
 def _also(source: Path, target: Path) -> None:
-    """Links the file to a second place, or copies it if the file system has no hard links."""
+    """Creates a second link to the file, or copies it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -234,7 +237,7 @@ def _also(source: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchanges the names of two folders in one step. Raises OSError if the system cannot."""
+    """Exchanges the names of two folders in one step. Raises OSError if the system cannot do this."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows
@@ -247,7 +250,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _bring_back(place: Path) -> None:
-    """Restores the earlier folder if a kill between the two steps of `_put` left it under its hidden name."""
+    """Restores the earlier folder if a kill between the two steps of `_put` left it with its hidden name."""
     old = _hidden(place, _OLD)
     if old.exists():
         if place.exists():
@@ -266,18 +269,18 @@ def _empty(folder: Path) -> None:
 
 @contextmanager
 def told(place: Path, verb: str = "write") -> Generator[None]:
-    """Turns errors of the file system within the block into FolderError, whichever library reports them."""
+    """Converts file system errors within the block into FolderError, whichever library raises them."""
     try:
         yield
     except OSError as error:
         raise FolderError(f"cannot {verb} {_short(place)}: {error.strerror or error}") from error
     except ValueError as error:
-        # Python reports a NUL in a name as a ValueError.
+        # Python reports a NUL byte in a name as a ValueError.
         if "null" not in str(error):
             raise
         raise FolderError(f"cannot {verb} {_short(place)}: a name cannot contain the character NUL") from error
     except Exception as error:
-        # Polars reports a full disk by errors of its own. Comparing the name avoids importing polars here.
+        # Polars raises its own errors for a full disk. Comparing the module's name avoids importing polars here.
         if type(error).__module__.partition(".")[0] != "polars":
             raise
         why = os.strerror(errno.ENOSPC) if _is_full(place) else error
@@ -285,7 +288,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
 
 
 def _is_full(place: Path) -> bool:
-    """True if the disk is full. This is checked because not every library reports the reason for a failure."""
+    """True if the disk is full. Needed because not every library reports the reason for a failure."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
     return False

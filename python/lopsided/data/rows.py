@@ -1,4 +1,4 @@
-"""A table made of rows. A polars frame is made only when it is needed, because polars loads slowly."""
+"""A table that consists of rows. A polars frame is built only if needed, because polars loads slowly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Lazy:
-    """The data of a table for which no frame has been made."""
+    """The data of a table that has not yet been converted to a frame."""
 
     columns: list[str]
     """The names of the columns, in order."""
@@ -32,15 +32,15 @@ class Lazy:
         return all(isinstance(value, int | float) for value in self.values(name) if value is not None)
 
     def values(self, name: str) -> list[Any]:
-        """The values of a column as numbers and texts, `None` for a missing one."""
+        """The values of a column as numbers and texts; `None` for a missing value."""
         raise NotImplementedError
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """A numeric column, NaN for a missing value."""
+        """The values of a numeric column; NaN for a missing value."""
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """For each row, true if a column of texts has one of these words."""
+        """For each row, true if the text in this column is one of these words."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -48,14 +48,14 @@ class Lazy:
         raise NotImplementedError
 
     def frame(self) -> pl.DataFrame:
-        """All columns as a frame of polars."""
+        """All columns as a polars frame."""
         raise NotImplementedError
 
 
 class Rows(Lazy):
-    """Rows with the same columns: those of `spec`, or those that occur in the rows. A missing value is `None`.
+    """Rows with the same columns: those of `spec`, or else those that occur in the rows. A missing value is `None`.
 
-    Values have the type that the frame gives them: in a column of floats an integer is a float.
+    Values have the same type as in the frame: in a column of floats, an integer is converted to a float.
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], spec: TableSpec | None = None) -> None:
@@ -107,13 +107,13 @@ _PLAIN = (bool, int, float, str)
 
 
 def _python(value: Any) -> Any:
-    """A number of numpy as a number of Python."""
+    """Converts a numpy number to a Python number."""
     item = getattr(value, "item", None)
     return value if item is None else item()
 
 
 def _alike(values: list[Any], is_float: bool) -> list[Any]:
-    """The values of a column as plain numbers and texts: all floats if one is, as in a frame."""
+    """The values of a column as plain numbers and texts; as in a frame, all are floats if one of them is."""
     plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
     if is_float or any(isinstance(value, float) for value in plain):
         return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]

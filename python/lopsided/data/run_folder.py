@@ -3,16 +3,16 @@
     scenario.toml       the scenario that ran, with every default
     manifest.json       format, version, world, seed, digest, time, platform, and the files of the run
     flows.parquet ...   one file per table
-    report.html         a self-contained report for people
+    report.html         a self-contained report for readers
     fairness.parquet    only if the scenario has a `[fairness]` table
     pcap/               only if the run wrote captures
 
 A study of fairness writes a manifest of `kind` fairness with cells.csv, its tables, figures/ and report.html. A
 comparison of queue disciplines (`kind` aqm) writes the same, with its tables as CSV. A suite of disciplines writes one
-folder for each of its sections. A standard suite (`kind` suite) writes checks.csv, checks.parquet and report.html.
+folder per section. A standard suite (`kind` suite) writes checks.csv, checks.parquet and report.html.
 
-A folder is recognised by its manifest. It is always complete, because it is written elsewhere and then moved to its
-place. Files that the manifest does not list belong to the user and stay when a run is replaced.
+A run folder is recognised by its manifest. It is always complete, because it is written elsewhere and then renamed.
+Files that the manifest does not list belong to the user and are kept when a run is replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lopsided.data import output
 from lopsided.errors import FolderError, NoRunFolderError
 
 FORMAT = 2
-"""The version of this layout. It increases whenever an older reader would misread a new folder."""
+"""The version of the folder's layout. It increases whenever an older reader would misinterpret a new folder."""
 
 MANIFEST = "manifest.json"
 
@@ -36,7 +36,7 @@ MANIFEST = "manifest.json"
 def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     """Yields an empty folder for a run, which replaces `place` if the block succeeds.
 
-    If the block raises an error, `place` stays as it was.
+    If the block raises an error, `place` is unchanged.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
             raise FolderError(f"nothing was written for {place}")
         return _others(place, _files(folder))
 
-    # Check before the hidden folder is made, so that a refused command changes nothing.
+    # Check before the hidden folder is created, so that a rejected command changes nothing.
     check(place, overwrite)
     with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
         yield folder
 
 
 def check(place: Path, overwrite: bool) -> None:
-    """Raises FolderError if a run may not be written to this place."""
+    """Raises FolderError if a run may not be written to this path."""
     with output.told(place):
         if place.exists() and not place.is_dir():
             raise FolderError(f"{place} is a file; a run needs a folder")
@@ -82,7 +82,7 @@ def _files(folder: Path) -> set[Path]:
 
 
 def _listed(place: Path) -> set[Path] | None:
-    """The files that the manifest lists, or `None` if the manifest has no list."""
+    """The files that the manifest lists; `None` if the manifest has no list."""
     try:
         files = json.loads((place / MANIFEST).read_text(encoding="utf-8"))["files"]
         return {Path(MANIFEST), *map(Path, cast("list[str]", files))}
@@ -93,7 +93,7 @@ def _listed(place: Path) -> set[Path] | None:
 def _others(place: Path, new: set[Path]) -> list[Path]:
     """The files in `place` that belong neither to a run nor to its figures.
 
-    Raises FolderError if the new run has a file of the same name.
+    Raises FolderError if the new run has a file with the same name.
     """
     if not place.is_dir():
         return []
@@ -117,7 +117,7 @@ def _why(error: Exception) -> str:
 
 
 _KINDS = {"world": str, "digest": str, "made": str, "seed": int, "facts": dict}
-"""Required entries of a run's manifest, with their types."""
+"""Required entries of a run's manifest, with their data types."""
 
 
 def check_run(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -139,7 +139,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     NoRunFolderError
         If the folder does not exist or has no manifest.
     FolderError
-        If the manifest is damaged, of another format, or of a study instead of a run.
+        If the manifest is damaged, has another format version, or belongs to a study instead of a run.
     """
     path = folder / MANIFEST
     with output.told(folder, "read"):

@@ -1,4 +1,4 @@
-"""The tables of a run, each by its name."""
+"""The tables of a run, each accessible by its name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunTables:
-    """The tables of one run. A table is empty if the run's world does not fill it."""
+    """The tables of one run. A table is empty if the run's world does not support it."""
 
     def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
         self._frames = frames
@@ -24,7 +24,7 @@ class RunTables:
 
     @property
     def flows(self) -> Table:
-        """One row per flow: goodput, retransmissions, RTT, windows over its life."""
+        """One row per flow: goodput, retransmissions, RTT and windows over the flow's lifetime."""
         return self.table("flows")
 
     @property
@@ -44,12 +44,12 @@ class RunTables:
 
     @property
     def drops(self) -> Table:
-        """Lost packets: one row for each place and reason that occurred."""
+        """Lost packets: one row per place and reason that occurred."""
         return self.table("drops")
 
     @property
     def marks(self) -> Table:
-        """Packets marked by ECN: one row for each place and reason that occurred."""
+        """Packets with an ECN mark: one row per place and reason that occurred."""
         return self.table("marks")
 
     @property
@@ -59,12 +59,12 @@ class RunTables:
 
     @property
     def fetches(self) -> Table:
-        """Each step of the controllers of fetches over several connections, if the scenario records them."""
+        """Each step of the controllers of multi-connection fetches, if the scenario records them."""
         return self.table("fetches")
 
     @property
     def parts(self) -> Table:
-        """Counts and measurements of stages, media, and the classes and internal quantities of queues."""
+        """Counts and measurements of stages, of media, and of the classes and internal variables of queues."""
         return self.table("parts")
 
     @property
@@ -79,14 +79,13 @@ class RunTables:
 
     @property
     def traces(self) -> Table:
-        """Measurements as a capture at each sending host gives them, if the scenario records them (`[record] traces =
-        true`).
-        """
+        """Metrics that a capture at each sending host would show, if the scenario records them (`[record] traces =
+        true`)."""
         return self.table("traces")
 
     @property
     def samples_of(self) -> Mapping[str, pl.DataFrame]:
-        """The samples of each flow, by its name."""
+        """The samples of each flow, by the flow's name."""
         return self._samples_by_name
 
     @cached_property
@@ -96,7 +95,7 @@ class RunTables:
         return {names[flow]: rows for (flow,), rows in parts.items()}
 
     def sampled(self, flow: str, column: str) -> NDArray[np.float64] | None:
-        """A column of the samples of one flow, NaN for a missing value; `None` if the flow has no samples."""
+        """A column of one flow's samples, with NaN for a missing value; `None` if the flow has no samples."""
         place = self._places.get(flow)
         if place is None:
             return None
@@ -110,7 +109,7 @@ class RunTables:
 
     @cached_property
     def _places(self) -> dict[str, NDArray[np.intp]]:
-        """The rows of `samples` of each flow, in order."""
+        """The row numbers in `samples` of each flow, in order."""
         import numpy as np
 
         if not len(self.samples):
@@ -122,7 +121,7 @@ class RunTables:
         return {names[flow]: rows for flow, rows in zip(flows.tolist(), np.split(order, starts[1:]), strict=True)}
 
     def table(self, name: str) -> Table:
-        """The table of that name in `lopsided.data.catalogue`."""
+        """Returns the table with this name in `lopsided.data.catalogue`."""
         if name not in self._tables:
             from lopsided.data.columns import Frames
 

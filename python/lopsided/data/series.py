@@ -1,6 +1,6 @@
 """Curves over time from a run's tables.
 
-Plots, sparklines and summaries all take their numbers from here, so they agree.
+Plots, sparklines and summaries all use these functions, so their numbers agree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class HasSeries(Protocol):
 
 @dataclass(frozen=True)
 class Series:
-    """One curve: times in seconds, values in the unit of the quantity."""
+    """One curve: times in seconds, and values in the unit of the quantity."""
 
     name: str
     direction: str
@@ -49,12 +49,12 @@ def flow_column(run: HasSeries, flow: str, column: str) -> Series:
     flow
         The name of the flow.
     column
-        A column of the table `samples`; the values have the unit in its name.
+        A column of the table `samples`; its name contains the unit of the values.
 
     Raises
     ------
     UsageError
-        If the run has no flow of that name.
+        If the run has no flow with this name.
     """
     names = run.flows.values("name")
     if flow not in names:
@@ -67,14 +67,14 @@ def flow_column(run: HasSeries, flow: str, column: str) -> Series:
 
 
 def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
-    """Returns the goodput of one flow in bit/s over consecutive windows of `window_s` seconds.
+    """Returns the goodput of one flow in bit/s, in consecutive bins of `window_s` seconds.
 
-    The time of each value is the middle of its window.
+    The time of each value is the centre of its bin.
     """
     delivered = flow_column(run, flow, "delivered_bytes")
     if len(delivered.time_s) == 0:
         return delivered
-    # The first sample covers an interval that began at time 0 with nothing delivered.
+    # The first sample covers an interval that began at time 0, when nothing was delivered.
     time, total = np.append(0.0, delivered.time_s), np.append(0.0, delivered.value)
     edges: Floats = window_s * np.arange(int(time[-1] / window_s + 1e-9) + 1, dtype=np.float64)
     rates = np.diff(np.interp(edges, time, total)) * 8 / window_s
@@ -96,7 +96,7 @@ def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) ->
 
 
 def rtt(run: HasSeries, flow: str) -> Series:
-    """Returns the mean per-packet RTT of each sampling interval in ms; NaN if no packet was timed."""
+    """Returns the mean RTT over the packets of each sampling interval, in ms; NaN if no packet was timed."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -105,7 +105,7 @@ def rtt(run: HasSeries, flow: str) -> Series:
 
 
 def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Returns the mean per-packet RTT of one flow in ms between two times; NaN if no packet was timed."""
+    """Returns the mean RTT over the packets of one flow between two times, in ms; NaN if no packet was timed."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
@@ -114,7 +114,7 @@ def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> flo
 
 
 def largest_between(run: HasSeries, flow: str, column: str, start_s: float, stop_s: float) -> float:
-    """Returns the largest sampled value of a flow's column between two times; NaN without a sample."""
+    """Returns the largest sampled value of a flow's column between two times; NaN if there is no sample."""
     curve = flow_column(run, flow, column)
     within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
     return float(np.nanmax(within)) if len(within) else float("nan")
@@ -128,9 +128,9 @@ def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Seri
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
-    """Returns the time in which all flows of the run are active: from the last start to the first stop, in seconds.
+    """Returns the period in which all flows of the run are active: from the last start to the first stop, in seconds.
 
-    Raises UsageError if there is no such time.
+    Raises UsageError if there is no such period.
     """
     flows = run.flows
     starts, stops = flows.numbers("start_s"), flows.numbers("stop_s")

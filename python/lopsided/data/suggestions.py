@@ -1,4 +1,4 @@
-"""Suggestions for unknown names: another case, `-` for `_`, a similar word, a synonym."""
+"""Suggestions for unknown names: a different case, `-` for `_`, a similar word, a synonym."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SYNONYMS: Mapping[str, str] = {
     "scenarios": "examples",
     "studies": "papers",
 }
-"""Names that other programs use for things that lopsided calls differently."""
+"""Names that other programs use for things that have another name in lopsided."""
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:

@@ -1,6 +1,6 @@
 """`Table`: rows and columns of a run, readable by any dataframe library.
 
-It wraps a polars frame and provides it through the Arrow PyCapsule interface, so that DuckDB, pyarrow, pandas and
+`Table` wraps a polars frame and exports it through the Arrow PyCapsule interface, so that DuckDB, pyarrow, pandas and
 others can read it directly. A column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Printed values are scaled
 for reading; stored values are not.
 """
@@ -29,7 +29,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def check_ending(path: Path) -> None:
-    """Raises UsageError if a table cannot be written in the format that the path's ending names."""
+    """Raises UsageError if the extension of the path is not that of a format in which tables can be written."""
     if path.suffix not in (".parquet", ".csv", ".json", ".tex"):
         raise UsageError(f"{path.name}: a table is written as .parquet, .csv, .json or .tex")
 
@@ -38,7 +38,7 @@ class Table:
     """A table of a run.
 
     `table["column"]` is a polars series, `len(table)` the number of rows, `table.to_polars()` the frame. `spec` is the
-    declaration in the catalogue. For a column without a declaration the ending of its name gives the unit.
+    table's declaration in the catalogue. If a column has no declaration, the end of its name determines the unit.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], spec: catalogue.TableSpec | None = None) -> Table:
-        """A table of rows with the columns of `spec`, or those that occur in the rows."""
+        """Builds a table from rows, with the columns of `spec`, or else those that occur in the rows."""
         return Table(Rows(rows, spec), spec)
 
     @cached_property
@@ -79,13 +79,13 @@ class Table:
         return self._frame[column] if isinstance(self._source, Rows) else self._source[column]
 
     def values(self, column: str) -> list[Any]:
-        """The values of a column as numbers and texts, `None` for a missing one; no frame is made for it."""
+        """The values of a column as numbers and texts, with `None` for a missing value. No frame is built for this."""
         return self._source.values(column) if isinstance(self._source, Lazy) else self._source[column].to_list()
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """Returns a numeric column as an array; a missing number is NaN.
 
-        If the run is fresh, no frame is made for this.
+        No frame is built for this if the run was simulated in this process.
         """
         if isinstance(self._source, Lazy):
             return self._source.numbers(column)
@@ -94,7 +94,7 @@ class Table:
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
         """Returns a mask of the rows in which a text column has one of these values.
 
-        If the run is fresh, no frame is made for this.
+        No frame is built for this if the run was simulated in this process.
         """
         if isinstance(self._source, Lazy):
             return self._source.among(column, words)
@@ -109,7 +109,7 @@ class Table:
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns a pandas frame, in which missing numbers are NaN. Needs pandas, but not pyarrow.
+        """Returns a pandas frame, with NaN for missing numbers. Requires pandas, but not pyarrow.
 
         Raises
         ------
@@ -132,13 +132,13 @@ class Table:
         Parameters
         ----------
         path
-            The file to write. Its ending gives the format: `.parquet`, `.csv`, `.json` or `.tex`. LaTeX has values
-            scaled for reading, the other formats have the stored values.
+            The file to write. Its extension determines the format: `.parquet`, `.csv`, `.json` or `.tex`. LaTeX
+            contains values scaled for reading, the other formats contain the stored values.
 
         Raises
         ------
         UsageError
-            If the ending is another one.
+            If the file has another extension.
         """
         path = Path(path)
         writers: dict[str, Callable[[Path], object]] = {
@@ -162,9 +162,8 @@ class Table:
         return filled_in("Table.view")(self).html()
 
     def to_latex(self, *columns: str) -> str:
-        """Returns a `tabular` for LaTeX (package booktabs) of these columns, or of all, with values scaled for
-        reading.
-        """
+        """Returns a `tabular` for LaTeX (package booktabs) with these columns or with all, with values scaled for
+        reading."""
         return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 
     def _repr_html_(self) -> str:
@@ -174,6 +173,7 @@ class Table:
 def number(value: Any, default: float = math.nan) -> float:
     """Returns a value of a numeric column, such as its `max()`, as a float.
 
-    polars types such a value as anything that a cell may hold. `default` replaces null, for example of an empty column.
+    polars' type for such a value includes every type that a cell may have. `default` replaces null, for example if the
+    column is empty.
     """
     return float(default if value is None else value)

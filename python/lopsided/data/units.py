@@ -1,4 +1,4 @@
-"""Parses short forms of quantities (`2.4M`, `200ms`, `50p`), and formats quantities for people.
+"""Parses short forms of quantities (`2.4M`, `200ms`, `50p`), and formats quantities for readers.
 
 As everywhere in lopsided, k and M are decimal (1 kbit/s = 1,000 bit/s, 1 kB = 1,000 B); KiB and MiB are binary.
 """
@@ -22,7 +22,7 @@ _SIZES = {"b": 1, "kb": 1000, "mb": 1000_000, "kib": 1024, "mib": 1024**2}
 
 @dataclass(frozen=True)
 class QueueLimit:
-    """A queue's limit: a count of packets or of bytes."""
+    """A queue's limit: a number of packets or of bytes."""
 
     count: int
     unit: str
@@ -32,9 +32,9 @@ class QueueLimit:
 
 
 def parse_rate(text: str | int) -> int:
-    """Returns bit/s from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or from a number of bit/s.
+    """Returns a rate in bit/s from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or from a number in bit/s.
 
-    Raises UsageError if the text is no rate, or if the rate is not between 1 bit/s and 1 Pbit/s.
+    Raises UsageError if the text is not a rate, or if the rate is outside 1 bit/s to 1 Pbit/s.
     """
     if not isinstance(text, str):
         return int(text)
@@ -53,9 +53,9 @@ def parse_rate(text: str | int) -> int:
 
 
 def parse_time(text: str | float) -> float:
-    """Returns seconds from `200ms`, `1.5 s`, `2min`, or from a number of seconds. A text needs a unit.
+    """Returns a time in seconds from `200ms`, `1.5 s`, `2min`, or from a number in seconds. A text must contain a unit.
 
-    Raises UsageError if the text is no time.
+    Raises UsageError if the text is not a time.
     """
     if not isinstance(text, str):
         return float(text)
@@ -67,7 +67,7 @@ def parse_time(text: str | float) -> float:
 
 
 def parse_share(text: str | float) -> float:
-    """Returns a share of 1 from `20%`, `0.2`, or a number. Raises UsageError if the text is no share."""
+    """Returns a fraction from `20%`, `0.2`, or a number. Raises UsageError if the text is not a fraction."""
     if not isinstance(text, str):
         return float(text)
     number = text.strip().removesuffix("%")
@@ -78,9 +78,9 @@ def parse_share(text: str | float) -> float:
 
 
 def parse_limit(text: str) -> QueueLimit:
-    """Returns a queue limit from `50`, `50p`, `50 packets`, `64kB`. A plain number counts packets.
+    """Returns a queue limit from `50`, `50p`, `50 packets`, `64kB`. A number without a unit means packets.
 
-    Raises UsageError if the text is no limit, or if the limit is less than one packet.
+    Raises UsageError if the text is not a limit, or if the limit is less than one packet.
     """
     number, unit = _split(text, "a queue limit such as 50p or 64kB")
     if unit.lower() in ("", "p", "pkt", "pkts", "packet", "packets"):
@@ -102,22 +102,22 @@ def _split(text: str, wanted: str) -> tuple[float, str]:
 
 
 def rate(bits_per_second: float | None) -> str:
-    """`2.07 Mbit/s`, `132 kbit/s`: three significant digits."""
+    """Formats a rate with three significant digits: `2.07 Mbit/s`, `132 kbit/s`."""
     return _native.rate_text(_number(bits_per_second))
 
 
 def size(octets: float | None) -> str:
-    """`74.3 kB`, `1.50 MB`: three significant digits."""
+    """Formats a size with three significant digits: `74.3 kB`, `1.50 MB`."""
     return _native.size_text(_number(octets))
 
 
 def millis(milliseconds: float | None) -> str:
-    """`206 ms`, `1.53 s`, `42.0 µs`: three significant digits."""
+    """Formats a time with three significant digits: `206 ms`, `1.53 s`, `42.0 µs`."""
     return _native.millis_text(_number(milliseconds))
 
 
 def seconds(value: float | None) -> str:
-    """Formats a length of time: `240 s`, `90 min`, `20 ms`."""
+    """Formats a duration: `240 s`, `90 min`, `20 ms`."""
     if value is None or not math.isfinite(value):
         return "–"
     if value < 1:
@@ -126,13 +126,13 @@ def seconds(value: float | None) -> str:
 
 
 def change(share: float) -> str:
-    """Formats a change: `+1.2 %`. A change that rounds to zero has no sign: `0.0 %`."""
+    """Formats a relative change: `+1.2 %`. A change that rounds to zero has no sign: `0.0 %`."""
     text = f"{100 * share:+.1f}"
     return f"{text[1:] if float(text) == 0 else text} %"
 
 
 def percent(share: float | None) -> str:
-    """`93 %`, `4.2 %`, `0.31 %`: two significant digits."""
+    """Formats a percentage with two significant digits: `93 %`, `4.2 %`, `0.31 %`."""
     return _native.percent_text(_number(share))
 
 
@@ -146,5 +146,5 @@ def _number(value: float | None) -> float:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun: `1 seed`, `3 seeds`."""
+    """Formats a number with its noun: `1 seed`, `3 seeds`."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"

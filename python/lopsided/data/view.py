@@ -1,6 +1,6 @@
-"""A table for people: headings and cells as text, for HTML, Markdown and LaTeX.
+"""A table for readers: headings and cells as text, for HTML, Markdown and LaTeX.
 
-`lopsided.views.grid` lays a `View` out on a console.
+`lopsided.views.grid` lays out a `View` on a console.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Styled(str):
-    """A cell with a style on consoles, such as `bold red`."""
+    """A cell that has a style on consoles, such as `bold red`."""
 
     style: str
 
@@ -36,12 +36,12 @@ class Heading:
     meaning: str = ""
     numeric: bool = True
     spare: bool = False
-    """The column is decoration: a narrow console leaves it out."""
+    """True if the column is decoration, which a narrow console omits."""
 
 
 @dataclass(frozen=True)
 class View:
-    """Headings and cells as text. The first `keys` columns name a row."""
+    """Headings and cells as text. The first `keys` columns identify a row."""
 
     headings: Sequence[Heading]
     rows: Sequence[Sequence[str]]
@@ -49,7 +49,7 @@ class View:
     caption: str = ""
 
     def html(self) -> str:
-        """A `<table>`. The title of a heading is its meaning."""
+        """Returns an HTML `<table>`. The `title` attribute of each heading is its meaning."""
         head = "".join(
             f"<th{_class(heading)}{_title(heading)}>{_kept_together(html.escape(heading.text))}</th>"
             for heading in self.headings
@@ -95,18 +95,18 @@ def view(
     caption: str = "",
     where: str = "",
 ) -> View:
-    """Writes a table for people.
+    """Formats a table for readers.
 
     Parameters
     ----------
     columns
-        Names of columns, of which those that the table has are shown; default: all.
+        Names of columns to show; names that the table lacks are ignored. Default: all columns.
     rows
-        Rows of the table; default: all.
+        Rows to show; default: all.
     keys
-        Number of columns that name a row.
+        Number of leading columns that identify a row.
     most
-        Rows that are shown at most. The caption gives the number of the others, and `where` they are.
+        Largest number of rows to show. The caption states the number of omitted rows, and `where` to find them.
     """
     chosen = [table.column(name) for name in columns or table.columns if name in table.columns]
     shown = list(table.rows() if rows is None else rows)
@@ -121,7 +121,7 @@ def view(
 
 
 def heading(column: Column) -> Heading:
-    """The heading of a column, from the catalogue."""
+    """The heading of a column, as the catalogue declares it."""
     return Heading(column.heading, column.meaning, column.numeric)
 
 
@@ -136,7 +136,7 @@ def _latex(text: str) -> str:
 
 
 def _kept_together(text: str) -> str:
-    """A number and its percent sign on one line."""
+    """Keeps a number and its percent sign on the same line."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 

@@ -253,7 +253,7 @@ def compare_arms(
 
 
 def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns the captures of two run folders (`lopsided run --pcap hosts`).
+    """Aligns the captures in two run folders, as written by `lopsided run --pcap hosts`.
 
     Raises FolderError if a folder has no captures.
     """
@@ -266,10 +266,10 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
 
 
 def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
-    """Simulates the scenario of a run folder again with its seed, and aligns the result with the folder's captures.
+    """Simulates the scenario of a run folder with the folder's seed, and aligns the result with the folder's captures.
 
-    `rules` are the options of `align`. So Linux needs to run only once. Raises FolderError for a run that was not
-    saved.
+    `rules` are the options of `align`. So the run on Linux has to be made only once. Raises FolderError if the run was
+    not saved.
     """
     if kept.folder is None:
         raise FolderError("a run that was not saved has no captures")
@@ -290,9 +290,9 @@ def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") 
 
 
 def kept_in(folder: Path) -> list[Path]:
-    """Returns the run folders with captures in a folder, by name, or the folder itself if it is one.
+    """Returns the run folders with captures inside a folder, by name; or the folder itself if it is such a run folder.
 
-    Raises FolderError if there are none.
+    Raises FolderError if there is no such run folder.
     """
     if (folder / CAPTURES).is_dir():
         return [folder]
@@ -303,7 +303,7 @@ def kept_in(folder: Path) -> list[Path]:
 
 
 def check(tolerance_s: float, ignored: Sequence[str]) -> None:
-    """Raises UsageError for a negative tolerance and for unknown fields."""
+    """Raises UsageError if the tolerance is negative or a field is unknown."""
     if unknown := set(ignored) - set(FIELDS):
         raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")
     if tolerance_s < 0:
@@ -313,7 +313,7 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
 def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
     """Aligns the captures of two runs at their hosts; flows are matched by name.
 
-    Raises UsageError without a TCP flow in common, FolderError without captures.
+    Raises UsageError if the runs have no TCP flow in common, and FolderError if there are no captures.
     """
     check(tolerance_s, ignored)
     these = {listed.flow: listed for listed in captures.read_index(one.captures)}
@@ -388,19 +388,20 @@ def finely_sampled(scenario: Scenario) -> Scenario:
 
 
 def _share_draws(one: Run, other: Run) -> bool:
-    """True if both runs draw the same random numbers."""
+    """True if both runs use the same random numbers."""
     return one.world == other.world == "sim" and one.seed == other.seed
 
 
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
 """Queue disciplines that drop packets at random."""
 CYCLES = 8
-"""Number of smallest RTTs after its first phase of `probe bandwidth` in which BBR's draw explains a difference: the
-number of phases (tcp_bbr.c, CYCLE_LEN)."""
+"""BBR's random first phase of `probe bandwidth` explains a difference only within this number of smallest RTTs after
+it: the number of phases (tcp_bbr.c, CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
-    """A sentence if a packet that both runs sent arrived in one run only, and the path drops packets at random."""
+    """Returns a sentence if a packet that both runs sent arrived in only one of them, and the path drops packets at
+    random."""
     if first.sender == at.sends:
         return None
     sent = next((one for one in found.found if one.flow == at.flow and one.host != at.host), None)
@@ -432,7 +433,7 @@ def _draws(queue: Mapping[str, Any]) -> bool:
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
-    """A sentence if a flow with BBR drew its first phase shortly before the difference, in a simulated run."""
+    """Returns a sentence if a simulated flow with BBR chose its first phase at random shortly before the difference."""
     run = next((side.run for side in sides if side.run.world == "sim"), None)
     flows = {} if run is None else {row["flow"]: row["name"] for row in run.flows.rows() if row["cc"] == "bbr"}
     if run is None or not flows:

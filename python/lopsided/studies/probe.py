@@ -1,11 +1,11 @@
-"""A measuring sender and its sink for real networks, after the programs in merritt2010's appendices B and C.
+"""A measuring sender and its sink for real networks, modelled on the programs in merritt2010's appendices B and C.
 
 `serve` is the sink. `run` connects to the sink and sends and receives bulk data on several connections. It returns the
-TCP_INFO of each sender, sampled at a fixed interval, and the bytes that each receiving application got. The sender of a
-download is the sink, so its log is fetched at the end.
+TCP_INFO of each sender, sampled at a fixed interval, and the number of bytes that each receiving application read. The
+sender of a download is the sink, so its log is fetched at the end.
 
-Either end may send with lopsided's own TCP, the same as in the simulator, on ports that are taken from the kernel
-during the measurement (`Stack`). This needs root. The peer may use any TCP.
+Either end may send with the simulator's TCP instead of the kernel's (`Stack`), on ports that the kernel does not handle
+during the measurement. This requires root. The peer may use any TCP.
 
 A connection begins with one line of JSON that describes it. Left out: encryption and passwords, because a sink is
 started for an experiment, on a trusted network. The sink limits the duration, the number of connections and its memory.
@@ -37,18 +37,19 @@ INTERVAL_S = 0.02
 LONGEST_S = 3600.0
 MOST_CONNECTIONS = 64
 MOST_FROM_ONE = 40
-"""Connections that the sink serves in parallel: in total and per address, so that one client cannot use all of them."""
+"""Limits of the connections that the sink serves in parallel: in total, and per address, so that one client cannot
+use all of them."""
 PATIENCE_S = 15.0
-"""Time in seconds that either side waits for the other's next message; for the sink, for a complete request."""
+"""Time in seconds that either side waits for the peer's next message; the sink waits as long for a complete request."""
 
 _SILENCE_S = 30.0
-"""Time in seconds without data after which an upload is ended. It is longer than for a request, because a line may
+"""An upload is ended after this time in seconds without data. It is longer than for a request, because a line may
 stall."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
 """Largest number of samples per flow that the sink sends; longer flows are sampled less often."""
 _MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
-"""Largest number of samples that the sink keeps until a client fetches them: some hundred MB."""
+"""Largest number of samples that the sink stores until a client fetches them: a few hundred MB."""
 _REPORT_BYTES = _MOST_SAMPLES * 512
 """Largest size of a flow's report, in bytes."""
 _REPORT_S = 120.0
@@ -56,7 +57,7 @@ _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
 _LINGER_S = 10.0
-"""Time in seconds that connections of lopsided's TCP may take to close."""
+"""Time in seconds that the connections of the simulator's TCP may take to close."""
 _BEGAN_S = time.time() - time.monotonic()
 
 
@@ -68,17 +69,17 @@ def _wall_s() -> float:
 
 @dataclass(frozen=True)
 class Stack:
-    """The TCP of this end: the kernel's, or with a profile lopsided's own."""
+    """The TCP implementation of this end: the kernel's, or the simulator's if a profile is given."""
 
     profile: str | None = None
-    """Stack profile of lopsided's TCP, such as linux-6.1; None for the kernel's TCP."""
+    """Stack profile of the simulator's TCP, such as linux-6.1; `None` for the kernel's TCP."""
 
     def __post_init__(self) -> None:
         if self.profile is not None and self.profile not in _native.PROFILES:
             raise UsageError(f"no TCP profile is called {self.profile!r}; there are {', '.join(_native.PROFILES)}")
 
     def check(self, cc: str | None) -> None:
-        """Raises UsageError if lopsided's TCP is used and does not have this congestion control."""
+        """Raises UsageError if the simulator's TCP is used and does not have this congestion control."""
         if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
             known = ", ".join(_native.CONGESTION_CONTROLS)
             raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")
@@ -91,8 +92,8 @@ DEFAULT_CC = "cubic"
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection: `up` sends to the sink, `down` receives from it. It ends after `duration_s` seconds, or after
-    `size` bytes if that is not 0."""
+    """One connection: `up` sends to the sink, `down` receives from it. The flow ends after `duration_s` seconds, or
+    after `size` bytes if `size` is not 0."""
 
     name: str
     direction: str
@@ -104,8 +105,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sender's state. Times are in seconds since 1970, without later steps of the system clock; windows in bytes,
-    rates in bit/s."""
+    """A sender's state. Times are in seconds since 1970, unaffected by later steps of the system clock; windows in
+    bytes, rates in bit/s."""
 
     time_s: float
     rtt_us: int
@@ -115,12 +116,12 @@ class Sample:
     receive_window_bytes: int | None
     send_window_bytes: int | None
     bandwidth_window_bytes: int | None
-    """The delivery rate times the round trip: Linux's counterpart of BSD's bandwidth-limited window."""
+    """The delivery rate times the RTT, in bytes: Linux's counterpart of BSD's bandwidth-limited window."""
     throughput_bps: float
     """Bytes written to the socket so far, divided by the time since the first write, in bit/s."""
     retransmits: int
     state: str | None = None
-    """Congestion state, such as recovery; `None` from an older sink."""
+    """Congestion state, such as recovery; `None` if an older sink does not report it."""
     in_flight_bytes: int | None = None
 
 
@@ -131,11 +132,11 @@ class Log:
     flow: Flow
     samples: list[Sample] = field(default_factory=list[Sample])
     received: int = 0
-    """Bytes read by the receiving application."""
+    """Number of bytes that the receiving application read."""
     seconds: float = 0.0
-    """Time from the first received byte to the last."""
+    """Time in seconds from the first received byte to the last."""
     port: int = 0
-    """This machine's port, for an upload over the kernel's TCP; else 0."""
+    """Local port of an upload over the kernel's TCP; 0 for other flows."""
 
     @property
     def goodput_bps(self) -> float:
@@ -151,7 +152,8 @@ def serve(
     stack: Stack = KERNEL,
     cc: str | None = None,
 ) -> None:
-    """Runs the sink until interrupted, or until `stop` is set. `cc` is the default control of lopsided's TCP."""
+    """Runs the sink until it is interrupted or `stop` is set. `cc` is the default congestion control of the
+    simulator's TCP."""
     stack.check(cc)
     sink = _Sink(note)
     with (
@@ -166,7 +168,7 @@ def serve(
             except (TimeoutError, BlockingIOError):
                 continue
             except OSError as error:
-                # Out of file descriptors: wait until a connection ends.
+                # No file descriptor is left: wait until a connection ends.
                 note(f"a connection was not accepted: {error.strerror or error}")
                 time.sleep(0.2)
                 continue
@@ -184,8 +186,9 @@ def run(
 ) -> list[Log]:
     """Runs the flows against a sink and returns the log of each, in their order.
 
-    With `every_write`, senders write 1,460 bytes at a time and are sampled after each write, as merritt2010's program
-    did; means over rows then give more weight to busy periods. After `_MOST_SAMPLES` rows, the interval is used.
+    If `every_write` is true, senders write 1,460 bytes at a time and are sampled after each write, as in merritt2010's
+    program; means over rows then give more weight to busy periods. After `_MOST_SAMPLES` rows, samples are taken at the
+    interval.
     """
     for flow in flows:
         stack.check(flow.cc)
@@ -226,7 +229,7 @@ def _run(way: _Way, flows: list[Flow], interval_s: float, every_write: bool) -> 
 
 
 def frame(logs: list[Log]) -> pl.DataFrame:
-    """Returns all samples as one table. Raises RunError if there are none."""
+    """Returns all samples as one table. Raises RunError if there are no samples."""
     import polars as pl
 
     rows = [
@@ -240,14 +243,14 @@ def frame(logs: list[Log]) -> pl.DataFrame:
 
 
 THESIS_EPOCH_S = 1_267_500_000
-"""Offset that the thesis's program subtracts from the clock before it logs a time (MER-M15)."""
+"""Offset in seconds that the thesis's program subtracts from the clock before it logs a time (MER-M15)."""
 _THESIS_WRITE = 1460
-"""Size of its writes, in bytes."""
+"""Size of each write of the thesis's program, in bytes."""
 THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """Returns the log of appendix C: tab-separated, times in seconds since `THESIS_EPOCH_S`, round trips in
+    """Returns the lines of appendix C's log: tab-separated, times in seconds since `THESIS_EPOCH_S`, round trips in
     microseconds, windows in bytes, throughput in bit/s."""
     lines = ["\t".join(THESIS_COLUMNS)]
     for one in log.samples:
@@ -268,23 +271,23 @@ def thesis_lines(log: Log) -> list[str]:
 
 
 class _Connection(Protocol):
-    """One end of a connection over the kernel's or lopsided's TCP. Calls raise `TimeoutError` or `BlockingIOError` on a
-    timeout."""
+    """One end of a connection over the kernel's or the simulator's TCP. Methods raise `TimeoutError` or
+    `BlockingIOError` on a timeout."""
 
     def send(self, octets: bytes, timeout_s: float) -> int: ...
     def recv(self, most: int, timeout_s: float) -> bytes: ...
     def set_cc(self, name: str) -> None: ...
     def end(self) -> None:
-        """Sends a FIN after the written data."""
+        """Sends a FIN after the data that was written."""
         ...
 
     def give_up(self) -> None:
-        """Closes the connection without sending the data that the socket still holds."""
+        """Closes the connection and discards the data that is still in the socket."""
         ...
 
     def sample(self, throughput_bps: float) -> Sample: ...
     def port(self) -> int:
-        """Returns this end's port if it is known, else 0."""
+        """Returns the local port if it is known, else 0."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -292,12 +295,12 @@ class _Connection(Protocol):
 
 
 class _Way(Protocol):
-    """A way to open connections to the sink."""
+    """Opens connections to the sink over one TCP implementation."""
 
     host: str
     port: int
     chooses: bool
-    """True if the request also sets the congestion control of a download's sender."""
+    """True if the request also selects the congestion control of the download's sender."""
 
     def connect(self, cc: str | None, *, ours: bool = True) -> _Connection: ...
 
@@ -413,7 +416,7 @@ class _KernelWay:
 
 
 class _OurWay:
-    """Opens connections of lopsided's TCP. Reports, which are not measured, use the kernel's TCP."""
+    """Opens connections of the simulator's TCP. Reports, which are not measured, use the kernel's TCP."""
 
     chooses = False
 
@@ -488,7 +491,7 @@ def _taken(take: Callable[[], _native.TcpHost]) -> _native.TcpHost:
 
 
 class _Sink:
-    """Handles the sink's connections and keeps reports until clients fetch them."""
+    """Handles the sink's connections, and stores each report until a client fetches it."""
 
     def __init__(self, note: Callable[[str], object]) -> None:
         self._note = note
@@ -497,7 +500,7 @@ class _Sink:
         self._reports: dict[str, dict[str, Any]] = {}
 
     def handle(self, connection: _Connection, peer: str) -> None:
-        """Handles one connection from its first line. Errors are noted and do not stop the sink."""
+        """Handles one connection from its first line on. Errors are logged and do not stop the sink."""
         with connection:
             if not self._enter(peer):
                 return
@@ -533,7 +536,7 @@ class _Sink:
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            # Limit silence: an idle client would otherwise occupy one of the few connections.
+            # Limit silence, because an idle client would otherwise occupy one of the few connections.
             _receive(connection, log, _SILENCE_S, flow.duration_s)
         else:
             _send(connection, log, _interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))
@@ -545,7 +548,7 @@ class _Sink:
             flows = self._reports.setdefault(token, {})
             if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
                 flows[log.flow.name] = report
-            # Discard reports that no client fetched, oldest first; then the newest flows of this client's report.
+            # Discard reports that no client has fetched, oldest first; then the newest flows of this client's report.
             while len(self._reports) > MOST_CONNECTIONS or (len(self._reports) > 1 and self._samples() > _MOST_KEPT):
                 self._reports.pop(next(each for each in self._reports if each != token))
             while len(flows) > 1 and self._samples() > _MOST_KEPT:
@@ -573,7 +576,7 @@ def _number(value: object, what: str, least: float, most: float) -> float:
 
 
 def _wished(value: object) -> Flow:
-    """Parses and checks the flow of a request."""
+    """Parses and validates the flow that a client requests."""
     if not isinstance(value, dict):
         raise ValueError("the request has no flow")
     wish = cast("dict[str, object]", value)
@@ -597,7 +600,7 @@ def _interval(value: object, flow: Flow) -> float:
 
 
 def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
-    """Runs one flow on the requesting side."""
+    """Runs one flow on the side that requested it."""
     flow = log.flow
     with way.connect(flow.cc) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
@@ -617,7 +620,7 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
-    """Fetches the sink's report: its samples of downloads and its byte counts of uploads."""
+    """Fetches the sink's report: the samples of its downloads and the byte counts of its uploads."""
     # The sink may notice the end of a flow slightly later than this side.
     time.sleep(0.2)
     with way.connect(None, ours=False) as connection:
@@ -651,7 +654,7 @@ def _table(value: object, what: str) -> dict[str, object]:
 
 
 def _fill_in(log: Log, report: dict[str, object]) -> None:
-    """Checks the sink's report on a flow and adds it to the log."""
+    """Validates the sink's report on a flow and adds it to the log."""
     if log.flow.direction == "up":
         log.received = int(_number(report.get("received"), "count of bytes", 0, 2**60))
         log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
@@ -685,7 +688,8 @@ def _send_all(connection: _Connection, octets: bytes) -> None:
 
 
 def _send(connection: _Connection, log: Log, interval_s: float, every_write: bool = False) -> None:
-    """Keeps the socket full until the flow ends, and samples it at the interval or after each write of 1,460 bytes."""
+    """Keeps the socket full until the flow ends, and takes a sample at each interval or after each write of 1,460
+    bytes."""
     flow = log.flow
     if flow.cc is not None:
         connection.set_cc(flow.cc)
@@ -709,12 +713,12 @@ def _send(connection: _Connection, log: Log, interval_s: float, every_write: boo
         connection.end()
         connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
-        # Discard the data in the socket: a slow line would otherwise need minutes to send it.
+        # Discard the data in the socket, because a slow line could need minutes to send it.
         connection.give_up()
 
 
 def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:
-    """Reads and counts bytes until the sender ends, at most for `longest_s` plus `PATIENCE_S` seconds."""
+    """Reads and counts bytes until the sender ends, for at most `longest_s` plus `PATIENCE_S` seconds."""
     first = last = time.monotonic()
     until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:
@@ -728,7 +732,8 @@ def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: fl
 
 
 def _read_line(connection: _Connection) -> dict[str, Any]:
-    """Reads the first line byte by byte, because data follows it. Raises ValueError after `PATIENCE_S` seconds."""
+    """Reads the first line byte by byte, because data follows the line. Raises ValueError after `PATIENCE_S`
+    seconds."""
     line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
         octet = connection.recv(1, max(1e-3, until - time.monotonic()))
@@ -751,10 +756,10 @@ def plan(
     size: int = 0,
     cc: str | None,
 ) -> list[Flow]:
-    """Plans `down` downloads and `up` uploads that end together. Uploads start `upload_after_s` later, and flows of one
-    direction start `stagger_s` apart.
+    """Plans `down` downloads and `up` uploads that end together. Uploads start `upload_after_s` after the downloads,
+    and flows of one direction start `stagger_s` apart.
 
-    Raises UsageError for no or too many flows, and for a flow that would start after the end.
+    Raises UsageError if there is no flow, if there are too many, or if a flow would start after the end.
     """
     if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
         raise UsageError(f"{down + up} flows: must be from 1 to {MOST_CONNECTIONS // 2}")
@@ -772,7 +777,8 @@ def plan(
 
 @dataclass(frozen=True)
 class Field:
-    """The field procedure of merritt2010 section 6.4: what it measured, and the buffer that inequality 6.6 gives."""
+    """The field procedure of merritt2010 section 6.4: its measurements, and the buffer that inequality 6.6 returns
+    for them."""
 
     rtt_ms: float
     max_cwnd_down_bytes: int
@@ -784,15 +790,16 @@ class Field:
 def field_procedure(
     host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
 ) -> Field:
-    """Measures the round trip of a download alone, then the largest windows of a download and an upload together.
+    """Measures the RTT of a download alone, then the largest windows of a download and an upload that run in parallel.
 
-    Without the uplink's rate, the upload's goodput is used instead. Raises RunError if a flow gave no samples.
+    If the uplink's rate is not given, the upload's goodput is used as the rate. Raises RunError if a flow has no
+    samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
         raise RunError("a flow gave no samples")
-    # Use the sink's clock, because it may differ from this machine's.
+    # Use the sink's clock for the start of the upload, because it may differ from this machine's clock.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))

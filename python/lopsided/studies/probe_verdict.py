@@ -1,7 +1,7 @@
-"""Sentences about a probe of a real line: how load changes round trips, and how uploads change downloads.
+"""Sentences about a probe of a real line: how load affects the RTT, and how uploads affect downloads.
 
-The idle round trip is the smallest one that any sender measured, because a probe's first segments meet an empty queue.
-Left out: whether the queue is on this line or beyond it, because senders cannot measure that.
+The idle RTT is the smallest RTT that any sender measured, because a probe's first segments find an empty queue. Left
+out: whether the queue is on this line or beyond it, because senders cannot measure the location.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from lopsided.studies.probe import Log
 
 _SHORT_MS = 20.0
-"""An increase of round trips below this does not disturb a call, in milliseconds."""
+"""An increase of the RTT by less than this, in milliseconds, does not disturb a call."""
 _LONG_MS = 100.0
 _FELL = 0.8
-"""A download below this share of its rate without uploads counts as slowed by them."""
+"""A download counts as slowed by uploads if its rate with them is below this fraction of its rate without."""
 _LEAST_S = 1.0
-"""Least time before and after the first upload for a comparison, in seconds."""
+"""A comparison needs at least this time before and after the start of the first upload, in seconds."""
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:
-    """Returns the sentences; empty if no round trip was measured."""
+    """Returns the sentences; empty if no RTT was measured."""
     return [*_round_trips(logs), *_downloads(logs)]
 
 

@@ -1,4 +1,5 @@
-"""Replays captured arrivals into a link of a scenario, to see what its queue does with the packets of another queue.
+"""Replays recorded packet arrivals into a link of a scenario, to compare its queue with the queue at which they were
+recorded.
 
     arrivals = [replay.Arrival(at_ns, replay.datagram(1500, port=7)) for at_ns in range(0, 10**9, 10**6)]
     fates = replay.replay(scenario, "link", "down", arrivals)
@@ -23,17 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A packet that arrives at a queue. `octets` are its headers, from IP to the end of TCP's or UDP's header."""
+    """A packet that arrives at a queue. `octets` are its headers, from the IP header to the end of the TCP or UDP
+    header."""
 
     at_ns: int
     octets: bytes
     flow: int = 0
-    """The flow's number in a classifier's rules."""
+    """The flow number that the rules of a classifier refer to."""
 
 
 @dataclass(frozen=True)
 class Fate:
-    """The fate of a packet: it left the queue at `left_ns`, as number `place` of all, or was dropped for `reason`."""
+    """The outcome for a packet: it departed at `left_ns` as number `place` of all packets, or was dropped for
+    `reason`."""
 
     left_ns: int | None = None
     place: int | None = None
@@ -52,11 +55,11 @@ def replay(
     credit_ns: int = 0,
     seed: int = 1,
 ) -> list[Fate]:
-    """Replays packets, in order of their times, into one direction of a link.
+    """Replays packets, in the order of their arrival times, into one direction of a link.
 
-    With `instants` the line's rate is ignored: one packet is dequeued at each of these times, for example the departure
-    times of another queue. With `credit_ns` the line sends the first packet of a busy period as if it had arrived that
-    much earlier, as in the kernel world.
+    If `instants` is given, the line's rate is ignored: one packet is dequeued at each of these times, for example at
+    the departure times of another queue. If `credit_ns` is given, the line sends the first packet of a busy period as
+    if it had arrived that much earlier, as in the kernel world.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)
@@ -67,6 +70,6 @@ def replay(
 
 
 def datagram(size: int, port: int, tos: int = 0) -> bytes:
-    """Returns the headers of a UDP packet of `size` bytes, with this source and destination port."""
+    """Returns the headers of a UDP packet of `size` bytes with these source and destination ports."""
     ip = struct.pack("!BBHHHBBHII", 0x45, tos, size, 0, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000002)
     return ip + struct.pack("!HHHH", port, port, size - 20, 0)

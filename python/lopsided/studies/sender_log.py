@@ -1,8 +1,8 @@
-"""Logs of senders in the columns of merritt2010's program, with the results of the scripts in its appendices.
+"""Sender logs in the format of merritt2010's program, and the results that the scripts in its appendices compute from
+them.
 
-All rows have the same weight, as in the scripts. Therefore a log with one row for each write gives more weight to busy
-periods. The formulas are those of `lopsided.metrics`. Left out: the scripts' output files with one row for each buffer
-size.
+All rows have the same weight, as in the scripts. A log with one row per write therefore gives more weight to busy
+periods. The formulas are those of `lopsided.metrics`. Left out: the scripts' output files with one row per buffer size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SenderLog:
 
 @dataclass(frozen=True)
 class Rates:
-    """The line's rates in bit/s; None if unknown."""
+    """The rates of the line in bit/s; `None` if unknown."""
 
     down_bps: float | None
     up_bps: float | None
@@ -43,7 +43,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Figure:
-    """One result: its name, the appendix of its script, its value and unit."""
+    """One result: its name, the appendix that contains its script, its value and unit."""
 
     name: str
     appendix: str
@@ -52,7 +52,7 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """The value as text, with a unit prefix."""
+        """Formats the value with a unit prefix."""
         scale, unit = {"bit/s": (1e-3, "kbit/s"), "byte": (1e-3, "kB"), "us": (1e-3, "ms")}.get(
             self.unit, (1, self.unit)
         )
@@ -96,10 +96,10 @@ def _is_number(cell: str) -> bool:
 
 
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
-    """Returns all results of the scripts for these logs, in the order of appendices E to J.
+    """Returns the results of all scripts for these logs, in the order of appendices E to J.
 
-    `split_s` is the time of the split after the download's first row; default: the upload's first row. Without an
-    upload the log is not split.
+    `split_s` is the time, in seconds after the download's first row, at which the log is split into before and after;
+    default: the time of the upload's first row. The log is not split if there is no upload.
     """
     begin = float(download.time_s[0])
     at = begin + split_s if split_s is not None else float(upload.time_s[0]) if upload is not None else None
@@ -177,7 +177,8 @@ def _both(download: SenderLog, upload: SenderLog, at: float | None, rates: Rates
 
 
 def write_bdp(log: SenderLog, rates: Rates, path: Path) -> None:
-    """Writes time, window and bandwidth-delay product of each row (appendix D). Raises UsageError without a rate."""
+    """Writes time, window and bandwidth-delay product of each row (appendix D). Raises UsageError if the rate is
+    unknown."""
     if rates.down_bps is None:
         raise UsageError("the bandwidth-delay product needs the downlink's rate: --down 2.4M")
     products = log.rtt_us / 8e6 * rates.down_bps

@@ -1,12 +1,14 @@
-"""A study on many machines without a scheduler: each machine makes one shard of the runs, and `merge` joins them.
+"""Runs a study on many machines without a scheduler: each machine executes one shard of the runs, and `merge` joins the
+shards.
 
-Shard i of n makes the runs i, i + n, i + 2n, ... of a study. For each run it writes the study's measurement as one line
-of JSON to its own file in a shared folder. The merge repeats the study with these lines instead of runs. Its table and
-digests are therefore the same as on one machine. A shard that was lost or interrupted continues where its file ends.
+Shard i of n executes the runs i, i + n, i + 2n, ... of a study. For each run it writes the study's measurement as one
+line of JSON to the shard's file in a shared folder. The merge repeats the study with these lines instead of runs, so
+that its table and digests are the same as on one machine. A shard that was lost or interrupted continues where its file
+ends.
 
-A study can be sharded if it makes its runs with `run_jobs(..., divided=Divided(...))` and its measurements are plain
+A study can be sharded if it executes its runs with `run_jobs(..., divided=Divided(...))` and its measurements are plain
 JSON. If later runs depend on the results of earlier runs, as in a search, the study has several stages. Each shard then
-reads the files of all shards after a stage, and waits for those that are still at work.
+reads the files of all shards after a stage, and waits for the shards that are still running.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ from lopsided.worlds.base import Job
 MOST_SHARDS = 100_000
 _KIND = "lopsided shard 2"
 WAIT_S = 600.0
-"""Time in seconds for which a shard waits for the other shards while they make no progress."""
+"""A shard waits for the other shards until they have made no progress for this time, in seconds."""
 _LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
-"""Environment variables with the number of a task, and the offset that makes the first number 1."""
+"""Environment variables that contain the number of a task, and the offset that makes the first number 1."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,11 @@ class Shard:
     count: int
 
     def numbers(self, runs: int) -> range:
-        """The numbers of the runs that it makes, counted from 0."""
+        """The numbers of the runs that this shard executes, counted from 0."""
         return range(self.number - 1, runs, self.count)
 
     def file(self, folder: Path) -> Path:
-        """Its file in the shared folder."""
+        """This shard's file in the shared folder."""
         return folder / f"shard-{self.number:05}-of-{self.count:05}.jsonl"
 
 
@@ -87,35 +89,36 @@ def _from_environment(environment: Mapping[str, str]) -> int:
 
 
 class Finished(Exception):
-    """Raised when a shard has made its runs. The study ends here, because the other shards make the remaining runs."""
+    """Raised when a shard has executed its runs. The study ends here, because other shards execute the remaining
+    runs."""
 
     def __init__(self, made: int, found: int, runs: int) -> None:
         super().__init__(f"{made} of {runs} runs")
         self.made = made
         """Runs made now."""
         self.found = found
-        """Runs that the shard's file had before."""
+        """Number of runs that were in the shard's file before."""
         self.runs = runs
-        """Runs of the whole study."""
+        """Number of runs of the whole study."""
 
 
 class Behind(Exception):
-    """Raised if the next runs of this shard depend on runs that other shards have not made."""
+    """Raised if this shard's next runs depend on runs that other shards have not finished."""
 
     def __init__(self, missing: Sequence[int], runs: int) -> None:
         super().__init__(f"shards {array_of(missing)} are behind")
         self.missing = missing
-        """Numbers of the shards that lack runs."""
+        """Numbers of the shards whose runs are missing."""
         self.runs = runs
-        """Runs that this shard has made now."""
+        """Number of runs that this shard has executed this time."""
 
 
 @contextmanager
 def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT_S) -> Generator[None]:
-    """Within the block a study makes only this shard's runs. `Finished` follows the last of them.
+    """Within the block, a study executes only this shard's runs. `Finished` is raised after the last of them.
 
-    `command` is what `merge` repeats. Raises `Behind` if other shards lack runs that are needed and show no progress
-    for `wait_s` seconds, and FolderError if the folder holds shards of another study.
+    `command` is the command that `merge` repeats. Raises `Behind` if needed runs of other shards are missing and these
+    shards make no progress for `wait_s` seconds, and FolderError if the folder contains shards of another study.
     """
     path = shard.file(folder)
     header = {"kind": _KIND, "lopsided": _native.__version__, "command": list(command), "shards": shard.count}
@@ -137,7 +140,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
             file = file or opened.enter_context(_opened(path, header))
             file.seek(0)
             there, end = _read(path, file.read())
-            # The last line may have been cut off.
+            # The last line may be incomplete after an interruption.
             file.truncate(end)
             if there is not None and len(there.stages) > number:
                 _check_same(path, stage, there.stages[number])
@@ -161,7 +164,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
 
 @contextmanager
 def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
-    """Opens and locks the file of a shard. Writes the header of a new file and checks that of an existing file."""
+    """Opens and locks a shard's file. Writes the header of a new file, and checks the header of an existing file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         try:
@@ -199,10 +202,10 @@ def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float,
 
 @dataclass(frozen=True)
 class _Stage:
-    """Runs of a study that do not depend on each other's results."""
+    """Runs of a study whose results do not depend on each other."""
 
     study: str
-    """Fingerprint of the scenarios, the seeds, the version, and what is measured."""
+    """Fingerprint of the scenarios, the seeds, the version, and the measurement."""
     runs: int
     measured: dict[int, Any]
 
@@ -223,13 +226,14 @@ class Whole:
     shards: int
     stages: list[_Stage]
     missing: tuple[int, ...]
-    """Shards that have not made all their runs."""
+    """Shards that have not executed all their runs."""
     size: int
-    """Bytes of all files."""
+    """Total size of the files in bytes."""
 
 
 def read(folder: Path) -> Whole:
-    """Reads the shards in a folder. Raises FolderError if there are none, or if they are of different studies."""
+    """Reads the shards in a folder. Raises FolderError if there are no shards, or if they belong to different
+    studies."""
     with output.told(folder, "read"):
         paths = sorted(folder.glob("shard-*-of-*.jsonl"))
         texts = [(path, path.read_bytes()) for path in paths]
@@ -251,7 +255,7 @@ def read(folder: Path) -> Whole:
 
 
 def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
-    """The numbers of the shards that lack runs."""
+    """The numbers of the shards whose runs are incomplete."""
     return [
         number
         for number in range(1, count + 1)
@@ -261,10 +265,10 @@ def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
 
 @contextmanager
 def merged(whole: Whole) -> Generator[None]:
-    """Within the block, the study of these shards uses their measurements instead of making runs.
+    """Within the block, the study of these shards uses their measurements instead of executing runs.
 
-    Raises FolderError if the study is a different one, because its scenario or the version of lopsided differs. Raises
-    `Behind` if the shards have not made all runs.
+    Raises FolderError if the block runs a different study, because the scenario or the version of lopsided differs.
+    Raises `Behind` if the shards have not executed all runs.
     """
     stages = iter(whole.stages)
 
@@ -285,7 +289,7 @@ def merged(whole: Whole) -> Generator[None]:
 
 
 def array_of(numbers: Sequence[int]) -> str:
-    """Numbers as SLURM's `--array` writes them: `1-3,7`."""
+    """Formats numbers as in SLURM's `--array`: `1-3,7`."""
     stretches: list[list[int]] = []
     for number in numbers:
         if stretches and number == stretches[-1][1] + 1:
@@ -296,7 +300,7 @@ def array_of(numbers: Sequence[int]) -> str:
 
 
 def _fingerprint(jobs: Sequence[Job], what: str) -> str:
-    """Identifies scenarios, seeds, version, and what is measured."""
+    """Returns a hash of scenarios, seeds, version, and the measurement."""
     found = hashlib.blake2b(f"{_native.__version__}\0{what}\0".encode(), digest_size=16)
     scenario, text = None, b""
     for job in jobs:

@@ -12,17 +12,17 @@ INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t 
 ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 ARROWS = {"down": "↓", "up": "↑"}
 ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times of flows"
-"""The reason that is printed if there is no interval because all runs have the same digest."""
+"""The reason that is printed instead of an interval if all runs have the same digest."""
 
 
 def all_alike(digests: Iterable[str]) -> bool:
-    """True if all runs were identical, so that an interval over them has no meaning."""
+    """True if all runs were identical, so that an interval over them would have no meaning."""
     return len(set(digests)) == 1
 
 
 def spread(column: Column, values: Sequence[float | None], alike: bool) -> tuple[str, str]:
-    """Returns the mean and the half width of its 95 % interval as text; a dash instead of the half width if all runs
-    are identical."""
+    """Returns the mean and its 95 % confidence half-width as text; a dash instead of the half-width if all runs are
+    identical."""
     found = metrics.mean_interval(values)
     if found.of == 0:
         return "–", "–"

@@ -1,8 +1,8 @@
 """Start times that vary with the seed, so that repeated runs differ.
 
-If nothing in a scenario is random, all seeds give the same run, and an interval over them has no meaning. This run is
-also a special case, because flows that start at the same instant are synchronized. So commands that repeat runs delay
-the start of each flow by a short time drawn from the seed.
+If nothing in a scenario is random, all seeds give the same run, and an interval over them has no meaning. Such a run is
+also a special case, because flows that start at the same instant are synchronised. So commands that repeat runs delay
+the start of each flow by a short random time, which depends on the seed.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
 USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
-"""Variation of start times in a short run, as a share of its duration."""
+"""Range of the random start offset in a short run, as a fraction of the run's duration."""
 MOST_TRIALS = 24
-"""Number of a study's scenarios that are tested for randomness."""
+"""Number of a study's scenarios that are checked for randomness."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Scenarios to repeat, with the variation of their flows' start times in seconds."""
+    """Scenarios to repeat, with the range of their flows' random start offset in seconds."""
 
     scenarios: list[Scenario]
     jitter_s: float | None = None
     asked: bool = False
-    """True if the user set this variation."""
+    """True if the user set this range."""
 
     @property
     def unasked_s(self) -> float | None:
-        """The variation in seconds if it is the default; None if the user set it or there is none."""
+        """The range in seconds if it is the default; `None` if the user set the range or if starts do not vary."""
         return None if self.asked else self.jitter_s
 
     @property
     def said(self) -> str:
-        """A sentence about the variation and the option that sets it; empty if there is no default variation."""
+        """A sentence about the default range and the option that sets it; empty if no default applies."""
         said = varies(self.unasked_s)
         return " ".join([*said, "--start-jitter sets another time, 0s none."]) if said else ""
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """Returns the sentence about a default variation of start times, for verdicts; empty for None."""
+    """Returns the sentence about a default range of start offsets, for verdicts; empty if the range is `None`."""
     if not jitter_s:
         return []
     return [
@@ -59,11 +59,11 @@ def varies(jitter_s: float | None) -> list[str]:
 def varied(
     scenarios: Sequence[Scenario], repeat: int, jitter: str | float | None = None, workers: int | None = None
 ) -> Starts:
-    """Returns the scenarios with varying start times: by `jitter` (a time; 0 for none). If `jitter` is None, start
-    times vary by a default if two seeds of a scenario give the same run.
+    """Returns the scenarios with flows that start up to `jitter` later (a time; 0 for none). If `jitter` is `None`, a
+    default applies if two seeds of a scenario give the same run.
 
-    Either the start times of all scenarios vary or of none, so that the scenarios remain comparable. Raises UsageError
-    for an invalid time.
+    The start times vary in all scenarios or in none, so that the scenarios remain comparable. Raises UsageError if the
+    time is invalid.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
     chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)
@@ -79,8 +79,9 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """Returns the variation in seconds that `varied` uses, 0 for none. `shortest_s` is the duration of the study's
-    shortest run; the first few of its scenarios are enough here. Raises UsageError for an invalid time."""
+    """Returns the range in seconds of the start offset that `varied` uses, 0 for none. `shortest_s` is the duration
+    of the study's shortest run; `scenarios` may be only the first few of the study. Raises UsageError if the time
+    is invalid."""
     if jitter is not None:
         wanted = units.parse_time(jitter)
         if not 0 <= wanted < shortest_s:

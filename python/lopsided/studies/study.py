@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """The title of a part, with details in small print. Without a title, a console shows the details in bold."""
+    """The title of a part of a report, with details in small print. If there is no title, a console shows the
+    details in bold."""
 
     title: str
     details: str = ""
     level: int = 2
-    """Heading level on a page: 2 for a section, 3 for a subsection."""
+    """Heading level on an HTML page: 2 for a section, 3 for a subsection."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class Terms:
 
     pairs: Iterable[tuple[str, str]]
     code: bool = False
-    """The explanations are code."""
+    """True if the explanations are code."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text in full, such as a scenario file: lines on a console, folded on a page."""
+    """A complete text, such as a scenario file: shown in full on a console, folded on a page."""
 
     name: str
     text: str
@@ -55,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on a page: `kind` as `plot` takes it, of another study or of a run if `of` is given."""
+    """A figure on a page. `kind` is an argument of `plot`, of this study or of the study or run in `of`."""
 
     kind: str
     title: str
@@ -64,14 +65,14 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Note:
-    """A short remark in small print, next to the block below it."""
+    """A short remark in small print above the next block."""
 
     text: str
     link: str = ""
 
 
 Block: TypeAlias = str | View | Headline | Terms | Source | Drawing | Note
-"""A piece of a report. A string is a paragraph: `code` in backticks, **bold** in double asterisks."""
+"""One block of a report. A string is a paragraph, with `code` in backticks and **bold** in double asterisks."""
 
 
 class Study:
@@ -80,9 +81,9 @@ class Study:
     kind: ClassVar[str]
     """The name of the command, also in the manifest of a saved study."""
     figures: ClassVar[Mapping[str, str]] = {}
-    """Titles of the figures, by the kind that `plot` takes."""
+    """Titles of the figures, by the `kind` argument of `plot`."""
     footer: ClassVar[str] = ""
-    """The last line of the page, which names the files with the numbers."""
+    """The last line of the page, which names the files that contain the numbers."""
 
     # --- what a subclass states ---------------------------------------------------------------------------------------
 
@@ -93,20 +94,19 @@ class Study:
 
     @property
     def details(self) -> str:
-        """World, seeds and digest in one line; empty if a console shows no title."""
+        """World, seeds and digest in one line; empty if the console shows no title."""
         return ""
 
     def conclusions(self) -> list[str]:
-        """The sentences at the top of the printed result and of the report; an empty sentence starts a new
-        paragraph."""
+        """The sentences at the top of the printed result and of the report. An empty string starts a new paragraph."""
         return []
 
     def conditions(self) -> list[tuple[str, str]]:
-        """Name and value of the conditions that the report lists: world, duration, seeds, digest."""
+        """Names and values of the conditions that the report lists: world, duration, seeds, digest."""
         return []
 
     def identity(self) -> dict[str, Any]:
-        """The entries of the manifest after version and kind: settings and digest."""
+        """The manifest's entries after version and kind: settings and digest."""
         return {}
 
     def results(self) -> dict[str, Any]:
@@ -114,23 +114,23 @@ class Study:
         return {}
 
     def files(self) -> Mapping[str, Table | str]:
-        """Tables and texts of a saved study, by the name of the file."""
+        """Tables and texts of a saved study, by file name."""
         return {}
 
     def parts(self) -> Mapping[str, Study]:
-        """The studies in this study, each saved in a folder of that name."""
+        """The studies inside this study, each saved in a subfolder with this name."""
         return {}
 
     def drawn(self) -> Iterable[str]:
-        """The kinds of figures that a saved study has as files."""
+        """The kinds of figures that are saved with a study."""
         return self.figures
 
     def shown(self) -> Iterable[Block]:
-        """The blocks that a console shows below the sentences."""
+        """The blocks that a console shows after the sentences."""
         return ()
 
     def page(self) -> Iterable[Block]:
-        """The blocks of the report below the sentences and conditions."""
+        """The blocks of the report after the sentences and conditions."""
         return ()
 
     # --- the same for all ---------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Study:
         Raises
         ------
         UsageError
-            If there is no figure of this kind, or nothing to draw.
+            If the study has no figure of this kind, or has no data to plot.
         """
         if kind and kind not in self.figures:
             raise UsageError(f"no figure of {self.kind} is called {kind!r}; {choices(kind, self.figures)}")
@@ -153,7 +153,7 @@ class Study:
         return {"lopsided": _native.__version__, "kind": self.kind, **self.identity()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest and the results as plain values."""
+        """The manifest and the results as plain values for JSON."""
         return {**self.manifest(), **self.results()}
 
     def report(self) -> str:
@@ -166,11 +166,11 @@ class Study:
         Parameters
         ----------
         folder
-            A new or empty folder, or one that holds an earlier study.
+            A new or empty folder, or a folder with an earlier study.
         overwrite
-            Replace an earlier study.
+            True to replace an earlier study.
         report
-            Write `report.html`.
+            True to write `report.html`.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class Study:
         Raises
         ------
         FolderError
-            If the folder holds anything else, or an earlier study without `overwrite`.
+            If the folder contains anything else, or contains an earlier study and `overwrite` is false.
         """
         return filled_in("Study.save")(self, folder, overwrite=overwrite, report=report)
 
@@ -189,7 +189,7 @@ class Study:
 
 
 def paragraphs(sentences: Iterable[str]) -> list[str]:
-    """Sentences joined to paragraphs; an empty sentence begins a new one."""
+    """Joins sentences to paragraphs; an empty string starts a new paragraph."""
     found: list[list[str]] = [[]]
     for sentence in sentences:
         if sentence:

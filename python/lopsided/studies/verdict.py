@@ -1,7 +1,7 @@
 """The verdict on a run: a few sentences from its numbers.
 
 The native module writes the sentences (crate `verdict`), so the command line, reports, notebooks and the page show the
-same ones. Left out: causes inside TCP, which `lopsided explain` reports.
+same ones. Left out: TCP's internal causes, which `lopsided explain` reports.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def verdict(run: Run) -> list[str]:
 
 
 def difference(before: Run, after: Run) -> list[str]:
-    """Returns sentences about changes of 5 % or more from one run to another in goodput, round trips and queueing."""
+    """Returns sentences about the changes of at least 5 % from one run to another in goodput, RTT and queueing."""
     return _native.difference(_account(before), _account(after))
 
 
 def _account(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns the rows of flows and links, with the kinds of application and queue."""
+    """Returns the rows of flows and links, with the kinds of applications and queues."""
     kinds = {flow["name"]: flow["app"]["kind"] for flow in run.scenario.resolved["flows"]}
     queues = {
         (link["name"], way): link[way]["queue"]["kind"]

@@ -1,6 +1,6 @@
 """The worlds in which a scenario can run.
 
-Each world is a module with the functions of `World`. It is loaded when a run first needs it.
+Each world is a module with the functions of `World`. The module is loaded when a run first needs it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ WORLDS = {
     "kernel": "lopsided.worlds.kernel",
     "live": "lopsided.worlds.live",
 }
-"""World names and their modules."""
+"""World names, and the modules that implement them."""
 
 
 def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:
-    """Runs a scenario once in the world of that name. `Scenario.run` calls this."""
+    """Runs a scenario once in the world with this name. `Scenario.run` calls this function."""
     return world(world_name).run(scenario, seed, options)
 
 
 def world(name: str) -> World:
-    """Returns the world of that name. Raises UsageError if there is none, or if the world needs Linux and this is
-    another system."""
+    """Returns the world with this name. Raises UsageError if there is no such world, or if it needs Linux and this
+    is another system."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")

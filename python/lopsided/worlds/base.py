@@ -1,4 +1,4 @@
-"""The interface of a world."""
+"""The interface that every world implements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """A scenario and a seed to run."""
+    """A scenario to run, and its seed."""
 
     scenario: Scenario
     seed: int
@@ -22,12 +22,11 @@ class Job:
 
 
 class World(Protocol):
-    """The functions of a world's module."""
+    """The functions that a world's module provides."""
 
     def check(self, scenario: Scenario, options: RunOptions) -> None:
-        """Raises an error before anything runs if the world cannot run the scenario, or if this machine lacks
-        something.
-        """
+        """Raises an error before the first run if the world cannot run the scenario, or if this machine lacks
+        something that the world needs."""
         ...
 
     def run(self, scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -37,7 +36,6 @@ class World(Protocol):
     def run_many(
         self, jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None
     ) -> Iterator[tuple[int, Run]]:
-        """Runs jobs, in parallel if the world supports it, and yields the number and the run of each job when it is
-        done. It writes no captures.
-        """
+        """Runs jobs, in parallel if the world supports it, and yields each job's number and run as it finishes.
+        Writes no captures."""
         ...

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.base import Job
 
 _LOOK_S = 0.05
-"""Seconds between two checks for progress and signals while a call waits."""
+"""Time in seconds between two checks for progress and signals while a call waits."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -49,7 +49,7 @@ def _cores(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError for options of other worlds. The simulator itself runs every scenario."""
+    """Raises UsageError if an option belongs to another world. The simulator itself can run every scenario."""
     del scenario
     _check(options)
 
@@ -71,9 +71,8 @@ def _listed(scenario: Scenario) -> list[captures.Listed]:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs on `workers` threads (default: every core), and yields the number and the run of each job when it is
-    done.
-    """
+    """Runs jobs on `workers` threads (default: the number of cores), and yields each job's number and run as it
+    finishes."""
     _check(options)
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
     for number, raw in _finished(batch, len(jobs), options.progress):
@@ -83,7 +82,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Python handles signals between two short waits. An interrupt here stops the threads.
+    # Python handles signals between two short waits. An interrupt at this point stops the threads.
     left = jobs
     try:
         while left:
@@ -99,7 +98,7 @@ def _finished(
 
 
 def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
-    """Runs the scenario once and returns the plain values of the native module, which another process can receive."""
+    """Runs the scenario once and returns the native module's plain values, which can be sent to another process."""
     batch = _native.Batch([(scenario.native, seed)], 1)
     for _, raw in _finished(batch, 1, None):
         return raw
@@ -107,7 +106,7 @@ def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
 
 
 def to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
-    """Makes a run of the values that `run_raw` returned."""
+    """Builds a run from the values that `run_raw` returned."""
     tables = columns.Frames(raw["tables"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:

@@ -1,8 +1,8 @@
 """Compares one scenario in several worlds, several runs, or two congestion controls.
 
-    compare(scenario, ("sim", "kernel"))                        # two worlds compare_arms(arms_against(scenario,
-    "Gentle", "reno"))      # a user-defined congestion control against a built-in one compare_runs({"before":
-    [Run.load("runs/a")], "after": [Run.load("runs/b")]})
+    compare(scenario, ("sim", "kernel"))                        # two worlds
+    compare_arms(arms_against(scenario, "Gentle", "reno"))      # a user-defined congestion control, and a built-in one
+    compare_runs({"before": [Run.load("runs/a")], "after": [Run.load("runs/b")]})
 
 Runs are paired: repetition k starts its flows at the same instants in every world, so a different phase of the flows
 cannot cause a difference between worlds. The last world is the reference. The error of a quantity is the error of its

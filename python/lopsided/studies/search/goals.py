@@ -1,4 +1,4 @@
-"""The metrics of a search: which to maximise or minimise, and which limits to keep.
+"""The metrics of a search: the goals to maximise or minimise, and the limits to satisfy.
 
 A metric is a name, followed by a dot and the flows: `goodput.download` for the flow `download`, `goodput.down` for all
 downloads, `goodput` for all flows. The name is a metric of `sweep` or a numeric column of the table `flows`. A column
@@ -41,18 +41,18 @@ _SIGNS = re.compile(r"\s*([^<>=\s][^<>=]*?)\s*(<=|>=|<|>)\s*([^<>=].*?)\s*")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of a run: a column of a table, for some flows or one link."""
+    """A number that a run has: a column of a table, for some flows or for one link."""
 
     text: str
     table: Literal["flows", "links", "run"]
     column: str
     whose: str = ""
-    """A flow, a group or a direction, or a link and its direction. Empty for all flows."""
+    """The flow, group or direction, or the link and its direction; empty for all flows."""
     unit: str = "number"
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Metric:
-        """Parses a metric. Raises UsageError if the scenario does not have it."""
+        """Parses a metric. Raises UsageError if the scenario has no such flow or link."""
         name, _, whose = (part.strip() for part in text.strip().partition("."))
         flows, links = run_tables()["flows"], run_tables()["links"]
         if name in _OF_RUNS:
@@ -74,7 +74,8 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
-        """The value in a run; None if there is none, such as the completion time of an incomplete transfer."""
+        """The metric's value in a run; `None` if the run has none, such as the completion time of an incomplete
+        transfer."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":
@@ -99,7 +100,7 @@ class Metric:
 
     @property
     def stored(self) -> Column:
-        """The column of this goal in the tables of trials. Its name ends in the unit."""
+        """The goal's column in the tables of trials. The column name ends in the unit."""
         ending = {"bps": "_bps", "ms": "_ms", "s": "_s", "bytes": "_bytes"}.get(self.unit, "")
         name = self.text if not ending or self.text.endswith(ending) else f"{self.text}{ending}"
         return Column(name, self.unit, self.text, "Mean over the seeds.")  # pyright: ignore[reportArgumentType]
@@ -126,7 +127,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Limit:
-    """A bound for the mean of a metric over the seeds."""
+    """An upper or lower bound for a metric's mean over the seeds."""
 
     metric: Metric
     sign: str
@@ -135,7 +136,7 @@ class Limit:
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Limit:
-        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError if the text is no constraint."""
+        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError if the text is not a constraint."""
         found = _SIGNS.fullmatch(text)
         if not found:
             raise UsageError(
@@ -146,15 +147,15 @@ class Limit:
         return cls(metric, found[2], _bound(metric, found[3], text), " ".join(text.split()))
 
     def excess(self, value: float) -> float:
-        """The amount by which the value exceeds the bound, as a share of the bound; at most 0 if the value keeps the
-        bound."""
+        """The amount by which the value violates the bound, relative to the bound; 0 or negative if the value
+        satisfies the bound."""
         beyond = value - self.bound if "<" in self.sign else self.bound - value
         beyond /= abs(self.bound) or 1.0
         # A value equal to the bound satisfies only `<=` and `>=`.
         return math.ulp(1.0) if beyond == 0 and "=" not in self.sign else beyond
 
     def kept(self, value: float) -> bool:
-        """True if the value keeps the bound."""
+        """True if the value satisfies the bound."""
         return self.excess(value) <= 0
 
     def __str__(self) -> str:
@@ -162,7 +163,8 @@ class Limit:
 
 
 def goals_of(scenario: Scenario, maximise: Sequence[str], minimise: Sequence[str]) -> tuple[Goal, ...]:
-    """The metrics to maximise, then those to minimise. Raises UsageError for an invalid metric, or without one."""
+    """Returns the metrics to maximise, then those to minimise. Raises UsageError if a metric is invalid or if there
+    is none."""
     found = [
         Goal(Metric.of(text, scenario), up) for texts, up in ((maximise, True), (minimise, False)) for text in texts
     ]
@@ -184,7 +186,7 @@ def _is_link(whose: str, scenario: Scenario) -> bool:
 
 
 def _check_flow(text: str, whose: str, scenario: Scenario) -> None:
-    """Raises UsageError if the text names no flow, no group of flows and no direction of a flow."""
+    """Raises UsageError if the text is not the name of a flow, of a group of flows, or of a direction with flows."""
     flows = scenario.resolved["flows"]
     ways = [way for way in ("down", "up") if any(flow["direction"] == way for flow in flows)]
     known = [*dict.fromkeys([*(flow["name"] for flow in flows), *(flow["group"] for flow in flows), *ways])]

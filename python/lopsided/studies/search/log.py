@@ -1,8 +1,8 @@
-"""Stores the finished runs of a search, so that the search can continue after an interruption or a kill.
+"""Stores the finished runs of a search, so that the search can continue after it was interrupted or killed.
 
 A hidden folder next to the result folder holds the finished runs in `runs.parquet`, which is replaced atomically after
 each batch. The result folder is written when the search ends or is interrupted. A fingerprint identifies the search:
-its scenario, keys, goals and limits. The number of trials is not a part of it.
+its scenario, keys, goals and limits. The fingerprint does not include the number of trials.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Kept:
 def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
     """Stores finished runs next to `place` while the block runs.
 
-    Raises FolderError if `place` holds something other than this search. With `overwrite`, `place` may hold any search.
+    Raises FolderError if `place` contains anything but this search. If `overwrite` is true, `place` may contain another
+    search.
     """
     mark = searcher.fingerprint()
     there = _mark_of(place) == mark
@@ -60,27 +61,27 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
         try:
             yield Kept(len(searcher.done), overwrite or there)
         finally:
-            # Without a result folder, the finished runs stay here.
+            # If there is no result folder, the finished runs stay in the hidden folder.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # `rmdir` fails for a folder that is not empty, which must be kept.
+                # `rmdir` fails if the folder is not empty; such a folder must be kept.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()
 
 
 def hidden(place: Path) -> Path:
-    """The folder of the finished runs until there is a result."""
+    """The folder that holds the finished runs until the result is written."""
     return place.parent / f".{place.name}.lopsided-search"
 
 
 def write_runs(folder: Path, searcher: Searcher) -> None:
-    """Writes the finished runs into a folder that is being written."""
+    """Writes the finished runs into the result folder while it is being written."""
     _frame(searcher, searcher.done).write_parquet(folder / RUNS)
 
 
 def _mark_of(folder: Path) -> str | None:
-    """The fingerprint of the search in the folder; None if there is none."""
+    """Returns the fingerprint of the search in the folder; `None` if the folder contains no search."""
     try:
         manifest = json.loads((folder / folders.MANIFEST).read_text(encoding="utf-8"))
         return str(manifest["fingerprint"]) if manifest["kind"] == "search" else None

@@ -5,5 +5,6 @@ from __future__ import annotations
 TRIALS = 100
 """Default number of trials."""
 BATCH = 8
-"""Trials in a batch: a larger batch uses more workers, a smaller batch learns more from each trial."""
+"""Number of trials in a batch. A larger batch uses more workers; in a smaller batch each trial benefits from more
+results."""
 MOST_TRIALS = 100_000

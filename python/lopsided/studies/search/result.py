@@ -47,7 +47,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Done(NamedTuple):
-    """A finished run: its digest, and a value for each metric of the search."""
+    """A finished run: its digest, and its value for each metric of the search."""
 
     digest: str
     values: tuple[float | None, ...]
@@ -66,16 +66,16 @@ class Trial:
     settings: Mapping[str, str]
     runs: list[Done] = field(default_factory=list[Done])
     checks: list[Done] = field(default_factory=list[Done])
-    """Runs with other seeds than the search's."""
+    """Runs with seeds that the search itself did not use."""
     refused: str = ""
-    """The reason why the scenario rejects the settings."""
+    """The reason for which the scenario rejects the settings; empty if it accepts them."""
 
     def interval(self, metric: int, *, checked: bool = False) -> Interval:
-        """The mean of a metric over the seeds, with its 95 % interval."""
+        """The metric's mean over the seeds, with its 95 % interval."""
         return mean_interval(run.values[metric] for run in (self.checks if checked else self.runs))
 
     def mean(self, metric: int) -> float | None:
-        """The mean of a metric over the seeds; None if a run has no value."""
+        """The metric's mean over the seeds; `None` if a run has no value."""
         values = [run.values[metric] for run in self.runs]
         if not values or any(value is None for value in values):
             return None
@@ -83,7 +83,7 @@ class Trial:
 
 
 class Search(Study):
-    """The result of a search: `trials`, the `front` of the best, and `best` if there is one goal."""
+    """The result of a search: `trials`, the `front` of the best trials, and the `best` trial if there is one goal."""
 
     kind: ClassVar[str] = "search"
     figures: ClassVar[Mapping[str, str]] = FIGURES
@@ -113,20 +113,20 @@ class Search(Study):
         """Requested number of trials."""
         self.repeat = repeat
         self.start_jitter_s = start_jitter_s
-        """Largest variation of start times in seconds, if the search added one."""
+        """Range of the random start offset in seconds that the search added; `None` if it added none."""
         self.whole = whole
-        """True if every combination was tried."""
+        """True if every combination of values was tried."""
         self.baseline, *self.tried = trials
         """The unchanged scenario, and the trials in their order."""
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics of the goals, then those of limits that are no goals."""
+        """The metrics of the goals, then the metrics of limits that are not goals."""
         return metrics_of(self.goals, self.limits)
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The Pareto front of the trials that keep all limits, sorted by the first goal."""
+        """The Pareto front of the trials that satisfy all limits, sorted by the first goal."""
         fit = [trial for trial in self.tried if self.keeps(trial)]
         found = [one for one in fit if not any(self._betters(other, one) for other in fit)]
         first = self.goals[0]
@@ -134,37 +134,37 @@ class Search(Study):
 
     @property
     def best(self) -> Trial | None:
-        """The best trial by the first goal; None if no trial keeps the limits."""
+        """The best trial by the first goal; `None` if no trial satisfies the limits."""
         return self.front[0] if self.front else None
 
     @property
     def nearest(self) -> Trial | None:
-        """The trial that breaks the limits least."""
+        """The trial that violates the limits least."""
         known = [trial for trial in self.tried if trial.runs and None not in self.means(trial)]
         return min(known, key=lambda trial: sum(max(0.0, each) for each in self.excesses(trial)), default=None)
 
     def keeps(self, trial: Trial) -> bool:
-        """True if a trial has a value for every metric and keeps every limit."""
+        """True if a trial has a value for every metric and satisfies every limit."""
         return bool(trial.runs) and None not in self.means(trial) and all(each <= 0 for each in self.excesses(trial))
 
     def means(self, trial: Trial) -> list[float | None]:
-        """The mean of each metric."""
+        """The mean over the seeds of each metric."""
         return [trial.mean(number) for number in range(len(self.metrics))]
 
     def value(self, trial: Trial, goal: int) -> float:
-        """The mean of a goal's metric; NaN if there is none."""
+        """The mean over the seeds of a goal's metric; NaN if there is no value."""
         mean = trial.mean(goal)
         return math.nan if mean is None else mean
 
     def excesses(self, trial: Trial) -> list[float]:
-        """The excess of a trial over each limit, as a share of the limit."""
+        """The amount by which a trial violates each limit, relative to the limit."""
         means = dict(zip((metric.text for metric in self.metrics), self.means(trial), strict=True))
         return [limit.excess(or_else(means[limit.metric.text], math.inf)) for limit in self.limits]
 
     def _betters(self, one: Trial, other: Trial) -> bool:
         pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
         if all(a == b for _, a, b in pairs):
-            # Keep the first of trials with equal results.
+            # If trials have equal results, the first one is kept.
             return one.number < other.number
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
@@ -177,8 +177,9 @@ class Search(Study):
 
     @cached_property
     def trials(self) -> Table:
-        """One row for each trial: its settings, the means of the metrics with the half width of their 95 % intervals,
-        whether it keeps the limits and is on the front, and the same means with other seeds where it was checked."""
+        """One row per trial: its settings, the mean of each metric with its 95 % confidence half-width, whether the
+        trial satisfies the limits and is on the front, and, for trials that were checked, the means with other
+        seeds."""
         front = {trial.number for trial in self.front}
         columns = self._setting_columns()
         rows: list[dict[str, Any]] = []
@@ -220,7 +221,7 @@ class Search(Study):
         )
 
     def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """The column of each key, and its entry for each value of the key."""
+        """Returns, for each key, the column and its entry for each value of the key."""
         found: dict[str, tuple[str, dict[str, float | int | str]]] = {}
         for key in self.space.keys:
             labels = list(dict.fromkeys(trial.labels[key.key] for trial in self.tried if key.key in trial.labels))
@@ -280,7 +281,8 @@ class Search(Study):
         return {"scenario.toml": self.scenario.to_toml(), **tables, **scenarios}
 
     def best_files(self) -> dict[str, int]:
-        """The scenario files of the best trials, with their numbers: one file for one goal, else the whole front."""
+        """Returns the scenario files of the best trials, with the trials' numbers: one file if there is one goal,
+        else the whole front."""
         if len(self.goals) == 1:
             return {} if self.best is None else {"best.toml": self.best.number}
         digits = len(str(len(self.tried)))
@@ -290,8 +292,8 @@ class Search(Study):
         return ["front" if len(self.goals) > 1 else "progress", "settings"]
 
     def plot(self, kind: str = "") -> Figure:
-        """Draws `front` (the goals against each other), `progress` (the best value by trial) or `settings` (the first
-        goal against each key); default: the front of several goals, or progress.
+        """Plots `front` (the goals against each other), `progress` (the best value so far, over the trials) or
+        `settings` (the first goal over each key). Default: the front if there are several goals, else the progress.
 
         Raises UsageError if no trial has a value.
         """
@@ -342,12 +344,13 @@ def answer(found: Search) -> list[str]:
 
 
 def settings(trial: Trial) -> str:
-    """The settings of a trial, as words for a sentence."""
+    """The settings of a trial, in words for a sentence."""
     return ", ".join(f"{key} {label}" for key, label in trial.labels.items())
 
 
 def best(found: Search) -> View:
-    """The unchanged scenario and the front; for a single goal, the best trials."""
+    """The table of the unchanged scenario and the front; if there is one goal, of the best trials instead of the
+    front."""
     trials = found.front[:_MOST]
     more = f"and {len(found.front) - _MOST} more on the front" if len(found.front) > _MOST else ""
     if len(found.goals) == 1:
@@ -358,7 +361,7 @@ def best(found: Search) -> View:
 
 
 def ranked(found: Search) -> list[Trial]:
-    """The trials that keep the limits, sorted by the first goal."""
+    """The trials that satisfy the limits, sorted by the first goal."""
     sign = -1 if found.goals[0].maximise else 1
     return sorted((t for t in found.tried if found.keeps(t)), key=lambda t: (sign * found.value(t, 0), t.number))
 
@@ -467,18 +470,18 @@ def _keeps_checked(found: Search, trial: Trial) -> bool:
 
 
 def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column:
-    """The column of a searched key."""
+    """The table column of a searched key."""
     types = {type(value) for value in values}
     kind: Kind = "text" if str in types or not types else "float" if float in types else "integer"
     return Column(name, "text" if kind == "text" else "label", key, "A searched key.", kind)
 
 
 def metrics_of(goals: Sequence[Goal], limits: Sequence[Limit]) -> list[Metric]:
-    """The metrics of goals, then of limits that are no goals."""
+    """The metrics of goals, then the metrics of limits that are not goals."""
     found = {each.metric.text: each.metric for each in (*goals, *limits)}
     return list(found.values())
 
 
 def or_else(value: float | None, other: float) -> float:
-    """The value, or `other` if there is none."""
+    """Returns the value, or `other` if the value is `None`."""
     return other if value is None else value

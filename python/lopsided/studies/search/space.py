@@ -1,15 +1,15 @@
 """The search space: scenario keys, and the values of each.
 
-The values have the syntax of a sweep's axis, or one of these further forms:
+The values use the syntax of a sweep's axis, or one of these additional forms:
 
     link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas work too
     link.up.queue.limit=5..100 packets        any value in between; integers if the key takes only integers
     link.up.queue.limit=5..100:5 packets      a value of the grid
     link.up.rate=100..10000:log kbit/s        any value in between, with equal weight for each decade
 
-A key that a chosen kind does not have, such as the target of a `fifo`, is left out for this kind.
+A key that a chosen kind does not have, such as the target of a `fifo`, is omitted for this kind.
 
-Left out: other dependencies between keys. Settings that the scenario rejects are reported and cost no run.
+Left out: other dependencies between keys. Settings that the scenario rejects are reported and need no run.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(?::\s*(log|{_NUMBER}))?\s*([^0-9\s].*?)?\s*")
 _DIGITS = 4
-"""Significant digits of a value from a range."""
+"""Number of significant digits of a value that is chosen from a range."""
 _MOST_CHOICES = 1000
 _NOT_HERE = re.compile(r"`[^`]+` belongs to ")
-"""The message of a scenario for a key that the chosen kind does not have."""
+"""Matches the error message of a scenario for a key that the chosen kind does not have."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A key with a list of values, each with its settings."""
+    """A key with a list of values, each of which may consist of several settings."""
 
     key: str
     arms: tuple[sweeps.Arm, ...]
@@ -54,7 +54,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty, because a list has no ends: no values lie beyond it."""
+        """Empty, because a list has no ends beyond which better values could exist."""
         return ()
 
     @property
@@ -63,11 +63,11 @@ class Choice:
         return " | ".join(self.labels)
 
     def suggest(self, trial: Any) -> str:
-        """The value that the trial takes."""
+        """Returns the value that Optuna's trial takes."""
         return trial.suggest_categorical(self.key, self.labels)
 
     def settings(self, label: str) -> Mapping[str, str]:
-        """The settings of a value."""
+        """Returns the settings of a value."""
         return next(arm.settings for arm in self.arms if arm.label == label)
 
     def of_finite(self) -> list[str]:
@@ -75,13 +75,13 @@ class Choice:
         return self.labels
 
     def parameter(self, label: str) -> Any:
-        """The value as the trial's parameter."""
+        """Returns the value in the form of the trial's parameter."""
         return label
 
 
 @dataclass(frozen=True)
 class Range:
-    """A key with numbers from `first` to `last`: integers, a grid, or any number."""
+    """A key with numbers from `first` to `last`: integers, a grid, or any numbers."""
 
     key: str
     first: float
@@ -93,7 +93,7 @@ class Range:
 
     @property
     def size(self) -> int | None:
-        """The number of values; None for a continuous range."""
+        """The number of values; `None` if the range is continuous."""
         if self.step is not None:
             return math.floor((self.last - self.first) / self.step + 1e-9) + 1
         return round(self.last - self.first) + 1 if self.whole else None
@@ -110,7 +110,7 @@ class Range:
         return f"{self.of(self.first)} to {self.of(self.last)}{by}"
 
     def suggest(self, trial: Any) -> str:
-        """The value that the trial takes."""
+        """Returns the value that Optuna's trial takes."""
         if self.step is not None:
             return self.of(self.first + trial.suggest_int(self.key, 0, (self.size or 1) - 1) * self.step)
         if self.whole:
@@ -118,23 +118,23 @@ class Range:
         return self.of(trial.suggest_float(self.key, self.first, self.last, log=self.log))
 
     def settings(self, label: str) -> Mapping[str, str]:
-        """The settings of a value."""
+        """Returns the settings of a value."""
         return {self.key: label}
 
     def of_finite(self) -> list[str]:
-        """Every value, if the values are countable."""
+        """Every value, if the number of values is finite."""
         step = self.step or 1.0
         return [self.of(self.first + number * step) for number in range(self.size or 0)]
 
     def parameter(self, label: str) -> Any:
-        """The value as the trial's parameter."""
+        """Returns the value in the form of the trial's parameter."""
         value = float(label.removesuffix(self.unit).strip())
         if self.step is not None:
             return round((value - self.first) / self.step)
         return round(value) if self.whole else value
 
     def of(self, value: float) -> str:
-        """A value as text with its unit."""
+        """Formats a value with its unit."""
         if not (self.whole or self.step is not None) and value:
             value = round(value, _DIGITS - 1 - math.floor(math.log10(abs(value))))
             value = min(max(value, self.first), self.last)
@@ -144,13 +144,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Space:
-    """The searched keys. Choices come first, because other keys may depend on them."""
+    """The keys to search. Keys with lists of values come first, because other keys may depend on them."""
 
     keys: tuple[Choice | Range, ...]
 
     @classmethod
     def of(cls, over: Mapping[str, str | Iterable[Any]], scenario: Scenario) -> Space:
-        """Parses a search space. Raises an error with the reason if the scenario accepts a value in no combination."""
+        """Parses a search space. Raises an error with the reason if the scenario accepts some value in no
+        combination."""
         if not over:
             raise UsageError(
                 "nothing to search over: name a key and its values, such as link.up.queue.limit=5..100 packets"
@@ -164,12 +165,12 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """The largest number of combinations; None with a continuous range."""
+        """The largest number of combinations; `None` if a range is continuous."""
         sizes = [key.size for key in self.keys]
         return math.prod(size for size in sizes if size is not None) if None not in sizes else None
 
     def chosen(self, trial: Any, scenario: Scenario) -> tuple[dict[str, str], dict[str, str]]:
-        """The labels of a trial, and their settings. Keys that the chosen kinds do not have are left out.
+        """Returns the labels of a trial, and their settings, without the keys that the chosen kinds do not have.
 
         Raises ScenarioError if the scenario rejects the combination.
         """
@@ -230,7 +231,7 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Splits a text at the marks that are outside of brackets and quotes."""
+    """Splits a text at separators that are not inside brackets or quotes."""
     parts, depth, quote = [""], 0, ""
     for sign in text:
         if quote:
@@ -247,9 +248,9 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Combinations of the choices in which each value occurs at least once.
+    """Returns combinations of the listed values in which each value occurs at least once.
 
-    Raises the scenario's error for a value that is valid in no combination.
+    Raises the scenario's error if a value is valid in no combination.
     """
     met: list[dict[str, str]] = [{}]
     for choice in choices:
@@ -259,7 +260,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # If the choices made so far do not have this key, continue without it.
+        # If the choices so far do not have this key, continue without the key.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met
@@ -274,7 +275,8 @@ def _stands(scenario: Scenario, settings: Mapping[str, str]) -> bool:
 
 
 def _fitted(key: Range, scenario: Scenario, met: Sequence[dict[str, str]]) -> Range:
-    """The range, limited to integers if its key takes no other numbers. Both ends are checked with every choice."""
+    """Returns the range, limited to integers if its key accepts only integers. Both ends are checked with every
+    listed choice."""
     places = [each for each in met if _applies(scenario, {**each, key.key: key.of(key.first)})] or list(met[:1])
     for value in (key.first, key.last):
         if not any(_stands(scenario, {**each, key.key: key.of(value)}) for each in places):

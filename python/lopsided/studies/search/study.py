@@ -1,12 +1,13 @@
 """A search: runs the trials that Optuna proposes on all cores, and returns the best.
 
-Optuna's Tree-structured Parzen Estimator proposes settings (by Pareto fronts for several goals). It proposes a batch at
-a time, so that the answer does not depend on the number of workers. If the space has no more combinations than trials,
-all combinations run. A trial is the mean over `repeat` seeds, the same for all trials. No combination runs twice.
-The best trials run again with other seeds, because the best of many trials is partly luck.
+Optuna's Tree-structured Parzen Estimator proposes settings (by Pareto fronts if there are several goals), one batch at
+a time, so that the result does not depend on the number of workers. If the space has at most as many combinations as
+trials, all combinations are simulated. A trial's result is the mean over `repeat` seeds, which are the same for all
+trials. No combination is simulated twice. The best trials are repeated with other seeds, because the best of many
+trials is partly luck.
 
-A log receives every finished run. The same search with this log makes the same proposals and runs only what is missing,
-so an interrupted search can continue, and a finished search can get more trials.
+Every finished run is written to a log. A repeated search with this log makes the same proposals and simulates only the
+missing runs. So an interrupted search can continue, and a finished search can be extended by more trials.
 
 Left out: pruning of unpromising runs, and dependencies between settings other than those of kinds
 (`lopsided.studies.search.space`).
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
-"""Number of best trials that run again with other seeds."""
+"""Number of best trials that are repeated with other seeds."""
 _LEAST_CHECKS = 3
 _ASKS = 50
 """If Optuna proposes already tried settings this number of times in a row, the space counts as exhausted."""
@@ -45,7 +46,7 @@ _ASKS = 50
 
 @dataclass
 class Searcher:
-    """A search in progress: `run` runs it, `result` returns the result so far at any time."""
+    """A search in progress: `run` executes it, and `result` returns the result so far at any time."""
 
     scenario: Scenario
     space: Space
@@ -55,11 +56,11 @@ class Searcher:
     repeat: int = 1
     batch: int = BATCH
     done: dict[Key, Done] = field(default_factory=dict[Key, Done])
-    """Runs that were finished before, by settings and seed."""
+    """Runs that are already finished, by settings and seed."""
     workers: int | None = None
     start_jitter_s: float | None = None
     log: Callable[[Mapping[Key, Done]], object] | None = None
-    """Called with all finished runs after each batch, and when the search is interrupted."""
+    """Called with all finished runs after each batch, and if the search is interrupted."""
 
     def __post_init__(self) -> None:
         if self.trials < 1 or self.batch < 1:
@@ -71,7 +72,7 @@ class Searcher:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials were requested; at most {MOST_TRIALS:,} are made")
-        # The seeds of the search, then the seeds of the check.
+        # First the seeds of the search, then those of the check.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]
         self._tried: dict[Settings, Trial] = {}
@@ -96,7 +97,7 @@ class Searcher:
         return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
 
     def result(self) -> Search:
-        """The result so far."""
+        """Returns the result so far."""
         known = [trial for trial in self._found if trial.runs or trial.refused or trial.number == 0]
         return Search(
             self.scenario,
@@ -132,7 +133,7 @@ class Searcher:
             progress(1.0)
 
     def _without_values(self) -> None:
-        """Raises an error if no trial has a value, because nothing can be compared then."""
+        """Raises an error if no trial has a value, because then no trial is better than another."""
         runs = [trial for trial in self._found if trial.runs]
         for number, metric in enumerate(self.metrics):
             if len(runs) > self.batch // 2 and all(trial.mean(number) is None for trial in runs):
@@ -162,7 +163,7 @@ class Searcher:
                 return
 
     def _proposed(self, study: Any, asked: list[tuple[Any, Trial | None]]) -> Trial | None:
-        """The next trial with new settings; None if Optuna proposes none."""
+        """Returns the next trial with new settings; `None` if Optuna proposes none."""
         for _ in range(_ASKS):
             proposal = study.ask()
             labels, settings, refused = self._chosen(proposal)
@@ -189,7 +190,7 @@ class Searcher:
         return trial
 
     def _all(self) -> Iterable[Trial]:
-        """Every combination, in order."""
+        """Yields every combination, in order."""
         for labels in itertools.product(*(key.of_finite() for key in self.space.keys)):
             fixed = {key.key: key.parameter(label) for key, label in zip(self.space.keys, labels, strict=True)}
             found, settings, refused = self._chosen(self._optuna.trial.FixedTrial(fixed))
@@ -224,7 +225,7 @@ class Searcher:
         *,
         checks: bool = False,
     ) -> None:
-        """Runs the missing runs of the trials, and adds all runs to their trials."""
+        """Simulates the missing runs of the trials, and adds all runs to their trials."""
         wanted = [(trial, seed) for trial in trials for seed in of_seeds]
         missing = [(trial, seed) for trial, seed in wanted if (_key(trial.settings), seed) not in self.done]
         jobs = [Job(self.scenario.with_(**trial.settings), seed) for trial, seed in missing]
@@ -234,7 +235,7 @@ class Searcher:
         def reduce(number: int, run: Run) -> Done:
             trial, seed = missing[number]
             found = Done(run.digest, tuple(metric.of_run(run) for metric in self.metrics))
-            # Store each run at once, because an interrupted search keeps its finished runs.
+            # Store each run immediately, so that an interrupted search keeps its finished runs.
             self.done[_key(trial.settings), seed] = found
             return found
 
@@ -261,12 +262,13 @@ def search(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Search:
-    """Searches for the settings that maximise and minimise metrics: runs `trials` proposals, each with `repeat`
+    """Searches for the settings that maximise or minimise metrics: simulates `trials` proposals, each with `repeat`
     seeds.
 
     `over` maps keys to values: `{"link.up.queue.limit": "5..100 packets", "link.up.queue.kind": "fifo|codel"}`.
-    Metrics are such as `goodput.download`, `rtt.down` or `sojourn_p95_ms.link.up`; constraints are such as
-    `loss.upload < 2 %`, kept by the mean over the seeds. The same seed gives the same search, on any number of workers.
+    Examples of metrics are `goodput.download`, `rtt.down` and `sojourn_p95_ms.link.up`; an example of a constraint is
+    `loss.upload < 2 %`, which applies to the mean over the seeds. A search with the same seed has the same result on
+    any number of workers.
 
     Raises UsageError if Optuna is not installed (`pip install 'lopsided[search]'`), or if an argument is invalid.
     """
@@ -286,8 +288,8 @@ def prepared(
     subject_to: str | Sequence[str],
     **rest: Any,
 ) -> Searcher:
-    """Returns a search that is ready to run. Raises UsageError if an argument is invalid."""
-    # The check uses several seeds even if a trial has one.
+    """Prepares a search. Raises UsageError if an argument is invalid."""
+    # The check uses several seeds even if each trial has only one.
     starts = varied([scenario], _LEAST_CHECKS)
     (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))

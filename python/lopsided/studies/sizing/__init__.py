@@ -1,4 +1,4 @@
-"""How large should the uplink buffer be, and which queue discipline serves the line better?"""
+"""Finds the size of the uplink buffer for a line, and the queue discipline that serves the line best."""
 
 from lopsided.studies.sizing.curve import TOLERANCE, Measured, Model
 from lopsided.studies.sizing.line import PACKET_BYTES, Line, default_sizes, line_of

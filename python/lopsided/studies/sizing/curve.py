@@ -1,4 +1,4 @@
-"""The runs of all buffer sizes, and their results: the sweep's and those of Merritt's model."""
+"""The runs of all buffer sizes, and the buffer that follows from them: by the sweep, and by Merritt's model."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCE = 0.05
-"""A buffer is good if its performance is within this share of the best."""
+"""A buffer is good if its performance is at least the best performance minus this fraction of it."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer that inequality 6.6 gives. `packets` is the crossing in figure 6.2, rounded down; None without a
-    crossing.
+    """The buffer by inequality 6.6. `packets` is the buffer at which the estimate equals the configured size (figure
+    6.2), rounded down; `None` if there is no such buffer.
 
-    The windows are from the tested buffer that is closest to the crossing.
+    The windows are those of the tested buffer that is closest to `packets`.
     """
 
     packets: int | None
@@ -42,9 +42,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer that the sweep gives.
+    """The buffer by the sweep.
 
-    `knee_packets` is the largest buffer before performance falls. `falls` is true if performance falls at all.
+    `knee_packets` is the largest buffer before performance falls. `falls` is true if performance falls anywhere.
     """
 
     best_packets: int
@@ -57,7 +57,7 @@ class Measured:
 
 @dataclass
 class Curve:
-    """The runs of all buffers: the measured rows of the kinds `field` and `sweep`."""
+    """The runs of all buffers: the rows that `field` runs and `sweep` runs measured."""
 
     line: Line
     plan: Plan
@@ -66,7 +66,7 @@ class Curve:
     progress: Progress | None
 
     def whole(self, sizes: Sequence[int]) -> list[Row]:
-        """Runs the field procedure and the sweep separately, for every buffer and seed."""
+        """Executes the runs of the field procedure and of the sweep separately, for every buffer and seed."""
         field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
         swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
         due = [
@@ -84,9 +84,10 @@ class Curve:
         return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
 
     def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[Row]:
-        """Runs a coarse grid, then a finer grid around the knee, then more seeds until the runs near the knee agree.
+        """Simulates a coarse grid of buffers, then a finer grid around the knee, then more seeds until the runs near
+        the knee agree.
 
-        If the user chose sizes, exactly these are run.
+        If the user chose sizes, exactly these sizes are simulated.
         """
         plan = self.plan
         first = list(sizes) if chosen else _spaced(sizes, plan.coarse)
@@ -127,13 +128,14 @@ def _key(packets: int, repetition: int, run: Run) -> Row:
 
 
 def _spaced(sizes: Sequence[int], count: int) -> list[int]:
-    """At most `count` of the sizes, with the first and the last."""
+    """Returns at most `count` of the sizes, including the first and the last."""
     places = np.linspace(0, len(sizes) - 1, min(count, len(sizes)))
     return sorted({sizes[round(float(place))] for place in places})
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """True if more seeds would hardly move the knee: performance at the knee and next to it is precise enough."""
+    """True if more seeds would hardly move the knee, because the performance at the knee and next to it is known
+    precisely enough."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)
@@ -147,7 +149,7 @@ def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _field_row(run: Run) -> Row:
-    """The three numbers of the field procedure (MER-M23), and the estimate from them."""
+    """The three measurements of the field procedure (MER-M23), and the estimate from them."""
     flows = {row["name"]: row for row in run.flows.rows()}
     start, stop = series.both_active(run)
     rtt_ms = series.rtt_between(run, "download", 0.0, start)
@@ -189,7 +191,7 @@ _FIELD_COLUMNS = (
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """One row for each buffer: medians over the seeds."""
+    """One row per buffer: medians over the seeds."""
     curve: list[Row] = []
     for packets in sorted({row["buffer_packets"] for row in rows}):
         here = [row for row in rows if row["buffer_packets"] == packets]

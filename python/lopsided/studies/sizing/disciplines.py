@@ -1,8 +1,8 @@
 """Compares queue disciplines, configured for a line, under the traffic of a household.
 
-Settings follow the rate of each direction, as the manual pages advise: CoDel's target is at least the time of 1.5 full
-packets, PIE's target at least that of 2 full packets, and the interval is at least the round trip. CAKE derives its
-settings from its shaper, whose rate is the line's. Left out: priorities by DSCP, except the disciplines' defaults.
+Settings depend on the rate of each direction, as the manual pages recommend: CoDel's target is at least the time of 1.5
+full packets, PIE's target at least that of 2 full packets, and the interval is at least the round trip. CAKE derives
+its settings from its shaper, whose rate is the line's. Left out: priorities by DSCP, except the disciplines' defaults.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from lopsided.studies.jobs import Progress
 
 UNMANAGED_PACKETS = 1000
-"""The limit of an unmanaged queue: that of Linux's FIFO."""
+"""The limit of an unmanaged queue in packets, as in Linux's FIFO."""
 KEPT_GOODPUT = 0.8
-"""A candidate is acceptable if it reaches this share of the best candidate's use of the line."""
+"""A candidate is acceptable if its use of the line is at least this fraction of the best candidate's."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0
-"""If a full packet takes longer than this, no discipline can be configured, because the times in its settings are at
-most one minute."""
+"""If a full packet takes longer to send than this, in milliseconds, no discipline can be configured, because the
+times in its settings are at most one minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 """The disciplines whose settings depend on the line."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The discipline to use, its settings in each direction, and the results of all candidates."""
+    """The recommended discipline, its settings in each direction, and the results of all candidates."""
 
     recommended: str
     settings: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]
-    """The queues of each candidate, down and up."""
+    """The queues of each candidate, for downlink and uplink."""
     candidates: Table
     digest: str
 
 
 def check(names: Sequence[str], rates_bps: tuple[int, int], rtt_s: float) -> None:
-    """Raises UsageError if a discipline cannot be configured for the line, before anything runs."""
+    """Raises UsageError before the first run if a discipline cannot be configured for the line."""
     packet = QueueLimit(1, "packets")
     for name in names:
         _settings(name, rates_bps, rtt_s, (packet, packet))
@@ -68,7 +68,7 @@ def advise(
     workers: int | None,
     progress: Progress | None,
 ) -> Advice:
-    """Compares the candidates on the line. `buffers` are the FIFO limits down and up."""
+    """Compares the candidates on the line. `buffers` are the FIFO limits of downlink and uplink."""
     settings = {name: _settings(name, rates_bps, rtt_s, buffers) for name in dict.fromkeys(names)}
     arms = [Discipline(name, setting_text(down), setting_text(up)) for name, (down, up) in settings.items()]
     found = aqm(scenario, arms, workload="home", repeat=repeat, seed=seed, workers=workers, progress=progress)
@@ -121,7 +121,8 @@ def _settings(
 
 
 def managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
-    """The settings of a discipline for one direction. Raises UsageError if the line is too slow for any discipline."""
+    """Returns the settings of a discipline for one direction. Raises UsageError if the line is too slow for any
+    discipline."""
     frame_ms = metrics.drain_time_s(1, rate_bps) * 1e3 * _FRAME_BYTES / metrics.FULL_PACKET_BYTES
     rtt_ms = max(100.0, rtt_s * 1e3)
     if frame_ms > _LONGEST_FRAME_MS:

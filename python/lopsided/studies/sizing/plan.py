@@ -1,8 +1,9 @@
-"""Plans the runs to size a line: the whole procedure if it is quick, else shorter runs with fewer buffers.
+"""Plans the runs that size the buffer of a line: the whole procedure if it is quick, else shorter runs with fewer
+buffers.
 
-The work is counted in packets, because a packet costs about the same on every line. If the whole procedure would take
-too long, a coarse grid of buffers runs first, then a finer grid around the knee. The same runs give the numbers of the
-field procedure, and seeds are added until the runs near the knee agree. On a fast line such a run is shorter than one
+The work is counted in packets, because a packet needs about the same CPU time on every line. If the whole procedure
+would take too long, a coarse grid of buffers runs first, then a finer grid around the knee. The field procedure uses
+the same runs, and seeds are added until the runs near the knee agree. On a fast line such a run is shorter than one
 cycle of the congestion window, so the answer is called an estimate.
 """
 
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 
 FIELD_ALONE_S = FIELD_BOTH_S = 30.0
 ALONE_S, BOTH_S = 30.0, 120.0
-"""A run of the whole procedure: the download alone, then both flows."""
+"""Duration of the two parts of a run in the whole procedure, in seconds: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
-"""Packets to simulate at most: a few seconds on two cores."""
+"""Largest number of packets to simulate: a few seconds on two cores."""
 _ADVICE_SHARE = 0.4
-"""Share of the budget for the comparison of disciplines."""
+"""Fraction of the packet budget for the comparison of disciplines."""
 _COARSE, _FINE = 6, 4
 _SHORTEST_S = 3.0
 _ALONE_SHARE = 0.3
@@ -28,15 +29,15 @@ _PACKET_S = 0.8e-6
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs for a line."""
+    """The planned runs for a line."""
 
     whole: bool
-    """True for the whole procedure: every buffer with every seed."""
+    """True if the plan is the whole procedure: every buffer with every seed."""
     alone_s: float
     both_s: float
     repeat: int
     coarse: int
-    """Number of buffers in the coarse grid, and again around the knee."""
+    """Number of buffers in the coarse grid; as many again are simulated around the knee."""
     fine: int
     advice_s: float
     advice_repeat: int
@@ -44,7 +45,7 @@ class Plan:
     """Approximate number of simulated packets, if all seeds run."""
 
     def seconds(self, cores: int) -> float:
-        """Approximate duration of the runs in seconds."""
+        """Approximate wall-clock duration of the runs in seconds."""
         return self.packets * _PACKET_S / max(1, cores)
 
     @property
@@ -61,7 +62,7 @@ class Plan:
 
 
 def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, candidates: int, advice: int) -> Plan:
-    """The plan for a line that carries `packets_per_second`.
+    """Returns the plan for a line that carries `packets_per_second`.
 
     The user wants `sizes` buffers with `repeat` seeds, and `candidates` disciplines with `advice` seeds.
     """
@@ -83,7 +84,8 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
 
 
 def _split(packets: float, per_second: float, most: int, shortest: float, longest: float) -> tuple[int, float]:
-    """Seeds and length of a run within a number of packets. Seeds are reduced before runs become too short."""
+    """Returns the number of seeds and the duration of a run for a given number of packets. Seeds are reduced before
+    runs become too short."""
     for seeds in range(most, 0, -1):
         length = packets / (per_second * seeds)
         if length >= 2 * shortest or (seeds == 1 and length >= shortest):
@@ -92,7 +94,8 @@ def _split(packets: float, per_second: float, most: int, shortest: float, longes
 
 
 def about(knee: int, tried: list[int], count: int, rounded: list[int]) -> list[int]:
-    """At most `count` further buffers from `rounded`: those closest to the knee, on both sides."""
+    """Returns at most `count` further buffers from `rounded`, spread evenly between the tried sizes on both sides of
+    the knee."""
     place = tried.index(knee)
     low = tried[place - 1] if place else knee
     high = tried[place + 1] if place + 1 < len(tried) else knee

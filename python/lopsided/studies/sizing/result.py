@@ -1,4 +1,5 @@
-"""The answer of `lopsided size`: the buffers by each rule, the discipline to use, the reasons and the commands."""
+"""The result of `lopsided size`: the buffer size by each rule, the recommended discipline, the reasons and the
+commands."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 @dataclass(frozen=True)
 class Sizing(Study):
-    """The answer. `curve` has one row per buffer size (medians over the repetitions), `runs` one per run."""
+    """The result. `curve` has one row per buffer size (medians over the repetitions), `runs` one per run."""
 
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
@@ -35,10 +36,11 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """The model with the largest windows of the whole procedure, as in the thesis. These are often the overshoot of the
-    first slow start."""
+    """The model's buffer, computed from the largest windows of the whole procedure, as in the thesis. These windows
+    are often the overshoot of the first slow start."""
     model_both: Model
-    """The model with the download's largest window while both flows are active, which excludes this overshoot."""
+    """The model's buffer, computed from the download's largest window while both flows are active, which excludes
+    that overshoot."""
     measured: Measured
     curve: Table
     runs: Table
@@ -46,45 +48,47 @@ class Sizing(Study):
     both_s: float
     digest: str
     advice: Advice | None = None
-    """The queue discipline that serves the line best; None if disciplines were not compared."""
+    """The queue discipline that serves the line best; `None` if no disciplines were compared."""
     plan: Plan | None = None
     """The planned runs: their number and their simulated time."""
     interface: str = USUAL_INTERFACE
     """Name of the Linux interface towards the line, in `configs`."""
     target_delay_s: float | None = None
-    """Upper bound of the time that a full buffer adds to a packet, if the user set one."""
+    """Upper bound, in seconds, of the delay that a full buffer adds to a packet, if the user set one."""
 
     @property
     def target_packets(self) -> int | None:
-        """The largest buffer that empties within the target delay, at least one packet."""
+        """The largest buffer that drains within the target delay, in packets, but at least one packet."""
         return None if self.target_delay_s is None else self.line.packets_within(self.target_delay_s)
 
     @property
     def packets(self) -> int:
-        """The recommended uplink buffer: the largest buffer that keeps the performance and, if there is one, the target
-        delay."""
+        """The recommended uplink buffer in packets: the largest buffer that keeps the performance and, if the user
+        set one, the target delay."""
         return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
 
     @property
     def assumed(self) -> str:
-        """The assumptions behind the answer, in a paragraph."""
+        """The assumptions of the recommendation, as a paragraph."""
         return _assumed(self)
 
     @property
     def rule_of_thumb_packets(self) -> float:
-        """B = RTT C of the uplink, in packets (merritt2010 eq 2.2), with the line's propagation RTT."""
+        """The rule of thumb B = RTT C for the uplink, in packets (merritt2010 eq 2.2), with the line's propagation
+        RTT."""
         return metrics.one_bdp_buffer_packets(self.line.up_bps, self.line.rtt_s)
 
     def many_flows_packets(self, flows: int) -> float:
-        """B = RTT C / sqrt(N) of the uplink, in packets (merritt2010 eq 2.3)."""
+        """The rule for many flows B = RTT C / sqrt(N) for the uplink, in packets (merritt2010 eq 2.3)."""
         return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
 
     def drain_s(self, packets: float) -> float:
-        """The time in which a full buffer of `packets` empties into the uplink, with the framing of the line."""
+        """The time in seconds that a full buffer of `packets` takes to drain into the uplink, with the framing of
+        the line."""
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
-        """Median performance at a buffer size, interpolated between tested sizes; None outside their range."""
+        """Median performance at a buffer size, interpolated between the tested sizes; `None` outside their range."""
         tried = self.curve.numbers("buffer_packets")
         if packets is None or not tried[0] <= packets <= tried[-1]:
             return None
@@ -108,13 +112,14 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """The shaped rates, down and up: below the line's rates, counted in Ethernet frames."""
+        """The rates for shapers on downlink and uplink, in bit/s: below the line's rates, counted in Ethernet
+        frames."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 
     @property
     def why(self) -> str:
-        """The reason in one paragraph, from this line's numbers."""
+        """The reason for the recommendation, as a paragraph with this line's numbers."""
         return _why(self)
 
     @property
@@ -266,7 +271,7 @@ def _limit(model: Model) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """The waits of calls and pages that a user notices: with the current queue, and with the recommended one."""
+    """The delays of calls and pages that a user notices: with the current queue and with the recommended queue."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
@@ -280,7 +285,7 @@ def _felt(advice: Advice) -> str:
 
 
 def _answer(found: Sizing) -> str:
-    """A sentence with the buffer to set and its delay."""
+    """A sentence with the recommended buffer and its delay."""
     full = units.millis(found.drain_s(found.packets) * 1e3)
     said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
     if found.target_delay_s is None or found.target_packets is None:

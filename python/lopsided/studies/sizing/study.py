@@ -1,11 +1,11 @@
 """Finds the uplink buffer for a line, by Merritt's model and by a measured sweep.
 
-The model is inequality 6.6 of merritt2010. Its inputs come from the thesis's field procedure (section 6.4) in the
-simulator: a download alone for 30 s gives the RTT; an upload then runs for 30 s in parallel; the largest congestion
-windows of both are measured. Each configured buffer gives one estimate. The largest buffer that keeps the two flows out
-of phase is the point at which the estimates cross the diagonal (figure 6.2). The measurement is a sweep over the same
-buffers: min-normalised goodput (equation 1.2) while both flows are active. Left out: more than one flow in each
-direction, and traffic other than bulk transfers.
+The model is inequality 6.6 of merritt2010. Its inputs are measured by the thesis's field procedure (section 6.4) in the
+simulator: a download runs alone for 30 s, which determines the RTT; then an upload runs in parallel for 30 s, and the
+largest congestion windows of both flows are measured. Each configured buffer leads to one estimate. The largest buffer
+that keeps the two flows out of phase is the one whose estimate equals its configured size (figure 6.2). The measurement
+is a sweep over the same buffers: min-normalised goodput (equation 1.2) while both flows are active. Left out: more than
+one flow in each direction, and traffic other than bulk transfers.
 
 In addition to the buffer, `disciplines` finds the queue discipline that serves the line best.
 """
@@ -31,7 +31,7 @@ from lopsided.studies.study import digest_of
 
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
-"""Share of the progress bar that the curve takes."""
+"""Fraction of the progress bar for the simulation of the buffers."""
 
 
 def size(
@@ -56,7 +56,7 @@ def size(
 ) -> Sizing:
     """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
 
-    On a fast line runs are shorter and buffers fewer (`lopsided.studies.sizing.plan`).
+    On a fast line, runs are shorter and fewer buffers are tested (`lopsided.studies.sizing.plan`).
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def size(
     queues
         Disciplines to compare under a household's traffic; an empty list compares none.
     workers
-        Threads to run on; default: every core.
+        Number of threads; default: the number of cores.
     progress
-        Called with the share of the work that is done.
+        Called with the completed fraction of the work, 0 to 1.
     estimate
-        Called with the plan before anything runs.
+        Called with the plan before the first run.
     preset, queue_down, target_delay, framing, cc, stack, repeat, seed, interface
         As in `SizeOptions` and `lopsided size`.
 
@@ -102,7 +102,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # Measure the buffer of the target delay too, so that its cost is not interpolated.
+        # Also simulate the buffer for the target delay, so that its performance is not interpolated.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")

@@ -1,5 +1,5 @@
-"""Standard suites by name: runs and judges the test cases of an RFC, a draft or a tool, also on lines with a narrow
-reverse path.
+"""Standard suites by name: runs and judges the test cases of an RFC, a draft or a tool, optionally on lines with a
+narrow reverse path.
 
 `cases` reads the folder of a suite, `measures` computes the judged numbers, `reverse` has the lines with a narrow
 reverse path, and `study` runs a suite.

@@ -38,29 +38,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One number of a run, and its bounds."""
+    """One number to measure in a run, and its bounds."""
 
     measure: str
     of: tuple[str, ...] = ()
-    """Prefixes of the names of flows; default: the flows under test."""
+    """Prefixes of the names of the flows to measure; default: the flows under test."""
     since_s: float = 0.0
     until_s: float | None = None
-    """Default: the end of the run."""
+    """End of the time span in seconds; default: the end of the run."""
     level: float | None = None
-    """The level that the measures `reach_s` and `settle_s` wait for."""
+    """The level at which the measures `reach_s` and `settle_s` end."""
     states: tuple[str, ...] = ()
-    """Prefixes of the names of a control's states, for the measures of states."""
+    """Prefixes of the state names of a congestion control, for the measures of states."""
     at_least: float | None = None
     at_most: float | None = None
     origin: Literal["source", "ours", "fitted", ""] = ""
     compared: bool = False
-    """The number is divided by that of the case's baseline."""
+    """True if the number is divided by the same number of the case's baseline run."""
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A scenario of a suite, and the numbers to measure in its run."""
+    """A scenario of a suite, and the numbers to measure when it runs."""
 
     key: str
     title: str
@@ -73,13 +73,13 @@ class Case:
     link: str | None = None
     beside: tuple[str, ...] = ()
     reverse: bool = True
-    """True if the case is meaningful with a narrow reverse path."""
+    """True if the case is meaningful on a line with a narrow reverse path."""
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A case of the source that cannot be simulated."""
+    """A test case of the source that cannot be simulated."""
 
     section: str
     title: str
@@ -100,9 +100,8 @@ class SuiteSpec:
     left_out: tuple[LeftOut, ...] = ()
 
     def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
-        """The cases with these keys, or all cases. A key also selects the cases below it: `8.2` selects 8.2.1 and
-        8.2.6-1. Raises UsageError for an unknown key.
-        """
+        """Returns the cases with these keys, or all cases. A key also selects its sub-cases: `8.2` selects 8.2.1 and
+        8.2.6-1. Raises UsageError if a key is unknown."""
         found: list[Case] = []
         for key in keys:
             under = [each for each in self.case if f"{each.key}.".replace("-", ".").startswith(_below(key))]
@@ -114,7 +113,7 @@ class SuiteSpec:
         return tuple(found) or self.case
 
     def scenario(self, case: Case, controllers: Controllers | None = None) -> Scenario:
-        """The scenario of a case, with the case's settings."""
+        """The scenario of a case, with the settings of the case applied."""
         return Scenario.load(self.folder / case.file, controllers, **case.set)
 
 
@@ -128,8 +127,8 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str | Path) -> SuiteSpec:
-    """Returns the suite with this name or in this folder. Raises UsageError if there is none, or for a mistake in its
-    file."""
+    """Returns the suite with this name or in this folder. Raises UsageError if there is no such suite, or if its
+    file contains an error."""
     folder = HOME / str(name)
     if str(name) not in names():
         folder = Path(name)
@@ -153,7 +152,7 @@ def load(name: str | Path) -> SuiteSpec:
 
 
 def _tables(table: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    """Removes the list of tables under this key from the table and returns it."""
+    """Removes the list of tables under this key from `table` and returns it."""
     found = table.pop(key, [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
         raise UsageError(f"{where}: `{key}` is a list of tables: [[{key}]]")
@@ -187,7 +186,7 @@ def _check(table: dict[str, Any], where: str) -> Check:
 
 
 def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """Makes a dataclass from a TOML table: lists become tuples. Raises an error for unknown and missing keys."""
+    """Builds a dataclass from a TOML table; lists become tuples. Raises an error for unknown and missing keys."""
     known = fields(cast("Any", kind))
     names = [each.name for each in known]
     if unknown := [key for key in table if key not in names]:

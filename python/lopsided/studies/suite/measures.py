@@ -1,7 +1,7 @@
 """The numbers that suites judge, each computed from one run.
 
-A check names a measure, its flows and a span of time. The samples determine the resolution in time (`[record]
-interval`), so the scenarios of a suite must sample often enough for their measures.
+A check names a measure, its flows and a time span. The sampling interval (`[record] interval`) limits the time
+resolution, so the scenarios of a suite must sample often enough for their measures.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 UNDER_TEST = "test"
 """Prefix of the names of the flows under test."""
 _HOLD_S = 1.0
-"""`settle_s` ends when the queue stays below the level for this long."""
+"""`settle_s` requires the queueing delay to stay below the level for at least this long, in seconds."""
 _WINDOW_S = 0.2
 _REACHED = 4
-"""`reach_s` needs this many samples in a row at the level, so that one burst does not count."""
+"""`reach_s` requires this number of consecutive samples at the level, so that a single burst does not count."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The part of a run that a check covers: the flows, the span of time and the bottleneck."""
+    """The part of a run that a check covers: the flows, the time span and the bottleneck."""
 
     run: Run
     check: Check
@@ -48,7 +48,7 @@ class View:
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """Start and end of the span, in seconds."""
+        """Start and end of the time span, in seconds."""
         end = self.run.scenario.duration_s if self.check.until_s is None else self.check.until_s
         return self.check.since_s, end
 
@@ -59,7 +59,7 @@ class View:
         return [name for name in self.run.flows.values("name") if name.startswith(wanted)]
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """The rows of the table `flows`."""
+        """The flows' rows in the table `flows`."""
         return [row for row in self.run.flows.rows() if row["name"] in self.flows]
 
     def goodputs(self, names: Sequence[str] | None = None) -> list[float]:
@@ -67,7 +67,7 @@ class View:
         return [series.goodput_between(self.run, name, *self.span) for name in names or self.flows]
 
     def samples(self, column: str) -> tuple[Floats, Floats]:
-        """Times and values of a sampled column of all the flows, within the span."""
+        """Times and values of a sampled column within the time span, for all of the flows."""
         curves = [series.flow_column(self.run, name, column) for name in self.flows]
         none: Floats = np.empty(0)
         time = np.concatenate([none, *(curve.time_s for curve in curves)])
@@ -76,19 +76,20 @@ class View:
         return time[within], value[within]
 
     def queue(self, column: str) -> tuple[Floats, Floats]:
-        """Times and values of a sampled column of the bottleneck's queue, within the span."""
+        """Times and values of a sampled column of the bottleneck's queue, within the time span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         within = (curve.time_s > self.span[0]) & (curve.time_s <= self.span[1] + 1e-9)
         return curve.time_s[within], curve.value[within]
 
     def grown(self, column: str) -> float:
-        """The increase of a counter of the bottleneck's queue within the span."""
+        """The increase of a counter of the bottleneck's queue over the time span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         first, last = np.interp(self.span, curve.time_s, curve.value, left=0.0)
         return float(last - first)
 
     def sojourns(self) -> tuple[Floats, Floats]:
-        """For each sampling interval, the mean time in the bottleneck's queue in ms, and the number of packets."""
+        """For each sampling interval, the mean sojourn time in the bottleneck's queue in ms, and the number of
+        packets."""
         curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
         sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
         packets = np.diff(sent.value, prepend=0.0)
@@ -96,7 +97,7 @@ class View:
         return curve.value[within], packets[within]
 
     def phases(self) -> pl.DataFrame:
-        """The states that the flows' controls entered within the span, in order."""
+        """The states that the flows' congestion controls entered within the time span, in order."""
         import polars as pl
 
         told = self.run.tcp_events.to_polars()
@@ -114,7 +115,7 @@ def _goodput(view: View) -> float:
 
 
 def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Goodput of all the flows together over windows of 200 ms, as ns-3 samples throughput."""
+    """Total goodput of all flows in bins of 200 ms, the interval at which ns-3 samples throughput."""
 
     def measure(view: View) -> float | None:
         curves = [series.goodput(view.run, name, _WINDOW_S) for name in view.flows]
@@ -126,8 +127,8 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 
 
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """DCTCP's estimate of the marked share (RFC 8257, section 3.3), from the bottleneck's counters: once per round
-    trip, alpha moves by 1/16 of the difference towards the marked share of that round trip."""
+    """DCTCP's estimate alpha of the fraction of marked bytes (RFC 8257, section 3.3), from the bottleneck's
+    counters: once per RTT, alpha moves towards the fraction of that RTT by 1/16 of the difference."""
 
     def measure(view: View) -> float | None:
         time, marked = (
@@ -162,7 +163,7 @@ def _jain(view: View) -> float | None:
 
 
 def _least_share(view: View) -> float | None:
-    """Goodput of the slowest flow, divided by an equal share of the total."""
+    """Goodput of the slowest flow, relative to an equal share of the total."""
     rates = view.goodputs()
     return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
 
@@ -204,7 +205,7 @@ def _rtt_mean(view: View) -> float | None:
 
 
 def _completion(view: View) -> float | None:
-    """Time of the slowest flow; None if one has not completed a transfer."""
+    """Completion time of the slowest flow in seconds; `None` if a flow has not completed its transfer."""
     rows = view.rows()
     if not rows or any(not row["transfers"] for row in rows):
         return None
@@ -236,7 +237,7 @@ def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> 
 
 
 def _sent_rate(view: View) -> float:
-    """Rate at which the flows sent, retransmissions included, in bit/s."""
+    """Rate in bit/s at which the flows sent, including retransmissions."""
     since, until = view.span
     total = 0.0
     for name in view.flows:
@@ -247,7 +248,7 @@ def _sent_rate(view: View) -> float:
 
 
 def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Bytes in flight divided by the bottleneck's rate times the shortest round trip of the run."""
+    """Bytes in flight, relative to the bottleneck's rate times the shortest RTT of the run."""
 
     def measure(view: View) -> float | None:
         _, value = view.samples("in_flight_bytes")
@@ -261,7 +262,7 @@ def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | No
 
 
 def _reach(view: View) -> float | None:
-    """Seconds from the start of the span until the goodput reaches the level; None if it never does."""
+    """Time in seconds from the start of the time span until the goodput reaches the level; `None` if it never does."""
     curves = [series.flow_column(view.run, name, "delivered_bytes") for name in view.flows]
     time = curves[0].time_s
     total = sum(np.interp(time, curve.time_s, curve.value) for curve in curves)
@@ -275,7 +276,8 @@ def _reach(view: View) -> float | None:
 
 
 def _settle(view: View) -> float | None:
-    """Seconds from the start of the span until the queueing delay stays below the level; None if it does not."""
+    """Time in seconds from the start of the time span until the queueing delay stays below the level; `None` if it
+    does not."""
     time, value = view.queue("sojourn_max_ms")
     below = np.isnan(value) | (value <= (view.check.level or 0.0))
     for place in range(len(time)):
@@ -286,7 +288,7 @@ def _settle(view: View) -> float | None:
 
 
 def _states_in_order(view: View) -> float:
-    """The share of the named states that were entered in this order; 1 if all were."""
+    """The fraction of the named states that were entered in this order; 1 if all were."""
     met, wanted = 0, view.check.states
     for state in view.phases()["to"].to_list():
         if met < len(wanted) and state.startswith(wanted[met]):
@@ -299,7 +301,7 @@ def _entered(view: View) -> float:
 
 
 def _longest_state(view: View) -> float | None:
-    """The longest stay in one of the states, in seconds."""
+    """The longest uninterrupted time in one of the states, in seconds."""
     phases = view.phases()
     times = [*phases["time_s"].to_list(), view.span[1]]
     stays = [
@@ -311,7 +313,7 @@ def _longest_state(view: View) -> float | None:
 
 
 def _first_state(view: View) -> float | None:
-    """The time at which one of the states was first entered, in seconds from the start of the span."""
+    """Time in seconds from the start of the time span until one of the states is first entered."""
     phases = view.phases()
     for time, state in phases.select("time_s", "to").iter_rows():
         if state.startswith(view.check.states):
@@ -324,21 +326,21 @@ def _aim(use: str) -> Callable[[View], float]:
 
 
 SEGMENT = 1448
-"""Octets of data in a full segment with timestamps, for windows in segments."""
+"""Payload bytes of a full segment with timestamps, to convert windows to segments."""
 
 _Function = Callable[[View], "float | None"]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run: its unit, its description and the function that computes it."""
+    """A number that is computed from a run: its unit, its description and the function."""
 
     unit: Unit
     text: str
     of: _Function
 
     def said(self, value: float | None) -> str:
-        """The value as readable text."""
+        """Formats the value for readers."""
         return Column("", self.unit, "").text(value)
 
 

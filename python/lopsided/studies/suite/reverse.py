@@ -1,8 +1,9 @@
-"""The reverse path: runs a case on lines whose other direction is narrow, idle or loaded, with all ACKs or fewer.
+"""The reverse path: runs a case on lines with a narrow reverse direction, idle or loaded, with all ACKs or with fewer.
 
-The sources of the suites leave this out, so the lines here are ours: 10:1, 25:1 and 50:1 of the bottleneck's rate, a
-FIFO of 200 ms (at least 10 full packets) before the narrow direction, and, as the load, one CUBIC upload. ACKs are
-thinned to one of four (`ack_thinning`), or filtered as CAKE does (`ack_filter`, rule `conservative`).
+The sources of the suites do not define a narrow reverse path, so these lines are ours: the bottleneck has 10, 25 or 50
+times the rate of the reverse direction, which has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC
+upload. ACKs are thinned to one in four (`ack_thinning`), or filtered like CAKE does (`ack_filter`, rule
+`conservative`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Remedy = Literal["", "thinned", "filter"]
 RATIOS = (10, 25, 50)
 REMEDIES: tuple[Remedy, ...] = ("", "thinned", "filter")
 LOAD = "reverse-load"
-"""The name of the upload."""
+"""The name of the flow that loads the reverse direction."""
 _WAIT_S = 0.2
 _LEAST_BYTES = 15_000
 
@@ -30,7 +31,7 @@ FORWARD = "as in the source"
 
 @dataclass(frozen=True)
 class Line:
-    """A reverse path: its ratio to the bottleneck, its load by an upload, and the remedy for ACKs."""
+    """A reverse path: the ratio of the bottleneck's rate to its rate, its load, and the remedy for ACKs."""
 
     ratio: int
     loaded: bool
@@ -38,7 +39,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """The name, such as `25:1 loaded, filter`."""
+        """The line's name, such as `25:1 loaded, filter`."""
         said = f"{self.ratio}:1 {'loaded' if self.loaded else 'idle'}"
         return f"{said}, {self.remedy}" if self.remedy else said
 
@@ -47,9 +48,10 @@ LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (Fal
 
 
 def lines(chosen: str | None) -> tuple[Line, ...]:
-    """The reverse paths whose names contain each of the words, `"25:1 loaded"` for example; all for an empty text.
+    """Returns the reverse paths whose names contain every word of the text, such as `"25:1 loaded"`; all if the text is
+    empty.
 
-    `plain` selects the lines with all ACKs. Raises UsageError if no line matches.
+    `plain` selects the lines on which no ACKs are removed. Raises UsageError if no line matches.
     """
     words = (chosen or "").replace(",", " ").split()
     found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
@@ -63,15 +65,16 @@ def _fits(line: Line, word: str) -> bool:
 
 
 def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
-    """The resolved scenario with this reverse path at the bottleneck `link`, whose data flows in direction `way`.
+    """Returns the resolved scenario with this reverse path at the bottleneck `link`, whose data flows in direction
+    `way`.
 
-    Raises UsageError if the link has no rate, or if no flow crosses it.
+    Raises UsageError if the link has no rate, or if no flow crosses the link.
     """
     back: Direction = "up" if way == "down" else "down"
     rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
     direction = cast("Mapping[str, Any]", rates[way])
     access: Mapping[str, Any] = direction["access"] or {}
-    # The highest rate counts if the rate changes.
+    # If the rate changes over time, the highest rate counts.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: so no reverse path can be narrower")

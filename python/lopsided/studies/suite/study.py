@@ -1,11 +1,11 @@
-"""Runs every case of a suite, on the source's line or on lines with a narrow reverse path, and judges the measurements.
+"""Runs every case of a suite, on the source's line or on lines with a narrow reverse path, and judges the results.
 
     found = suite("rfc9743", cc="bbr3")
     found.checks            # a row for each number: expected, measured, verdict
     found.failed            # the cases with a check that fails
 
 A congestion control under test runs in the flows whose names begin with `test`. A queue discipline under test is placed
-before the bottleneck of each case. With several seeds, each number is the median over them.
+at the bottleneck of each case. If there are several seeds, each number is the median over the seeds.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _MOST_KEPT = 60
-"""Largest number of runs that are kept for the figures of the report."""
+"""Largest number of runs that are kept in memory for the report's figures."""
 
 
 @dataclass(frozen=True)
 class _Planned:
-    """A case on a line: its run, and the baseline run if it has one."""
+    """A case on one line: its run, and the baseline run if the case has one."""
 
     case: Case
     line: str
@@ -74,14 +74,14 @@ def suite(
     name
         One of `names()`, or a folder.
     cc
-        The congestion control of the tested flows, also one of `controllers`. Default: that of the suite.
+        The congestion control of the tested flows, built-in or one of `controllers`. Default: that of the suite.
     queue
-        The discipline before the bottleneck. Default: that of the suite.
+        The queue discipline at the bottleneck. Default: that of the suite.
     cases
-        Keys of cases. A key also selects the cases below it.
+        Keys of cases. A key also selects its sub-cases.
     line
-        Runs the cases on lines with a narrow reverse path: words of their names, such as "25:1" or "loaded plain", or
-        "" for all of them.
+        Selects lines with a narrow reverse path to run the cases on: words of their names, such as "25:1" or "loaded
+        plain", or "" for all of them.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def suite(
 
 
 def _check_measures(spec: SuiteSpec) -> None:
-    """Raises UsageError for unknown names of measures."""
+    """Raises UsageError if a check names an unknown measure."""
     for case in spec.case:
         for check in case.check:
             if check.measure not in MEASURES:
@@ -178,7 +178,7 @@ def _plan(
     forward: bool,
     controllers: Controllers | None,
 ) -> list[_Planned]:
-    """The case on each line."""
+    """Plans every case on every line."""
     way = WAYS[case.direction][0]
     plain = spec.scenario(case, controllers)
     link = case.link or bottleneck(plain, way)
@@ -211,7 +211,7 @@ def _plan(
 
 
 def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> Scenario:
-    """The scenario with this control, over this transport, in the flows under test."""
+    """Returns the scenario with this congestion control and transport in the flows under test."""
     flows = scenario.resolved["flows"]
     groups = dict.fromkeys(flow["group"] for flow in flows if flow["name"].startswith(prefix))
     settings: dict[str, Any] = {}
@@ -256,14 +256,16 @@ def _rows(
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # If a transfer never ends in one seed, the number is missing for all: leaving out this seed would hide the failure.
+    # If a transfer does not end with one seed, the median is missing, because leaving out this seed would hide the
+    # failure.
     return None if None in known else float(median(value for value in known if value is not None))
 
 
 def judged(check: Check, value: float | None) -> Verdict:
-    """Whether the value is within the check's bounds. A missing value, such as of a transfer that never ends, fails.
+    """True if the value is within the check's bounds. A missing value, for example because a transfer never ends,
+    fails.
 
-    A fitted threshold judges nothing, because a result was known when it was chosen.
+    A fitted threshold is not judged, because a result was known when the threshold was chosen.
     """
     if check.origin in ("", "fitted"):
         return "no threshold"
@@ -273,14 +275,14 @@ def judged(check: Check, value: float | None) -> Verdict:
 
 
 def said(check: Check, value: float | None) -> str:
-    """The value for people."""
+    """Formats the value for readers."""
     if value is None:
         return "never"
     return f"{value:.3g} × baseline" if check.compared else MEASURES[check.measure].said(value)
 
 
 def expected(check: Check) -> str:
-    """The bounds as readable text, with the measure and its span."""
+    """Formats the bounds for readers, with the measure and its time span."""
     low, high = check.at_least, check.at_most
     bounds = "no threshold"
     if low is not None and high is not None:

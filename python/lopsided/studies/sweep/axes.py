@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arm:
-    """One value of an axis: its label, and the settings that it makes."""
+    """One value of an axis: its label, and the settings that it stands for."""
 
     label: str
     settings: Mapping[str, str]
@@ -34,9 +34,9 @@ def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
 
 
 def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
-    """The arms of an axis from `5..50:5 packets`, `a,b,c`, or a list of values or of dictionaries.
+    """Returns the arms of an axis, given as `5..50:5 packets`, as `a,b,c`, or as a list of values or of dictionaries.
 
-    Raises UsageError for an axis without values.
+    Raises UsageError if the axis has no values.
     """
     if isinstance(values, str):
         _, arms = _native.axis(f"{name}={values}")
@@ -60,7 +60,8 @@ _QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^0-9\
 
 
 def axis_column(setting: str, values: Sequence[str]) -> tuple[str, dict[str, float | int | str]]:
-    """The name of an axis's column, and the entry for each value: numbers if all have one unit, else text."""
+    """Returns the name of an axis's column, and the entry for each value: a number if all values have the same unit,
+    else text."""
     matches = [_QUANTITY.fullmatch(value) for value in values]
     units = {match[2] or "" for match in matches if match}
     if not all(matches) or len(units) != 1:
@@ -78,9 +79,9 @@ _WITH_UNIT = re.compile(
 
 
 def axis_setting(column: str) -> tuple[str, str]:
-    """The setting and the unit of an axis's column; the unit is `""` if there is none.
+    """Returns the setting and the unit of an axis's column; the unit is `""` if there is none.
 
-    In the column's name, an underscore replaces each character of the unit that is no letter.
+    In the column's name, each character of the unit that is not a letter is replaced by an underscore.
     """
     found = _WITH_UNIT.fullmatch(column)
     if not found:
@@ -89,7 +90,7 @@ def axis_setting(column: str) -> tuple[str, str]:
 
 
 def axis_label(column: str) -> str:
-    """The heading of an axis: `link.up.queue.limit (packets)`."""
+    """The heading of an axis, such as `link.up.queue.limit (packets)`."""
     setting, unit = axis_setting(column)
     return f"{setting} ({unit})" if unit else setting
 
@@ -107,12 +108,12 @@ _WORDS = {
     "loss": "loss",
     "delay": "delay",
 }
-"""Words for settings, by the end of their key."""
+"""Names of settings for figures, by the last part of their key."""
 _WAYS = {"up": "uplink ", "down": "downlink "}
 
 
 def axis_words(column: str) -> str:
-    """The label of an axis in a figure: `uplink buffer (packets)`."""
+    """The label of an axis in a figure, such as `uplink buffer (packets)`."""
     setting, unit = axis_setting(column)
     where = next((_WAYS[part] for part in setting.split(".") if part in _WAYS), "")
     end = next((end for end in sorted(_WORDS, key=len, reverse=True) if f".{setting}".endswith(f".{end}")), None)
@@ -121,5 +122,5 @@ def axis_words(column: str) -> str:
 
 
 def axis_columns(table: Table) -> list[str]:
-    """The columns of a sweep's table that are its axes."""
+    """The columns of a sweep's table that contain its axes."""
     return table.columns[: table.columns.index("repetition")]

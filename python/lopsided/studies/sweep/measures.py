@@ -1,4 +1,4 @@
-"""Measures of a run in a sweep: those of its flows, and of all flows together."""
+"""The metrics of a run in a sweep: for each of its flows, and for all flows together."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def flow_rows(run: Run) -> list[Row]:
-    """The flows of a run, with two more columns for the time in which all flows are active.
+    """The flows of a run, with two additional columns about the period in which all flows are active.
 
-    `goodput_overlap_bps` is a flow's goodput in that time; null without samples or without such a time. `performance`
-    is the smaller of two shares: the downloads' of the downlink's rate and the uploads' of the uplink's; null unless
-    both directions have flows.
+    `goodput_overlap_bps` is a flow's goodput in this period; null if there are no samples or no such period.
+    `performance` is the smaller of two ratios: download goodput over downlink rate, and upload goodput over uplink
+    rate; null unless both directions have flows.
     """
     rows = list(run.flows.rows())
     together = together_goodput(run)
@@ -31,7 +31,7 @@ def flow_rows(run: Run) -> list[Row]:
 
 
 def together_goodput(run: Run) -> dict[str, float] | None:
-    """Goodput in bit/s of each flow while all are active; `None` without such a time or without samples."""
+    """Goodput of each flow in bit/s while all flows are active; `None` if there is no such period or no samples."""
     if len(run.samples) == 0:
         return None
     try:
@@ -42,7 +42,8 @@ def together_goodput(run: Run) -> dict[str, float] | None:
 
 
 def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
-    """Min-normalised goodput (merritt2010 eq 1.2) over all downloads and all uploads."""
+    """Performance (merritt2010 eq 1.2): the smaller of download goodput over downlink rate and upload goodput over
+    uplink rate."""
     down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
     totals = {"down": 0.0, "up": 0.0}
     directions = dict(zip(run.flows.values("name"), run.flows.values("direction"), strict=True))

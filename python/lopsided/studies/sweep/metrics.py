@@ -15,7 +15,7 @@ from lopsided.studies.options import METRIC_COLUMNS, METRICS
 from lopsided.studies.sweep.axes import axis_columns
 
 OF_RUN = ("jain", "performance")
-"""Metrics of a whole run, not of a flow."""
+"""Metrics that belong to a whole run, not to a flow."""
 
 _MADE = {
     "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments as a share of all sent segments."),
@@ -24,7 +24,7 @@ _MADE = {
 
 
 def check_metric(metric: str) -> None:
-    """Raises UsageError for a name that is no metric, before anything runs."""
+    """Raises UsageError before the first run if the name is not a metric."""
     columns = [column.name for column in SWEEP.columns if column.kind != "text"]
     if metric not in METRICS and metric not in columns:
         said = f"; there are {', '.join(METRICS)}, and the table's columns"
@@ -55,9 +55,9 @@ def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
 
 
 def goodput_column(table: Table) -> str:
-    """Goodput while all flows are active, or over each flow's life if they never are.
+    """Returns the column of the goodput while all flows are active, or over each flow's lifetime if they never are.
 
-    Raises UsageError for a sweep that measured neither.
+    Raises UsageError if the sweep measured neither.
     """
     if "goodput_bps" not in table.columns or "name" not in table.columns:
         raise UsageError("this sweep has its own measure; draw from its table")

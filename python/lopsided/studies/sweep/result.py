@@ -1,4 +1,4 @@
-"""The result of a sweep: one tidy table, with its sentences, its printed form and its figure."""
+"""The result of a sweep: one tidy table, with sentences, a printed form and a figure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_ARMS = 100
 _MOST_AXES = 2
-"""A sweep with more axes has no figure."""
+"""A sweep with more axes than this has no figure."""
 
 
 class Sweep(Table, Study):
@@ -50,18 +50,18 @@ class Sweep(Table, Study):
         super().__init__(Rows(rows), SWEEP)
         self.scenario = scenario
         self.starts = starts or Starts([scenario])
-        """The variation of the flows' start times."""
+        """The range of the random start offset of the flows."""
         self.metric = metric
         """The metric in the sentences, the printed table and the report."""
         self.world = world
 
     def _repr_html_(self) -> str:
-        # A notebook shows the means and a figure, as for every study, instead of each row of the table.
+        # Like every study, a notebook shows the means and a figure instead of every row of the table.
         return Study._repr_html_(self)
 
     @property
     def axes(self) -> list[str]:
-        """The columns that are axes."""
+        """The table's columns that are axes."""
         return axis_columns(self)
 
     @property
@@ -125,9 +125,8 @@ class Sweep(Table, Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def means(self, most: int = _MOST_ARMS) -> View:
-        """One row for each arm and flow: means over the repetitions. The metric's mean comes first, with its 95 %
-        interval, followed by goodput, RTT and performance unless one of them is the metric.
-        """
+        """One row per arm and flow, with means over the repetitions: first the metric with its 95 % interval, then
+        goodput, RTT and performance, unless one of them is the metric."""
         axes = self.axes
         table, first = measured_by(self, self.metric)
         goodput = goodput_column(table)
@@ -174,18 +173,19 @@ class Sweep(Table, Study):
         heat_map: bool = False,
         column: Literal["single", "double"] | None = None,
     ) -> Figure:
-        """Draws a metric against the axes: two axes as lines with 95 % bands, one for each value of the second.
+        """Plots a metric over the axes. If there are two axes, one line with a 95 % band is drawn per value of the
+        second axis.
 
         Parameters
         ----------
         metric
             goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a numeric column.
         cdf
-            Draw the distribution over the seeds instead.
+            True to plot the distribution over the seeds instead.
         heat_map
-            Draw two axes as a heat map instead of lines.
+            True to plot two axes as a heat map instead of lines.
         column
-            Draw for a journal's column: smaller letters, no title.
+            True to use the journal-column style: smaller letters, no title.
 
         Returns
         -------
@@ -211,8 +211,8 @@ def summary(table: Table) -> Table:
     Returns
     -------
     Table
-        Median, least, greatest, and mean with the half width of its 95 % interval (`..._ci95`, null with one
-        repetition, and if all runs were the same).
+        Median, least, greatest, and mean with its 95 % confidence half-width (`..._ci95`; null if there is one
+        repetition or if all runs are the same).
     """
     import polars as pl
 

@@ -46,9 +46,9 @@ def sweep(
         Settings and their values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
         dictionaries with a `label` and several settings each; default: the axes of the scenario's `[sweep]`.
     repeat
-        Seeds for each combination; default: the scenario's `[sweep]`, or 1.
+        Number of seeds per combination; default: that of the scenario's `[sweep]`, or 1.
     start_jitter
-        With several seeds, the time (seconds or text) by which each flow may start later, drawn from the seed.
+        If there are several seeds, the time (seconds or text) by which each flow starts later at most, at random.
         Default: up to 1 s if nothing else is random.
     measure
         Returns the rows of a run, as mappings; default: its flows, see `flow_rows`.
@@ -56,11 +56,11 @@ def sweep(
         The metric that the sentences, the printed table and the report are about, by a name of
         `lopsided.studies.sweep.metrics.METRICS` or of a column.
     world, kernel
-        Where to run: `sim`, `kernel` or `live`, and the kernel for `kernel`.
+        World to run in: `sim`, `kernel` or `live`; and the kernel for the world `kernel`.
     workers
-        Threads to run on; default: every core.
+        Number of threads; default: the number of cores.
     progress
-        Called with the share of the work that is done.
+        Called with the completed fraction of the work, 0 to 1.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def sweep(
 
 
 def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]) -> None:
-    """Raises UsageError for an axis whose values change nothing, for all values of the other axes. `scenarios` are in
-    the order of the product of the axes."""
+    """Raises UsageError if the values of an axis change nothing, whatever the values of the other axes. `scenarios`
+    are in the order of the product of the axes."""
     counts = [len(arms) for arms in axes.values()]
     for place, (name, arms) in enumerate(axes.items()):
         if len(arms) < 2:

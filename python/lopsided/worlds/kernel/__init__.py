@@ -1,11 +1,11 @@
 """The kernel world: runs a scenario on Linux itself, with its TCP and its queue disciplines.
 
-Three kinds of kernel can make a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and
+A run can use one of three kinds of kernel. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and
 independent of the machine's load. `uml` is the distribution's user-mode Linux in real time, with every congestion
-control as a module. `host` is the running kernel. The network consists of namespaces without names, which end with the
-process that made them.
+control as a module. `host` is the running kernel. The network consists of namespaces without names, which disappear
+when the process that made them ends.
 
-Left out: settings without a counterpart in Linux (`translate` rejects them by name), and per-packet queue events.
+Left out: settings that Linux does not have (`translate` rejects them by name), and per-packet queue events.
 """
 
 from __future__ import annotations
@@ -49,21 +49,20 @@ __all__ = [
 
 SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
-"""The longest interval in ns between samples of TCP_INFO and queues. Summaries such as peaks and means need more
-samples than the recording interval gives.
-"""
+"""The longest interval in ns between samples of TCP_INFO and queues. Summaries such as peaks and means may need more
+samples than the scenario's recording interval provides."""
 
 LOOK_S = 0.2
 
 PREPARATION_S = 120.0
-"""Seconds that booting, building and checking may take."""
+"""Time limit in seconds for booting, building and checking."""
 
 LATE_MS = 10.0
-"""Mean lateness of timers, in ms, above which the machine was too slow for a run in real time."""
+"""A run in real time is rejected if its timers are late by more than this on average, in ms."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
-    """Runs the scenario once, on the kernel that the options name, or on the best kernel of this machine."""
+    """Runs the scenario once, on the kernel that the options name, or else on the best kernel of this machine."""
     _refuse_foreign(scenario, options)
     chosen = _choose(scenario, options)
     *earlier, last = chosen.slips_ns
@@ -93,9 +92,8 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for settings that Linux lacks, for the user's own congestion controls, and for a missing
-    kernel.
-    """
+    """Raises an error if Linux lacks a setting, if the scenario uses user-defined congestion controls, or if there
+    is no kernel to run."""
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)
@@ -107,19 +105,20 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def refusals(scenario: Scenario) -> list[str]:
-    """All that Linux refuses of a scenario, one sentence for each; empty if it can run. Needs no kernel."""
+    """Lists the parts of a scenario that Linux does not support, one sentence per part; empty if the scenario can
+    run. Needs no kernel."""
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]} & scenario.controllers.keys()
     own = [f"{name!r} is a congestion control of your own: the kernel world runs Linux's" for name in sorted(named)]
     return [*own, *translate.refusals(scenario.resolved, scenario.seed)]
 
 
 def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
-    """The kernel that the options name, or the best kernel with the TCP of the scenario's profile."""
+    """Returns the kernel that the options name, or else the best kernel with the TCP of the scenario's profile."""
     return backend.choose(options.kernel or "auto", translate.series(scenario.resolved))
 
 
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError for options of other worlds."""
+    """Raises UsageError if an option belongs to another world."""
     if options.ours:
         raise UsageError("in the world kernel every host has Linux's TCP: --ours is for the world live")
     if options.cores > 1:
@@ -130,10 +129,10 @@ def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
 
 
 def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs, and yields the number and the run of each job when it is done.
+    """Runs jobs, and yields each job's number and run as it finishes.
 
-    In virtual time as many guests run in parallel as the machine has cores. In real time they run one after the other,
-    because they would disturb each other. Raises KernelWorldError if a run fails.
+    In virtual time, one guest per core runs in parallel. In real time, guests run one after the other, because parallel
+    guests would delay each other. Raises KernelWorldError if a run fails.
     """
     in_virtual_time = all(_choose(job.scenario, options).virtual_time for job in jobs)
     side_by_side = workers or (os.cpu_count() or 1) if in_virtual_time else 1
@@ -156,11 +155,11 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
         waiting = {pool.submit(run_one, number): number for number in range(len(jobs))}
         try:
             while waiting:
-                # The wait has a timeout, because an interrupt does not wake a thread that waits without one.
+                # The wait has a timeout, because an interrupt does not wake a thread that waits without a timeout.
                 for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
                     yield waiting.pop(future), future.result()
         except BaseException:
-            # An interrupt reaches only this thread. The guests end when their threads next report progress.
+            # Ctrl-C interrupts only this thread. The guests end when their threads next report progress.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -172,9 +171,10 @@ def _job(resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, p
 
 
 def version_of(scenario: Scenario, seed: int) -> str:
-    """The version of the kernel world for this run in virtual time, equal to `facts["world_version"]` after the run.
+    """Returns the version of the kernel world for this run in virtual time, which is also `facts["world_version"]` of
+    the run.
 
-    Raises Unsupported for a scenario that Linux cannot run.
+    Raises Unsupported if Linux cannot run the scenario.
     """
     return version.of_job(_job(scenario.resolved, seed, backend.Machine("timetravel"), 0, frozenset()))
 
@@ -202,7 +202,7 @@ def _slip_note(slip_ns: int) -> list[str]:
 
 
 def _require_sound(folder: Path) -> None:
-    """Raises an error if the path does not behave as the scenario says, or if the machine was too slow."""
+    """Raises an error if the path does not behave as the scenario specifies, or if the machine was too slow."""
     result = flow_results.load(folder)
     if result["failed_checks"]:
         lines = [

@@ -1,4 +1,4 @@
-"""Runs the agent on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
+"""Runs the measuring agent on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
 
 User-mode Linux is an ordinary process that needs no privileges. Its root is this machine's file system, read-only, and
 it can write only to the job's folder.
@@ -23,10 +23,11 @@ from .errors import GuestFailed, KernelUnavailable
 from .guest.job import Job
 
 MEMORY = "512M"
-"""The memory of a guest. The host provides a page when the guest first uses it."""
+"""The memory of a guest. The host allocates a page when the guest first uses it."""
 
 REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
-"""Options of a kernel in virtual time: its wall clock and the addresses of its programs are the same in every run."""
+"""Options for a kernel in virtual time that make its wall clock and the addresses of its programs the same in every
+run."""
 
 ALONE = Path(__file__).parent
 WATCHDOG = ALONE / "watchdog.py"
@@ -42,16 +43,15 @@ class Machine:
     kind: str
     program: Path | None = None
     series: str | None = None
-    """The series of Linux, such as "6.1"; `None` if only the kernel itself can say."""
+    """The series of Linux, such as "6.1"; `None` if it is known only after booting."""
 
     @property
     def virtual_time(self) -> bool:
         return self.kind == "timetravel"
 
     def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
-        """Runs a job to its end; the job's folder then has the result. Raises GuestFailed if the job makes no
-        progress.
-        """
+        """Runs a job until it ends; the result is then in the job's folder. Raises GuestFailed if the job makes no
+        progress."""
         job.save(folder / "job.json")
         command, environment = self._command(folder)
         with watched(command, environment, folder, virtual_time=self.virtual_time) as running:
@@ -77,7 +77,7 @@ class Machine:
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
-            # In quotes, because the name of the temporary folder may contain a blank.
+            # Quoted, because the name of the temporary folder may contain a space.
             f'init="{init}"',
             "con=null",
             "con0=null",
@@ -88,17 +88,17 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """The lateness of timers, in ns, that the shapers allow for. The values are tried in this order."""
+        """The timer lateness, in ns, that the shapers compensate. The values are tried in this order."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
     def speed(self) -> float:
-        """The smallest number of simulated seconds per second of real time. A slower run counts as stuck."""
+        """The least number of simulated seconds per second of real time. A slower run counts as stuck."""
         return 0.1 if self.virtual_time else 0.8
 
 
 def another(kind: str) -> str:
-    """The advice to print if a kernel of this kind lacks something."""
+    """The advice to show if a kernel of this kind lacks something."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
@@ -113,19 +113,19 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str, series: str | None = None) -> Machine:
-    """Returns the machine of this kind, or the best available one for `auto`: virtual time first, because other load
-    does not disturb it. A series of Linux such as `6.12` instead of a kind selects the time-travel kernel of that
+    """Returns the machine of this kind. `auto` selects the best available one: virtual time first, because other load
+    on the computer does not affect it. A series of Linux, such as `6.12`, selects the time-travel kernel of this
     series.
 
-    `series` is the series that a time-travel kernel should have, `None` for the default. Raises KernelUnavailable if
-    there is none.
+    `series` is the series of a time-travel kernel, or `None` for the default. Raises KernelUnavailable if there is no
+    such kernel.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
-        # If the scenario names a series, no other kernel of this machine can replace it.
+        # If the scenario names a series, no other kernel of this machine is equivalent.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
-            # Another kernel gives other results, so the choice is never changed without an error.
+            # A different kernel has different results, so a missing kernel is an error and is never replaced.
             raise KernelUnavailable(
                 f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
                 "takes another kernel"
@@ -165,7 +165,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
 
 
 class Watched:
-    """A program that runs in a folder, supervised by a watchdog."""
+    """A program that runs in its own folder and is supervised by a watchdog."""
 
     def __init__(self, watchdog: subprocess.Popen[bytes], folder: Path) -> None:
         self._watchdog, self._folder = watchdog, folder
@@ -226,26 +226,26 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """The agent's message about the features that the kernel lacked for the job in the folder."""
+    """The agent's message about the features that the kernel lacks for the job in this folder."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
 
 def was_late(folder: Path) -> bool:
-    """True if the agent was still working when the run ended, and with it the path in the other process."""
+    """True if the run ended, together with the path in the other process, while the agent was still working."""
     return (folder / "late.txt").exists()
 
 
 def require_result(folder: Path) -> None:
-    """Raises GuestFailed with the end of the agent's log if the agent left no result."""
+    """Raises GuestFailed with the end of the agent's log if the agent wrote no result."""
     if not (folder / "result.json").exists():
         raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 
 
 def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """The command that runs the job in the folder, and its environment.
+    """Returns the command that runs the job in this folder, and its environment.
 
-    The agent finds its own package and pyroute2 by path, because it must not import the native parts of this package.
+    The agent finds its own package and pyroute2 by path, because it must not import this package's native module.
     """
     import pyroute2  # pyright: ignore[reportMissingTypeStubs]
 
@@ -259,7 +259,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """A folder in memory: user-mode Linux keeps the memory of a guest in an unlinked file there."""
+    """A folder in a RAM file system, because user-mode Linux stores the memory of a guest in an unlinked file there."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 

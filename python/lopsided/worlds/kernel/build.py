@@ -1,10 +1,10 @@
 """Builds the time-travel kernel: user-mode Linux in virtual time, from the distribution's own source package.
 
 The build uses Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines
-(`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and no external randomness, so that a run can
-be repeated bit by bit. The kernel is stored in the user's cache directory under a name made of its version and
-configuration, so that kernels with another version or configuration are kept separately. Kernels of several versions
-may be built; `DEFAULT` is the one that a run takes unless its scenario or `--kernel` names another.
+(`CHANGES`): a timer tick of 250 Hz, space for the register state of today's processors, and no external randomness, so
+that a run can be repeated exactly. The kernel is stored in the user's cache directory under a name made of its version
+and configuration, so that kernels with another version or configuration are kept separately. Kernels of several
+versions may be built; a run uses `DEFAULT` unless its scenario or `--kernel` names another.
 
 Left out: modules (everything needed is built in) and the source packages of other distributions (you can give any
 unpacked tree).
@@ -31,7 +31,7 @@ HZ = 250
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the source that is replaced. `why` is also the text of the error if the line is missing."""
+    """A line of the kernel source that is replaced. `why` is also the text of the error if the line is missing."""
 
     file: str
     pattern: str
@@ -40,18 +40,18 @@ class Change:
 
 
 CHANGES = (
-    # The um architecture would use 100 Hz; distributions use 250 Hz, and TCP's timers count in ticks.
+    # The um architecture uses 100 Hz by default. Distributions use 250 Hz, and TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # The state of a processor with AMX takes 11 kB, and the kernel restores it only as a whole. With less room no
-    # program can start.
+    # The register state of a processor with AMX takes 11 kB, and the kernel restores it only as a whole. With less
+    # space, no program can start.
     Change(
         "arch/x86/um/user-offsets.c",
         r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",
         "DEFINE_LONGS(HOST_FP_SIZE, 16384)",
         "the room for a processor's state",
     ),
-    # No randomness from the machine or the command line enters the kernel's random numbers, which TCP and netem use.
-    # The agent adds the run's seed.
+    # The kernel's random numbers, which TCP and netem use, must not depend on the machine or the command line. The
+    # agent adds the seed of the run.
     Change(
         "arch/um/os-Linux/util.c",
         r"return getrandom\(buf, len, flags\);",
@@ -61,34 +61,35 @@ CHANGES = (
     Change("init/main.c", r"random_init_early\(command_line\)", 'random_init_early("")', "the command line's entropy"),
 )
 BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
-"""Part of the kernel's name, which the kernel also adds to its random numbers."""
+"""Part of the kernel's version string, which the kernel also mixes into its random numbers."""
 
 DEFAULT = "6.1"
 """The series of Linux that runs use by default; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
-"""The series of Linux that were built and compared with a profile."""
+"""The series of Linux that were built and whose TCP was compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
-"""Options of `CONFIG` that later kernels do not have. Linux 6.2 replaced this one by a parameter that is on by
-default."""
+"""Options of `CONFIG` that later kernels do not have. In Linux 6.2 a boot parameter, which is on by default,
+replaced this option."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = {"xz-utils": "xz"}
-"""The program of a package in `BUILD_PACKAGES` that has another name than its package. `libelf-dev` has none."""
+"""Programs of packages in `BUILD_PACKAGES` whose name differs from that of the package. `libelf-dev` contains no
+program."""
 
-# Approximate number of lines that each stage prints; only the progress bar uses these numbers.
+# Approximate number of lines that each stage prints; used only for the progress bar.
 EXTRACTED_FILES = 84_000
 COMPILED_OBJECTS = 1_000
 
 Progress = Callable[[str, float], None]
-"""Called with the name of the stage and the fraction of it that is done."""
+"""Called with the name of the stage and its completed fraction."""
 
 
 @dataclass(frozen=True)
 class TimeTravelKernel:
-    """A built kernel and where it came from."""
+    """A built kernel, and the source from which it was built."""
 
     path: Path
     version: str
@@ -97,20 +98,21 @@ class TimeTravelKernel:
 
     @property
     def series(self) -> str:
-        """The first two numbers of the version."""
+        """The first two numbers of the kernel's version."""
         return ".".join(self.version.split(".")[:2])
 
 
 def cache_directory() -> Path:
-    """The directory of built kernels: outside any repository, by the XDG base directory rules."""
+    """The folder of built kernels: outside any repository, by the XDG base directory rules."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "lopsided" / "kernels"
 
 
 def find_built(series: str | None = None) -> TimeTravelKernel | None:
-    """The latest built kernel of the present configuration and of a series such as "6.12"; `None` without one.
+    """Returns the latest built kernel with the present configuration and of a series such as "6.12"; `None` if there is
+    none.
 
-    Without a series it is the latest of `DEFAULT`, or of any series if `DEFAULT` is not built.
+    If no series is given: the latest kernel of `DEFAULT`, or of any series if `DEFAULT` is not built.
     """
     found = all_built()
     of_series = [kernel for kernel in found if kernel.series == (series or DEFAULT)]
@@ -118,7 +120,7 @@ def find_built(series: str | None = None) -> TimeTravelKernel | None:
 
 
 def all_built() -> list[TimeTravelKernel]:
-    """All built kernels of the present configuration, the latest first."""
+    """All built kernels with the present configuration, latest first."""
     found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
@@ -128,7 +130,7 @@ def all_built() -> list[TimeTravelKernel]:
 
 
 def find_damaged() -> list[Path]:
-    """Kernels of the present configuration whose file has changed since it was built."""
+    """Kernels with the present configuration whose file has changed since it was built."""
     found: list[Path] = []
     for manifest in sorted(cache_directory().glob("*/kernel.json")):
         known = _manifest(manifest)
@@ -147,7 +149,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _is_whole(program: Path, manifest: dict[str, Any]) -> bool:
-    """True if the file is the one that was built. Kernels from before checksums existed are accepted."""
+    """True if the file is unchanged since it was built. Kernels that have no recorded checksum are accepted."""
     wanted = manifest.get("sha256")
     try:
         return wanted is None or _sha256(program) == wanted
@@ -163,7 +165,7 @@ def _sha256(path: Path) -> str:
 def build(
     progress: Progress, source: Path | None = None, jobs: int | None = None, series: str | None = None
 ) -> TimeTravelKernel:
-    """Builds the kernel and stores it in the cache. Takes a few minutes on two cores, at low priority."""
+    """Builds the kernel and stores it in the cache. This takes a few minutes on two cores, at low priority."""
     _require_tools()
     tarball = source or find_source(series)
     cache = cache_directory()
@@ -178,8 +180,8 @@ def build(
 def find_source(series: str | None = None) -> Path:
     """Returns the installed kernel source package of a series.
 
-    Without a series it is that of `DEFAULT`, or the newest if that is not installed. Raises KernelUnavailable if there
-    is none.
+    If no series is given: the package of `DEFAULT`, or the newest one if that is not installed. Raises
+    KernelUnavailable if there is no such package.
     """
     installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
     of_series = [path for path in installed if path.name == f"linux-source-{series or DEFAULT}.tar.xz"]
@@ -193,7 +195,7 @@ def find_source(series: str | None = None) -> Path:
 
 
 def missing_packages() -> list[str]:
-    """Debian's packages with the build tools that this machine lacks."""
+    """Debian packages with build tools that are not installed on this machine."""
 
     def is_there(package: str) -> bool:
         if package == "libelf-dev":
@@ -241,7 +243,7 @@ def _apply(change: Change, file: Path) -> None:
 def _check_configuration(resolved: str) -> None:
     """Raises an error if Kconfig dropped an option.
 
-    Kconfig drops an option without a message if a dependency is missing, and the result would be a different kernel.
+    Kconfig silently drops an option if a dependency is missing, and the kernel would then differ.
     """
     wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
     lost = [line for line in wanted if line not in resolved.splitlines() and line not in GONE]
@@ -294,12 +296,12 @@ def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
 
 
 def configuration() -> str:
-    """Digest of the configuration and the changes of the source, which a built kernel must have."""
+    """Digest of the configuration and of the source changes. A built kernel is used only if it has this digest."""
     return hashlib.sha256(CONFIG.read_bytes() + repr((CHANGES, BUILT_BY)).encode()).hexdigest()
 
 
 def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = None) -> Iterator[str]:
-    """Yields the output of the command by lines. Raises an error with the last lines if the command fails."""
+    """Yields the lines of the command's output. Raises an error with the last lines if the command fails."""
     tail: list[str] = []
     with subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

@@ -1,6 +1,6 @@
-"""Finds out by trials what this machine can do for the kernel world.
+"""Tests what this machine can do for the kernel world.
 
-The trials change nothing outside their own namespaces, which end with the process that tries.
+The tests change nothing outside their own namespaces, which disappear when the testing process ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "ht
 
 @dataclass(frozen=True)
 class Finding:
-    """A capability: whether this machine has it, what the trial showed, and how to get it if it is missing."""
+    """A capability: whether this machine has it, what the test showed, and how to get it if it is missing."""
 
     name: str
     good: bool
@@ -37,7 +37,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """All findings, the most needed first."""
+    """All findings, the most important first."""
     return [
         *_virtual_time(),
         _user_mode_linux(),
@@ -108,7 +108,7 @@ def _disciplines() -> Finding:
 
 
 def _emulated_lines() -> Finding:
-    """Tries `lopsided emulate`: runs a command behind an emulated line."""
+    """Tests `lopsided emulate`: runs a command behind an emulated line."""
     try:
         _native.emulate(["--down=1M", "--up=1M", "--rtt=1ms", "--no-meter", "--", "true"])
     except LopsidedError as error:
@@ -118,7 +118,7 @@ def _emulated_lines() -> Finding:
 
 
 def _live_world() -> Finding:
-    """Tries a short run in the live world."""
+    """Tests a short run in the live world."""
     name = "live world"
     try:
         live.run(Scenario.build(_LIVE_TRIAL, "trial"), 1, RunOptions())
@@ -140,13 +140,11 @@ _QUEUE_TRIALS = {
     "iptables": ("iptables", *_IPTABLES),
     "iptables-legacy": ("iptables-legacy", *_IPTABLES),
 }
-"""Rules that send packets to a queue of the program, in the form of each tool that `lopsided shape` uses."""
+"""Rules that redirect packets to a program's queue, in the syntax of each tool that `lopsided shape` uses."""
 
 
 def _netfilter_queue() -> Finding:
-    """Tries the netfilter queue: the kernel's part, a tool that sets its rules, and, for root, a rule in a
-    namespace.
-    """
+    """Tests the netfilter queue: kernel support, a tool that can set its rules, and, as root, a rule in a namespace."""
     name = "NFQUEUE"
     if not Path("/proc/net/netfilter/nfnetlink_queue").exists():
         return Finding(name, False, "not in the kernel", "`modprobe nfnetlink_queue`")
@@ -175,7 +173,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 
 def _timer_slip() -> Finding:
-    """The lateness in ms with which a sleeping process wakes. A run in real time cannot be more exact."""
+    """How late a sleeping process wakes, in ms. The timers of a run in real time cannot be more exact."""
     late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()
@@ -196,7 +194,7 @@ def _pyroute2() -> Finding:
 
 
 def tools() -> list[Finding]:
-    """The programs that some commands call."""
+    """The external programs that some commands need."""
     return [
         Finding(name, (path := shutil.which(name)) is not None, path or "not installed", "" if path else remedy)
         for name, remedy in (("tshark", "`apt-get install tshark`"), ("tcpdump", "`apt-get install tcpdump`"))

@@ -1,6 +1,7 @@
-"""Reads the captures of a run on Linux: the time that each packet waited in a queue, and pcapng files for other tools.
+"""Converts the captures of a run on Linux to the time that each packet waited in a queue, and to pcapng files for other
+tools.
 
-The round trips in a capture are measured by `crates/trace`, as for captures of any origin.
+`crates/trace` measures the RTTs in these captures, as in captures from any other source.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ ETHERNET_IPV4 = b"\x08\x00"
 ETHERNET_HEADER = 14
 
 Record = tuple[int, int, bytes]
-"""Time in ns of the wall clock, length on the wire in bytes, and the first bytes of the packet."""
+"""Wall-clock time in ns, length on the wire in bytes, and the first bytes of the packet."""
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -29,9 +30,8 @@ def read(path: Path) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Wait:
-    """When a packet left a queue (by the captures' clock), how long it waited, and the size of its IP packet in
-    bytes.
-    """
+    """The departure time of a packet from a queue (by the captures' clock), its waiting time, and the size of its IP
+    packet in bytes."""
 
     at_ns: int
     wait_ns: int
@@ -39,9 +39,10 @@ class Wait:
 
 
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
-    """Returns the waits of the packets that passed a queue.
+    """Returns the waits of the packets that passed through a queue.
 
-    Before the queue, a packet is addressed to the station `into`; behind the queue, it comes from the station `out_of`.
+    Before the queue, a packet has the destination address `into`; after the queue, it has the source address `out_of`
+    (hardware addresses).
     """
     entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [
@@ -52,9 +53,8 @@ def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
 
 
 def identity(packet: bytes) -> bytes:
-    """Returns the bytes that identify a packet and that no router or queue changes: its number, protocol, addresses,
-    and the start of its payload.
-    """
+    """Returns the bytes that identify a packet and that no router or queue changes: its IP identification, protocol,
+    addresses, and the start of its payload."""
     return packet[18:20] + packet[23:24] + packet[26:50]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
 
 Instruction = tuple[int, int, int | None, int | None]
-"""Code, operand, and the jumps if a comparison is true and if it is false; `None` continues with the next rule."""
+"""Opcode, operand, and the jumps if a comparison is true and if it is false; `None` continues with the next rule."""
 
 LOAD_OCTET, LOAD_HALF, LOAD_OCTET_AT_X, LOAD_HALF_AT_X, LOAD_SCRATCH = 0x30, 0x28, 0x50, 0x48, 0x60
 HEADER_LENGTH_TO_X, STORE_SCRATCH, TO_X = 0xB1, 0x02, 0x07
@@ -23,15 +23,15 @@ IF_EQUAL, IF_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 IP = 14
 TOS, LENGTH, PROTOCOL = IP + 1, IP + 2, IP + 9
 SOURCE_PORT, TARGET_PORT, DATA_OFFSET, FLAGS = IP, IP + 2, IP + 12, IP + 13
-"""Offsets behind the IP header, whose length is in X."""
+"""Offsets after the IP header, whose length is in register X."""
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ECN = {"not_ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 OPENS_OR_ENDS = 0x07
-"""The flags FIN, SYN and RST."""
+"""Mask of the TCP flags FIN, SYN and RST."""
 
 
 def program(rules: Sequence[said.Rule], default: int, handle: int, first_port: int, minors: Sequence[int]) -> str:
-    """The instructions in hexadecimal. `minors` are the class numbers of the discipline with this handle."""
+    """Returns the instructions in hexadecimal. `minors` are the class numbers of the discipline with this handle."""
     code = b""
     for rule in rules:
         steps = [*_conditions(rule, first_port), (RETURN, handle | minors[rule["class"]], 0, 0)]
@@ -68,9 +68,8 @@ def _conditions(rule: said.Rule, first_port: int) -> list[Instruction]:
 
 
 def _of_kind(kind: str) -> list[Instruction]:
-    """Matches a kind of packet. `data` is any payload and everything that is not TCP; `ack` and `control` are TCP
-    without payload, by its flags.
-    """
+    """Matches one kind of packet. `data` is TCP with payload, and everything that is not TCP; `ack` and `control`
+    are TCP without payload, distinguished by flags."""
     payload: list[Instruction] = [
         (HEADER_LENGTH_TO_X, IP, 0, 0),
         (LOAD_HALF, LENGTH, 0, 0),

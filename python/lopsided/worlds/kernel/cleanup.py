@@ -1,8 +1,8 @@
-"""The temporary folder of a run, and the removal of remains of earlier runs.
+"""The temporary folder of a run, and the removal of what earlier runs left behind.
 
 A run that ends, fails or is interrupted removes its folder itself. If the run is killed, its watchdog removes the
-folder. The folder, and perhaps a running guest, remain only if both are killed. The kernel releases a lock when the
-process that holds it ends, so a free lock marks a folder that no run uses any more.
+folder. The folder, and perhaps a running guest, are left behind only if the run and its watchdog are killed. The kernel
+releases a lock when the process that holds it ends, so a free lock marks a folder that no run uses any more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOCK, GUEST = "lock", "guest.pid"
 
 @contextmanager
 def folder() -> Generator[Path]:
-    """Yields a folder for one run, after removing the remains of earlier runs."""
+    """Yields a folder for one run, after removing what earlier runs left behind."""
     remove_abandoned()
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
@@ -37,9 +37,9 @@ def folder() -> Generator[Path]:
 
 def remove_abandoned() -> None:
     """Ends the guests and removes the folders of runs that no longer exist."""
-    # A run with a started guest holds the lock.
+    # A run whose guest has started holds the lock.
     for found in (path.parent for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{GUEST}")):
-        # The folder may belong to another user, or disappear at this moment.
+        # The folder may belong to another user, or be removed at this moment.
         with contextlib.suppress(OSError), _opened(found / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             end_guest(found)
@@ -47,10 +47,10 @@ def remove_abandoned() -> None:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Opens a regular file of this user. Raises OSError otherwise.
+    """Opens a regular file of this user. Raises OSError if it is not one.
 
-    In the shared folder for temporary files another user can create something else of that name, such as a pipe without
-    a writer.
+    In the shared folder for temporary files, another user can create something else with this name, such as a pipe
+    without a writer.
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     found = os.fstat(number)
@@ -61,10 +61,10 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def end_guest(of: Path) -> None:
-    """Ends all processes of the guest in a folder, if it still runs."""
+    """Ends all processes of the guest in this folder, if the guest still runs."""
     with contextlib.suppress(OSError, ValueError):
         with _opened(of / GUEST) as file:
             leader = int(file.read(20))
-        # The process number may belong to another program by now.
+        # The process number may have been reused by another program.
         if str(of).encode() in Path(f"/proc/{leader}/cmdline").read_bytes():
             os.killpg(leader, signal.SIGKILL)

@@ -10,20 +10,21 @@ class KernelWorldError(RunError):
 
 
 class KernelUnavailable(KernelWorldError):
-    """This machine lacks something that the run needs. The message names it and the command that provides it."""
+    """This machine lacks something that the run needs. The message names the missing part and the command that
+    provides it."""
 
 
 class Unsupported(KernelWorldError):
-    """The scenario uses something that Linux or this world lacks."""
+    """The scenario uses a feature that Linux or this world does not have."""
 
 
 class SelfCheckFailed(KernelWorldError):
-    """The path that was built does not behave as the scenario says, so no measurement on it is valid."""
+    """The network path does not behave as the scenario specifies, so no measurement on it is valid."""
 
 
 class Overloaded(KernelWorldError):
-    """The machine was too slow for the run in real time."""
+    """The machine was too slow for a run in real time."""
 
 
 class GuestFailed(KernelWorldError):
-    """The measuring agent ended without a result. The message has the end of its log."""
+    """The measuring agent ended without a result. The message contains the end of the agent's log."""

@@ -28,20 +28,19 @@ LARGEST_PACKET = 1500
 UDP_HEADERS = 28
 
 ROOT, CHILD = 0x10000, 0x100000
-"""The handles 1: of the shaper and 10: of the queue below it."""
+"""The handles of the shaper (1:) and of the queue below it (10:)."""
 
 CREDIT_NS = 2_000
-"""Nanoseconds by which a packet may leave the serializer early, so that a slightly late timer costs no rate. The delay
-line behind it adds the same time.
-"""
+"""Time in ns by which a packet may leave the serializer early, so that a slightly late timer does not reduce the
+rate. The delay line after it adds the same time."""
 
 
 @dataclass(frozen=True)
 class Branch:
     """A class of a discipline.
 
-    Fields: its number in the discipline, the number of its parent (0 for none), its own settings if it must be created,
-    and the discipline inside.
+    Fields: the number of the class in its discipline, the number of its parent (0 for none), its settings if the class
+    must be created, and the discipline inside the class.
     """
 
     minor: int
@@ -52,17 +51,17 @@ class Branch:
 
 @dataclass(frozen=True)
 class Discipline:
-    """A queue discipline in Linux's terms, with its child disciplines."""
+    """A queue discipline as Linux configures it, with its child disciplines."""
 
     kind: str
     options: str
     packets: int = 0
-    """For the self-check: the number of packets of 1,500 bytes that it holds; 0 if that is not fixed."""
+    """For the self-check: the number of packets of 1,500 bytes that the queue holds; 0 if this number is not fixed."""
     branches: tuple[Branch, ...] = ()
     classifier: Callable[[int], str] | None = None
-    """Returns, for the handle of the discipline, the BPF program that chooses the class of a packet."""
+    """Takes the handle of the discipline, and returns the BPF program that chooses the class of a packet."""
     shapes: bool = False
-    """True if it delays packets by itself, independently of the line."""
+    """True if the discipline itself delays packets, independently of the line."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +70,20 @@ class Direction:
 
     rate_bps: int = 0
     burst: int = 0
-    """Bytes on the wire in the shaper's bucket; 0 means a plain serializer."""
+    """Size of the shaper's bucket in bytes on the wire; 0 means a plain serializer."""
     overhead: int = ETHERNET_HEADER
-    """Bytes on the wire in addition to the IP packet."""
+    """Bytes that a packet takes on the wire in addition to the IP packet."""
     minimum: int = 0
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
     mtu: int = LARGEST_PACKET
-    """The largest IP packet that passes, in bytes. The node before the link refuses larger packets and notifies the
-    sender.
-    """
+    """The largest IP packet that the link carries, in bytes. The node before the link refuses larger packets and
+    notifies the sender."""
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
-    """Probabilities of going bad, of going good, of passing while bad, and of loss while good."""
+    """Gilbert-Elliott probabilities: good to bad, bad to good, of passing in the bad state, of loss in the good
+    state."""
 
     lost_packets: tuple[int, ...] = ()
     outages_ns: tuple[tuple[int, int], ...] = ()
@@ -97,7 +96,7 @@ class Direction:
 
     @property
     def chosen(self) -> bool:
-        """True if it loses packets that the scenario chooses."""
+        """True if the direction drops individual packets that the scenario specifies."""
         return bool(self.lost_packets or self.outages_ns)
 
     @property
@@ -105,7 +104,7 @@ class Direction:
         return self.loss > 0 or self.gilbert is not None
 
     def octets(self, ip_length: int) -> int:
-        """The bytes that a packet counts at the shaper or serializer."""
+        """Returns the number of bytes that a packet takes at the shaper or serializer."""
         length = max(self.minimum, ip_length + self.overhead)
         return -(-length // 48) * 53 if self.atm else length
 
@@ -125,7 +124,7 @@ class Line:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """A netem at a host's own interface, whose drops its TCP notices."""
+    """A netem at a host's own interface. The host's TCP notices the packets that it drops."""
 
     delay_ns: int
     room: int
@@ -133,13 +132,13 @@ class HostInterface:
 
 @dataclass
 class Layout:
-    """The network without the details of flows and stacks: hosts, routers, lines."""
+    """The network without the details of flows and TCP stacks: hosts, routers, lines."""
 
     hosts: list[str]
     routers: list[str]
     lines: list[Line]
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Namespaces behind a host in which individual flows begin or end. The host forwards their packets."""
+    """Namespaces attached to a host, in which individual flows begin or end. The host forwards their packets."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
@@ -147,7 +146,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """Length of the run, sampling, and kind of clock. The defaults suit captures: virtual time, few samples."""
+    """Duration of the run, sampling, and kind of clock. The defaults suit captures: virtual time, few samples."""
 
     duration_ns: int
     sample_ns: int = 1_000_000_000
@@ -157,14 +156,14 @@ class Recording:
     modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
-    """Nanoseconds by which a timer may be late without a loss of rate at a shaper. In real time all timers are late."""
+    """Time in ns by which a timer may be late without reducing a shaper's rate. In real time all timers are late."""
     tap_hosts: bool = False
-    """Captures at every host. Round trips need only the hosts that send over TCP."""
+    """True to capture at every host. RTTs need only captures at the hosts that send over TCP."""
     tap_links: bool = False
 
 
 def whole_part(interval: int, wanted: int) -> int:
-    """The wanted interval, or the largest smaller one that divides the recording interval."""
+    """Returns the requested interval, or the largest smaller one that divides the recording interval."""
     return interval // -(-interval // wanted) if interval else wanted
 
 
@@ -175,7 +174,7 @@ def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
 
 @dataclass(frozen=True)
 class _Hop:
-    """An interface of a node: the next node, and the disciplines that packets pass there."""
+    """An interface of a node: the next node, and the disciplines that packets pass through at this interface."""
 
     interface: str
     to: str
@@ -240,7 +239,7 @@ class _Planner:
         ]
 
     def _link_taps(self) -> list[Tap]:
-        """Captures between the two shapers of a link, where packets of both directions have left their queues."""
+        """Captures between the two shapers of a link, after the queues of both directions."""
         return [
             Tap(near, self._interface(near, f"{line.name}.far"), f"link-{line.name}")
             for line in self.layout.lines
@@ -248,7 +247,7 @@ class _Planner:
         ]
 
     def _queue_taps(self) -> list[Tap]:
-        """Captures before and behind each queue, which show the waiting time of its packets."""
+        """Captures before and after each queue, which reveal the waiting time of its packets."""
         return [
             Tap(queue.node, interface, queue.file(side))
             for queue in self.watched
@@ -277,10 +276,10 @@ class _Planner:
         self._delay(near, first, line.up, line.name, "up")
 
     def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
-        """Connects an end to its inlet by a node that refuses packets that are too large, and returns the node before
-        the inlet.
+        """Connects an end of the link to its inlet through a node that refuses packets that are too large, and returns
+        the node before the inlet.
 
-        Messages of that node wait in no queue.
+        ICMP messages of this node do not wait in any queue.
         """
         if mtu >= LARGEST_PACKET:
             self._join(end, inlet)
@@ -309,7 +308,7 @@ class _Planner:
             return
         interface = self._interface(node, to)
         framing = (direction.overhead, direction.minimum, direction.atm)
-        # Below the root the size of a packet is that of its IP packet, for limits in bytes and for the statistics.
+        # Below the root, a packet has the size of its IP packet, for limits in bytes and for statistics.
         sizes = qdisc.size_table(-ETHERNET_HEADER)
         if not direction.rate_bps:
             self._grow(node, interface, direction.queue, ROOT, 0, sizes)
@@ -329,7 +328,7 @@ class _Planner:
     def _grow(
         self, node: str, interface: str, discipline: Discipline, handle: int, parent: int, sizes: str = ""
     ) -> int:
-        """Adds a discipline and those in its classes, and returns the next free handle."""
+        """Adds a discipline and the disciplines in its classes, and returns the next free handle."""
         classes = [
             (handle | branch.minor, handle | branch.parent, branch.options)
             for branch in discipline.branches
@@ -345,9 +344,8 @@ class _Planner:
         return free
 
     def _bucket(self, direction: Direction) -> int:
-        """The bucket in bytes. The bucket needs room for the packet that waits, and for the tokens that arrive while a
-        timer is late.
-        """
+        """Returns the size of the bucket in bytes. It must hold the packet that waits, and the tokens that arrive
+        while a timer is late."""
         return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
@@ -371,7 +369,7 @@ class _Planner:
             self.losses.append(Watched(link, name, node, interface, ROOT))
 
     def _routes_to(self, host: str) -> list[Route]:
-        """Routes with the fewest hops to a host from every node, searched from the host outwards."""
+        """Returns the routes with the fewest hops from every node to a host, searched from this host outwards."""
         routes: list[Route] = []
         toward: dict[str, str] = {host: host}
         waiting = deque([host])
@@ -384,7 +382,8 @@ class _Planner:
                 waiting.append(hop.to)
                 metrics = dict(self.layout.route_metrics.get(hop.to, {}))
                 if mtu := self.mtus.get((hop.to, here)):
-                    # An MTU of the route, not of the interface, because the two directions of a link may differ.
+                    # The MTU is a property of the route, not of the interface, because the two directions of a link may
+                    # differ.
                     metrics["mtu"] = mtu
                 routes.append(
                     Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
@@ -392,9 +391,8 @@ class _Planner:
         return routes
 
     def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
-        """True if the node forwards. A host forwards only packets from or to the ends behind it, so no route leads
-        through one.
-        """
+        """True if the node forwards packets. A host forwards only from or to its attached namespaces, so no route
+        leads through a host."""
         behind = self.layout.ends
         return (
             node == receiver
@@ -403,7 +401,7 @@ class _Planner:
         )
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
-        """One check for each path of a flow's data or ACKs, but only one for each bottleneck."""
+        """Returns one check per path of a flow's data or ACKs, but only one per bottleneck."""
         ways = dict.fromkeys(
             way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )
@@ -418,7 +416,7 @@ class _Planner:
         return checks
 
     def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
-        """The directions of lines on the path between two hosts."""
+        """Returns the directions of the lines on the path between two hosts."""
         routes = {route.node: route for route in self._routes_to(receiver)}
         by_step: dict[tuple[str, str], tuple[tuple[str, str], Direction]] = {}
         for line in self.layout.lines:
@@ -441,7 +439,8 @@ class _Planner:
         at_host = self.layout.interfaces.get(sender)
 
         def idle_ns(ip_length: int) -> int:
-            """Delay of a lone packet in ns: a shaper with credit adds none, a serializer the transmission time."""
+            """Transmission delay of a single packet in ns: 0 for a shaper with credit, the transmission time for a
+            serializer."""
             return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
@@ -457,10 +456,11 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # Excess packets wait, or are dropped, before they reach this queue, so it cannot be filled.
+            # Excess packets wait, or are dropped, before this queue, so the check cannot fill it.
             full = 0
         if narrowest.burst and full:
-            # The first packet in the queue waits for fewer tokens than its size if the previous packet left credit.
+            # The first packet in the queue waits for fewer tokens than its size if the previous packet left credit in
+            # the bucket.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

@@ -46,32 +46,32 @@ FQ_FLOW_MAX_RATE, FQ_FLOW_REFILL_DELAY, FQ_ORPHAN_MASK, FQ_LOW_RATE_THRESHOLD, F
 )
 
 SCHEDULER_TICK_NS = 64
-"""The unit of times in options of tbf and htb: PSCHED_SHIFT in linux/pkt_sched.h."""
+"""The time unit in options of tbf and htb, in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
 
 NETEM_ROOM = 100_000
-"""Packets that a delay line may hold: more than any run needs."""
+"""Packets that a delay line may hold: more than any run has in flight."""
 
 
 def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
-    """tbf: `rate` in bit/s, `burst` in bytes; each packet counts `overhead` bytes more, with `atm` in ATM cells.
+    """tbf: `rate` in bit/s, `burst` in bytes. `overhead` bytes are added to each packet; with `atm`, the size is then
+    rounded up to whole ATM cells.
 
-    The limit of its own queue does not matter, because a child replaces the queue at once.
+    tbf's own queue limit has no effect, because a child discipline replaces its queue immediately.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
     limit = 1 << 20
     if atm:
-        # If the burst is given in bytes, the kernel rounds it up to whole cells with their headers. Given as a time, it
-        # stays exact.
+        # The kernel would round a burst in bytes up to whole cells with headers. A burst given as a time stays exact.
         ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
         return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
-    # The kernel counts the burst like a packet, with overhead.
+    # The kernel adds the overhead to the burst as to a packet.
     parameters = rate + bytes(12) + struct.pack("=III", limit, 0, 0)
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 
 
 def serializer() -> str:
-    """htb with one class, which `serializer_class` makes. Unclassified packets enter this class."""
+    """htb with one class (see `serializer_class`), which unclassified packets enter."""
     version, rate_to_quantum, default_class = 3, 10, 1
     return _attribute(HTB_INIT, struct.pack("=IIIII", version, rate_to_quantum, default_class, 0, 0)).hex()
 
@@ -79,10 +79,10 @@ def serializer() -> str:
 def serializer_class(
     bits_per_second: int, credit_ns: int, overhead: int = 0, minimum: int = 0, atm: bool = False
 ) -> str:
-    """A class of htb that releases a packet as soon as the previous one has spent its time on the line.
+    """An htb class that releases a packet as soon as the previous packet's transmission time is over.
 
-    Unlike tbf, htb charges a packet after it has left, so with almost no credit (`credit_ns` at the rate) even the
-    smallest packet does not leave early.
+    Unlike tbf, htb subtracts a packet's tokens after the packet has left. So with almost no credit (`credit_ns` at the
+    rate), even the smallest packet does not leave early.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
@@ -92,7 +92,7 @@ def serializer_class(
 
 
 def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | None, mtu: int, overhead: int) -> str:
-    """tbf as a discipline of its own, with a second bucket of `mtu` bytes if it has a peak rate."""
+    """tbf as a separate discipline, with a second bucket of `mtu` bytes if it has a peak rate."""
 
     def rate(bits: int) -> bytes:
         return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
@@ -106,12 +106,12 @@ def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | 
 
 
 def htb(r2q: int) -> str:
-    """htb without a default class: a classifier names one for every packet."""
+    """htb without a default class; a classifier must choose a class for every packet."""
     return _attribute(HTB_INIT, struct.pack("=IIIII", 3, r2q, 0, 0, 0)).hex()
 
 
 def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio: int, overhead: int) -> str:
-    """A class of htb: rates in bit/s, all other sizes in bytes."""
+    """A class of htb: rates in bit/s, sizes in bytes."""
 
     def rate_of(bits: int) -> bytes:
         return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
@@ -133,7 +133,7 @@ def drr_class(quantum: int) -> str:
 
 
 def sfq(limit: int, depth: int, flows: int, divisor: int, quantum: int, perturb_s: int, headdrop: bool) -> str:
-    """sfq, without RED inside: struct tc_sfq_qopt_v1."""
+    """sfq without RED: struct tc_sfq_qopt_v1."""
     plain = struct.pack("=IiIII", quantum, perturb_s, limit, divisor, flows)
     return (plain + struct.pack("=II", depth, int(headdrop)) + bytes(44)).hex()
 
@@ -149,7 +149,7 @@ def fq(
     orphan_mask: int,
     ce_threshold_s: float | None,
 ) -> str:
-    """fq: limits in packets, rates in bits per second."""
+    """fq: limits in packets, rates in bit/s."""
     values = {
         FQ_PLIMIT: limit,
         FQ_FLOW_PLIMIT: flow_limit,
@@ -159,7 +159,7 @@ def fq(
         FQ_FLOW_REFILL_DELAY: round(refill_delay_s * 1e6),
         FQ_ORPHAN_MASK: orphan_mask,
         FQ_LOW_RATE_THRESHOLD: low_rate_threshold // 8,
-        # By default fq wakes up to 10 us late, to send several packets at once.
+        # By default fq's timer fires up to 10 us late, to send several packets at once.
         FQ_TIMER_SLACK: 0,
     }
     if maxrate is not None:
@@ -168,7 +168,7 @@ def fq(
 
 
 def choke(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, ecn: bool) -> str:
-    """choke in packets; otherwise as `red`."""
+    """choke: limits in packets, other options as in `red`."""
     scell, table = _idle_table(weight_shift, idle_ns)
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, RED_ECN * ecn)
     options = _attribute(CHOKE_PARMS, parameters) + _attribute(CHOKE_STAB, table)
@@ -176,18 +176,20 @@ def choke(limit: int, low: int, high: int, weight_shift: int, probability: float
 
 
 def fifo(limit: int) -> str:
-    """pfifo, bfifo and pfifo_head_drop: the limit in packets or octets, as the kind says."""
+    """pfifo, bfifo and pfifo_head_drop: the limit is in packets, or in bytes for bfifo."""
     return struct.pack("=I", limit).hex()
 
 
 def red(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, flags: int) -> str:
-    """red in bytes: the weight is 2^-weight_shift, and `idle_ns` the time of an average packet on the line.
+    """red with thresholds in bytes: the weight is 2^-weight_shift, and `idle_ns` is the transmission time of an average
+    packet.
 
-    For an idle time the kernel looks up in a table how many bits the average falls, in cells of 2^scell microseconds.
+    After an idle time, the kernel shifts the average right by a number of bits from a table with cells of 2^scell
+    microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # The probability in 32 bits replaces Plog. The kernel starts the timer of its adaptation only if the flag is in
-    # the old field. All flags then go into that field.
+    # The 32-bit probability replaces Plog. The kernel starts RED's adaptation timer only if the flag is in the old
+    # field, so all flags are put into that field.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
@@ -198,7 +200,7 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
 
 
 def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
-    """The number of bits by which the average falls in 0 to 255 cells of idle time; 31 for all bits."""
+    """The number of bits by which the average is shifted right after 0 to 255 cells of idle time; 31 clears it."""
     if weight_shift == 0 or idle_ns <= 0:
         return 0, bytes([0, *[31] * 255])
     packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)
@@ -208,9 +210,8 @@ def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
 
 
 def codel_step(limit: int, threshold_ns: int) -> str:
-    """codel that only marks packets that waited longer than the threshold. Its own control law never acts, because its
-    target is never reached.
-    """
+    """codel that only marks packets that have waited longer than the threshold. Its own control law never acts,
+    because its target is set too high to be reached."""
     never_us = 1 << 30
     values = {
         CODEL_TARGET: never_us,
@@ -222,7 +223,7 @@ def codel_step(limit: int, threshold_ns: int) -> str:
 
 
 def codel(limit: int, target_s: float, interval_s: float, ecn: bool, ce_threshold_s: float | None) -> str:
-    """codel: the limit in packets, times rounded to microseconds."""
+    """codel: the limit is in packets; times are rounded to microseconds."""
     return _words(_codel_law(limit, target_s, interval_s, ecn) | _threshold(CODEL_CE_THRESHOLD, ce_threshold_s))
 
 
@@ -236,7 +237,7 @@ def fq_codel(
     quantum: int,
     drop_batch: int,
 ) -> str:
-    """fq_codel: the limit in packets of all flows, the quantum in octets."""
+    """fq_codel: `limit` is in packets, summed over all flows; `quantum` is in bytes."""
     own = {FQ_CODEL_FLOWS: flows, FQ_CODEL_QUANTUM: quantum, FQ_CODEL_DROP_BATCH: drop_batch}
     threshold = _threshold(FQ_CODEL_CE_THRESHOLD, ce_threshold_s)
     return _words(_codel_law(limit, target_s, interval_s, ecn) | own | threshold)
@@ -252,7 +253,7 @@ def pie(
     bytemode: bool,
     dq_rate_estimator: bool,
 ) -> str:
-    """pie: alpha and beta in 1/s, which the kernel stores in sixteenths."""
+    """pie: alpha and beta in 1/s, which the kernel stores in units of 1/16."""
     return _words(
         {
             PIE_TARGET: round(target_s * 1e6),
@@ -280,7 +281,7 @@ def fq_pie(
     bytemode: bool,
     dq_rate_estimator: bool,
 ) -> str:
-    """fq_pie: the limit in packets of all flows, the quantum in octets, the rest as `pie`."""
+    """fq_pie: `limit` is in packets, summed over all flows; `quantum` is in bytes; the rest as in `pie`."""
     return _words(
         {
             FQ_PIE_LIMIT: limit,
@@ -308,11 +309,10 @@ def cake(
     cell_format: str,
     ack_filter: str,
 ) -> str:
-    """cake: modes by name; each packet counts `overhead` bytes more than its size at the queue; a rate of zero means no
-    shaper.
-    """
+    """cake: modes by name. `overhead` bytes are added to each packet's size at the queue; a rate of 0 means no
+    shaper."""
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
-    # Signed, the only value that may be negative.
+    # Packed as a signed integer, because only this value may be negative.
     added = _attribute(CAKE_OVERHEAD, struct.pack("=i", overhead))
     words = {
         CAKE_DIFFSERV_MODE: CAKE_TINS.index(tins),
@@ -327,7 +327,7 @@ def cake(
 
 
 def _codel_law(limit: int, target_s: float, interval_s: float, ecn: bool) -> dict[int, int]:
-    """The options that codel and fq_codel share, under the same numbers."""
+    """The options that codel and fq_codel have in common, with the same attribute numbers."""
     return {
         CODEL_TARGET: round(target_s * 1e6),
         CODEL_LIMIT: limit,
@@ -353,9 +353,10 @@ def delay_line(
     gilbert: tuple[float, float, float, float] | None = None,
     room: int = NETEM_ROOM,
 ) -> str:
-    """netem: a serializer (if there is a rate), then a constant delay; random or bursty loss; a limit in packets.
+    """netem: a serializer (if a rate is given) followed by a constant delay; random or bursty loss; a limit in packets.
 
-    `gilbert` has four probabilities: from good to bad, from bad to good, of passing while bad, of loss while good.
+    `gilbert` contains four probabilities: good to bad, bad to good, of passing in the bad state, of loss in the good
+    state.
     """
     options = struct.pack("=IIIIII", 0, room, _probability(loss), 0, 0, 0)
     options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))
@@ -369,7 +370,7 @@ def delay_line(
 
 
 def size_table(overhead: int) -> str:
-    """TCA_STAB: changes the size of every packet by `overhead` bytes for the whole tree below."""
+    """TCA_STAB: adds `overhead` bytes to the size of every packet, for all disciplines below."""
     specification = struct.pack("=BBHiIIII", 0, 0, 0, overhead, LINK_LAYER_ETHERNET, 0, 0, 0)
     return _attribute(STAB_BASE, specification).hex()
 

@@ -1,7 +1,7 @@
-"""Translates a resolved scenario to Linux: the Linux name of each setting, and the settings without a counterpart.
+"""Translates a resolved scenario to Linux's settings, and rejects the settings that Linux does not have.
 
-Nothing is approximated silently: settings that Linux lacks are rejected by name, and unavoidable differences are
-recorded in the facts of the run.
+Nothing is approximated silently: the errors name the rejected settings, and unavoidable differences are recorded in the
+facts of the run.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "ra
 Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
 ETHERNET_FRAME = 1514
-"""The MTU that Linux assumes for a queue: with the link header."""
+"""The packet size that Linux assumes for a queue, including the link header, in bytes."""
 
 FIRST_PORT = 5001
 FOREVER = 1 << 30
 
 DEFAULT_SYSCTLS = {
-    # Windows and thresholds of earlier connections must not influence a run.
+    # Windows and thresholds that were cached from earlier connections must not influence a run.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # A guest with little memory would get smaller buffers than an ordinary machine.
+    # A guest with little memory would get smaller default buffers than an ordinary machine.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # Packets carry the hash of their socket within one kernel. Each timeout would draw a new hash, and a flow queue
-    # would move the connection to another bucket. A router on another machine never sees this hash.
+    # On one kernel, packets carry the hash of their socket. Each timeout would choose a new hash, and a flow queue
+    # would move the connection to another bucket. A router on a separate machine never sees this hash.
     "net.core.txrehash": "0",
 }
 
@@ -51,7 +51,7 @@ SWITCHES: dict[Switch, tuple[str, str, str]] = {
     "tlp": ("net.ipv4.tcp_early_retrans", "0", "3"),
     "frto": ("net.ipv4.tcp_frto", "0", "2"),
 }
-"""Settings that are a sysctl: its name, and its values for no and yes."""
+"""Settings that Linux has as a sysctl: its name, and its values for false and true."""
 
 ECN = {"off": "0", "on": "1", "accept": "2"}
 """net.ipv4.tcp_ecn; accurate ECN came with Linux 6.18."""
@@ -62,12 +62,12 @@ NO_SWITCH: dict[Fixed, bool] = {
     "fack": False,
     "limited_transmit": True,
 }
-"""Settings that Linux 6.1 always or never applies; the other value is rejected."""
+"""Settings that Linux 6.1 applies always or never; the opposite value is rejected."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """The namespace of each end (`from`, `to`) of each TCP flow, and the sysctls of each namespace."""
+    """The namespace of each end (`from`, `to`) of each TCP flow, and the sysctls to set in each namespace."""
 
     nodes: dict[tuple[int, End], str]
     sysctls: dict[str, dict[str, str]]
@@ -79,7 +79,7 @@ class Stacks:
 
 
 def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> Stacks:
-    """The stacks of all ends except those on the hosts `elsewhere`, which have another TCP."""
+    """Returns the stacks of all ends except those on the hosts `elsewhere`, which do not use the kernel's TCP."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
     nodes = _nodes(scenario, elsewhere)
@@ -91,7 +91,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 
 
 def layout(scenario: said.Resolved) -> Layout:
-    """The network, with each end's stack. Raises Unsupported for features that Linux lacks."""
+    """Returns the network, with the stack of each end. Raises Unsupported if Linux lacks a feature."""
     found = stacks(scenario)
     _refuse_networks(scenario)
     ends = {
@@ -109,7 +109,7 @@ def layout(scenario: said.Resolved) -> Layout:
 
 
 def _refuse_networks(scenario: said.Resolved) -> None:
-    """Raises Unsupported for networks that the kernel world does not build."""
+    """Raises Unsupported if the kernel world cannot build the network."""
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
     smallest = min(link[way]["mtu_bytes"] or LARGEST_PACKET for link in scenario["links"] for way in ("down", "up"))
@@ -122,7 +122,8 @@ def _refuse_networks(scenario: said.Resolved) -> None:
 
 
 def refusals(scenario: said.Resolved, seed: int) -> list[str]:
-    """All that Linux refuses of a scenario: one reason for each direction, each end's stack, and each flow."""
+    """Lists the parts of a scenario that Linux does not support: one reason per direction, per host stack and per
+    flow."""
     found: list[str] = []
 
     def attempt(translate: Callable[[], object], where: str = "") -> None:
@@ -151,7 +152,7 @@ def refusals(scenario: said.Resolved, seed: int) -> list[str]:
 
 
 def flows(scenario: said.Resolved, seed: int, elsewhere: frozenset[str] = frozenset()) -> list[Flow]:
-    """The flows, with the start times of the simulator for this seed."""
+    """Returns the flows, with the start times that the simulator chooses for this seed."""
     until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario, elsewhere)
     return [
         _flow(
@@ -169,11 +170,12 @@ _STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender
 
 
 def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int, End], str]:
-    """The namespace of each end (`from`, `to`) of each TCP flow: its host, or a namespace of its own behind the host.
+    """Returns the namespace of each end (`from`, `to`) of each TCP flow: the host's, or a separate namespace attached
+    to the host.
 
     Linux keeps settings and counters per namespace. Flows that send from one host therefore get separate namespaces, so
     that their counters are separate. Flows with different stacks get separate namespaces too. But if a scenario
-    describes the host's interface, the TCP must be next to that interface.
+    describes the host's interface, TCP must run in the namespace with this interface.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
     _refuse_other_transports(scenario, elsewhere)
@@ -195,7 +197,7 @@ def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int
 
 
 def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str]) -> None:
-    """Raises Unsupported for other transports than TCP and UDP."""
+    """Raises Unsupported if a flow uses a transport other than TCP and UDP."""
     for flow in scenario["flows"]:
         kind, ends = flow["transport"]["kind"], {flow["from"], flow["to"]}
         if kind != "tcp" and not ends <= elsewhere:
@@ -206,14 +208,14 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
-    """True if all these ends can share one stack."""
+    """True if all these ends can use one stack."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)
 
 
 def modules(scenario: said.Resolved) -> list[str]:
-    """Kernel modules that the scenario needs unless they are built in."""
+    """Kernel modules that the scenario needs unless the kernel has them built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
     kinds = {kind for queue in queues for kind in _kinds(queue)} - {"pfifo", "bfifo", "pfifo_head_drop"}
@@ -227,14 +229,14 @@ def _kinds(discipline: Discipline) -> set[str]:
 
 
 def series(scenario: said.Resolved) -> str | None:
-    """The series of Linux that the profile of all hosts stands for, such as "6.12"; `None` if there is no such."""
+    """The series of Linux that the profile of all hosts models, such as "6.12"; `None` if there is no such series."""
     profiles = {flow[stack]["profile"] for flow in scenario["flows"] for stack in _STACKS.values()}
     names = {profile.removeprefix("linux-") for profile in profiles}
     return next(iter(names)) if len(names) == 1 and names <= set(build.SERIES) else None
 
 
 def notes(scenario: said.Resolved, running: str | None = None) -> list[str]:
-    """The differences between this world and the scenario that cannot be avoided.
+    """Lists the unavoidable differences between this world and the scenario.
 
     `running` is the series of Linux that the world runs; `None` if it is unknown.
     """
@@ -344,7 +346,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
 def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
         raise Unsupported(f"{where}: Linux's shapers take whole octets per second below 34 Gbit/s")
-    # Linux has no framing that adds 1 byte for each 64; a slower line takes the same time.
+    # Linux has no framing that adds 1 byte per 64 bytes. A proportionally slower line has the same transmission times.
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
@@ -352,17 +354,17 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
     if shaper is None:
         return 0
     if shaper["refill_interval_s"] is not None:
-        # Changing tbf from outside fills its bucket, and wakes no waiting packet (tbf_change).
+        # An external change of tbf fills its bucket and does not wake the waiting packet (tbf_change).
         raise Unsupported(f"{where}: Linux's tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
-        # tbf's second bucket (peakrate) holds one full packet, so small packets leave too early. htb borrows tokens for
-        # the first packet.
+        # tbf's second bucket (peakrate) holds one full packet, so small packets would leave too early. htb borrows
+        # tokens for the first packet.
         raise Unsupported(f"{where}: Linux's tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
 
 def _discipline(queue: said.Queue, where: str) -> Discipline:
-    """A queue discipline and those in its classes."""
+    """A queue discipline and the disciplines in its classes."""
     if queue["kind"] == "prio":
         bands = [Branch(band + 1, child=_discipline(child, where)) for band, child in enumerate(queue["bands"])]
         return Discipline("prio", qdisc.prio(len(bands)), 0, tuple(bands), _classifier(queue, len(bands)))
@@ -413,8 +415,8 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Kind, options, and the capacity in full packets, which is 0 for a discipline that drops packets before it is
-    full."""
+    """Returns kind, options, and the capacity in full packets, which is 0 for a discipline that drops packets before
+    it is full."""
     if queue["kind"] == "fq":
         return _fq(queue)
     if queue["kind"] == "sfq":
@@ -443,7 +445,7 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
-        # A size table (stab) belongs to the root of an interface, so it rounds packet sizes up for both the queue and
+        # A size table (stab) belongs to the root discipline, so it would round packet sizes up for both the queue and
         # the shaper.
         raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
@@ -542,7 +544,7 @@ def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
 
 
 def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
-    """Translates an ACK filter: Linux only has the one in cake."""
+    """Translates an ACK filter; the only ACK filter in Linux is cake's."""
     inner = queue["queue"]
     rule = queue["rule"]
     if rule not in qdisc.CAKE_FILTERS:
@@ -558,7 +560,7 @@ def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str,
     if queue["memlimit_bytes"] is not None:
         raise Unsupported(f"{where}: Linux's cake counts the kernel's buffers, not octets: leave memlimit out")
     framing = queue["framing"]
-    # The kernel subtracts the link header from each packet, which the size table of the line has done already.
+    # The kernel subtracts the link header from each packet, but the line's size table has already subtracted it.
     overhead = framing["overhead_bytes"] + ETHERNET_HEADER
     minimum, cells = framing["minimum_bytes"], framing["cell_format"]
     rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
@@ -575,13 +577,13 @@ def _packets(limit: said.Limit, kind: str, where: str) -> int:
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
-    """Translates a step: red without averaging for a threshold in bytes, or codel without its own law for a threshold
-    in time."""
+    """Translates `step`: red without averaging for a threshold in bytes, or codel without its control law for a
+    threshold in time."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
         raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
     if "bytes" in threshold and "bytes" in limit:
-        # A step marks packets above its threshold; red also marks at the threshold itself. Therefore add one byte.
+        # `step` marks packets above its threshold; red also marks at the threshold. So add one byte.
         above = threshold["bytes"] + 1
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
@@ -594,7 +596,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
 
 def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
-    # The simulator's random number, so that a flow starts at the same time in both worlds.
+    # Use the simulator's random number, so that a flow starts at the same time in both worlds.
     jitter = _native.first_draw(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
@@ -615,7 +617,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],
-        # TCP_MAXSEG means the same as the option: it includes the bytes of timestamps.
+        # TCP_MAXSEG means the same as the MSS option: it includes the bytes of timestamps.
         "max_segment": sender["mss_bytes"] or receiver["mss_bytes"] or 0,
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
@@ -635,7 +637,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
 
 
 def _datagram_size(flow: said.Flow) -> int:
-    """The size of the datagrams of a flow, otherwise 0."""
+    """The size of a datagram flow's datagrams, otherwise 0."""
     return flow["app"]["size_bytes"] if flow["app"]["kind"] == "udp" else 0
 
 

@@ -1,12 +1,11 @@
-"""The version of the kernel world with which a run was made. It identifies everything that can change the run's values.
+"""The version of the kernel world for a run: a digest of everything that can change the run's values.
 
-The version of a run is a digest of three things: the job that Linux gets (the translated scenario with all sysctls and
-queues), the code of the agent that carries the job out and of the readers of its results, and the kernel's
-configuration. It does not contain the kernel's release, which a run records separately. Comments and docstrings do not
-count.
+The digest covers the job that Linux executes (the translated scenario with all sysctls and queues), the code of the
+agent and of the readers of its results (without comments and docstrings), and the kernel's configuration. It does not
+cover the kernel's release, which a run records separately.
 
-A recorded run whose version differs from the present one for the same scenario is old: made again, it may give other
-values. To compare versions takes milliseconds and no kernel.
+If a recorded run has another version than its scenario has now, the record is outdated: a new run may have different
+values. Comparing versions takes milliseconds and needs no kernel.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MEASURING = ("guest/*.py", "flow_results.py", "results.py")
-"""The code that carries a job out and reads its results."""
+"""The code that executes a job and reads its results."""
 DIGITS = 16
 
 
 def of_job(job: Job) -> str:
-    """The version of the kernel world for this job. Samples and captures are not part of the version, because they only
-    observe a run."""
+    """Returns the version of the kernel world for this job. Samples and captures are not part of the version,
+    because they only observe a run."""
     plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
     said = json.dumps(asdict(plain), sort_keys=True)
     return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]
@@ -47,7 +46,7 @@ def _code() -> str:
 
 
 def code_of(source: str) -> str:
-    """The lines of a Python module without comments, docstrings and empty lines."""
+    """Returns the lines of a Python module without comments, docstrings and empty lines."""
     lines = source.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:

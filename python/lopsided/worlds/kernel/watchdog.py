@@ -1,8 +1,8 @@
-"""Starts a program, and ends it with all its processes when the caller has ended, also after kill -9.
+"""Starts a program, and kills it with all its processes when the caller has ended, even by kill -9.
 
-Run as a file of its own: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`. TIME is `real` for a program that must
-not wait for others, otherwise `virtual`. Standard input is a pipe without data. When its other end closes, the watchdog
-kills the program and removes the folder, which only the caller would have read.
+Run as a script: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`. TIME is `real` if the program must not wait for
+other programs, otherwise `virtual`. Standard input is a pipe without data. When the caller's end of the pipe closes,
+the watchdog kills the program and removes the folder, which only the caller would have read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ URGENCY = 10
 
 
 def prepare(time: str) -> None:
-    """Sets attributes that the program inherits, if the user has the permission: priority over other processes (in real
-    time), and the same memory addresses in every run.
-    """
+    """Sets attributes that the program inherits: priority over other processes (in real time, if the user has the
+    permission), and the same memory addresses in every run."""
     if time == "real":
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))
@@ -33,8 +32,8 @@ def prepare(time: str) -> None:
 
 def main(folder: str, command: list[str]) -> int:
     """Runs the command until it ends, or until the caller has ended."""
-    # A process group of its own: user-mode Linux is many processes, which must end together. The descriptors that this
-    # process inherited are meant for the program.
+    # A separate process group, because user-mode Linux consists of many processes, which must end together. The program
+    # inherits the descriptors that this process inherited.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, close_fds=False)
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()

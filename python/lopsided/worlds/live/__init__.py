@@ -1,13 +1,13 @@
 """The live world: runs a scenario on real packets, in real time.
 
 The whole path (links, queues, stages, routers, access, media) is the simulator's own code, driven by the machine's
-clock. Each host is a network namespace behind a TUN device and uses this kernel's TCP; the hosts named `ours` have the
-simulator's TCP instead. The agent of the kernel world drives the kernel's flows and holds the namespaces, which have no
-names and end with the agent.
+clock. Each host is a network namespace with a TUN device and uses this kernel's TCP; the hosts in `ours` run the
+simulator's TCP instead. The agent of the kernel world drives the kernel's flows and owns the namespaces, which have no
+names and disappear when the agent ends.
 
 A live run cannot be repeated: the kernel's TCP reacts to times that differ between runs.
 
-Left out: applications that the agent does not have, and host interfaces of hosts with the kernel's TCP.
+Left out: applications that the agent does not implement, and host interfaces of hosts with the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["check", "run", "run_many"]
 
 PREPARATION_S = 60.0
-"""Seconds that making namespaces and devices may take."""
+"""Time limit in seconds for creating namespaces and devices."""
 
 LATE_MS = 10.0
-"""Mean lateness of packets or timers, in ms, above which the machine was too slow for a run in real time."""
+"""A run in real time is rejected if packets or timers are late by more than this on average, in ms."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -66,7 +66,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
         except subprocess.TimeoutExpired:
             raise LiveError("the agent that plays the hosts was still running long after the run's end") from None
         finally:
-            # The agent has ended, so the path ends too.
+            # The agent has ended, so end the path too.
             carried = path.finish()
         if (lacking := backend.what_lacked(folder)) is not None:
             raise LiveError(f"this machine cannot play the hosts: {lacking}")
@@ -86,9 +86,8 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs one after the other, because they would disturb each other, and yields the number and the run of
-    each.
-    """
+    """Runs jobs one after the other, because parallel jobs would delay each other, and yields each job's number and
+    run."""
     for number, job in enumerate(jobs):
 
         def note(share: float, number: int = number) -> None:
@@ -102,7 +101,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for options of other worlds, and for congestion controls that this kernel lacks."""
+    """Raises an error if an option belongs to another world, or if this kernel lacks a congestion control."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
     if options.kernel is not None:

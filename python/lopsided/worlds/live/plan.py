@@ -1,8 +1,8 @@
-"""Plans a live run: the job of the agent, and the devices between the agent and the path.
+"""Plans a live run: the agent's job, and the devices between the agent and the path.
 
 A host with the kernel's TCP is one network namespace, or several with one address: Linux keeps settings and counters
-per namespace, so flows that send from one host get namespaces of their own, and so do flows with different stacks. The
-path distinguishes them by their ports.
+per namespace, so each flow that sends from a host gets a separate namespace, and flows with different stacks do too.
+The path tells the namespaces apart by the flows' ports.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ HEADERS = 40
 """Bytes of the IPv4 and TCP headers without options."""
 LEAST_MTU = 1500
 NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
-"""Without this setting the kernel sends neighbour messages on every new device."""
+"""If this sysctl is unset, the kernel sends neighbour discovery messages on every new device."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The index of the device's host, and the ends of flows behind the device: the flow's number, and true for the sending
+"""The index of the device's host, and the ends of flows on the device: the flow's number, and true for the sending
 end."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The job of the agent, and the devices in the order in which the agent makes them."""
+    """The agent's job, and the devices in the order in which the agent creates them."""
 
     job: Job
     devices: list[Device]
     passages: list[int]
-    """The places of hosts with the simulator's TCP whose packets cross a kernel before the path."""
+    """Indices of the hosts with the simulator's TCP whose packets cross a kernel before the path."""
 
     def job_talking_by(self, descriptor: int) -> Job:
-        """The job for an agent that inherits this descriptor."""
+        """Returns the job for an agent that inherits this descriptor."""
         return replace(self.job, channel=descriptor)
 
 
 def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
-    """Plans a run. The hosts `ours` have the simulator's TCP."""
+    """Plans a run. The hosts in `ours` run the simulator's TCP."""
     resolved = scenario.resolved
     stacks = translate.stacks(resolved, ours)
     addresses = dict(zip(resolved["hosts"], scenario.native.addresses(), strict=True))
@@ -99,12 +99,12 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
 
 
 def _passage(host: str) -> str:
-    """Returns a name that no host has."""
+    """Returns a name that differs from all host names."""
     return f"{host}/passage"
 
 
 def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:
-    """The differences between this world and the scenario that cannot be avoided."""
+    """Lists the unavoidable differences between this world and the scenario."""
     profiles = {
         flow[stack]["profile"]
         for flow in scenario["flows"]

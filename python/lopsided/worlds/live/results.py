@@ -1,7 +1,8 @@
-"""Makes the tables of a live run: the path's tables as the simulator writes them, the flows' tables from their ends.
+"""Builds the tables of a live run: the path's tables as the simulator writes them, the flows' tables from their two
+ends.
 
-A flow whose sender is the kernel has its windows from TCP_INFO, and its round trips from packets that enter and leave
-the path. Values that Linux does not provide are null.
+If the kernel is the sender, a flow's windows come from TCP_INFO, and its RTTs from packets that enter and leave the
+path. Values that Linux does not provide are null.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.kernel.guest.job import Job
 
 Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
-"""The result of the path: its run, the round trips of the kernel's flows, facts."""
+"""The result of the path: its run, the RTTs of the kernel's flows, and facts."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Measured:
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:
-    """Makes the tables from the agent's folder and the result of the path."""
+    """Builds the tables from the agent's folder and the result of the path."""
     return _Reader(folder, job, scenario, ours, carried).measured()
 
 
@@ -47,7 +48,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """For each flow, true if the kernel plays its sender, and true if the kernel plays its receiver."""
+        """For each flow, true if the kernel is its sender, and true if the kernel is its receiver."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:
@@ -65,7 +66,7 @@ class _Reader(FlowReader):
         return Measured(tables, digest, {**facts, "path": self._path})
 
     def read_delays(self) -> pl.DataFrame:
-        """The round trips at the edges of the path: flow, at_ns, ms."""
+        """The RTTs measured at the edges of the path: flow, at_ns, ms."""
         flow, at_ns, took_ns = np.frombuffer(self._trips, dtype=np.uint64).astype(np.int64).reshape(-1, 3).T
         return pl.DataFrame({"flow": flow, "at_ns": at_ns, "ms": took_ns / 1e6})
 
@@ -75,11 +76,11 @@ class _Reader(FlowReader):
         return run_tables()["flows"].frame(rows)
 
     def _joined(self, number: int, simulated: dict[str, Any]) -> dict[str, Any]:
-        """The summary of a flow, joined from both ends."""
+        """Joins the two ends' summaries of a flow."""
         sender, receiver = self._senders[number], self._receivers[number]
         kernel = self.flow(number)
         if not sender and not receiver:
-            # The delay of a datagram is measured where it enters and leaves the path.
+            # The delay of a datagram is measured where the datagram enters and leaves the path.
             of_datagrams = [name for name in kernel if name.startswith("rtt_")] if self._is_datagram(number) else []
             return simulated | {name: kernel[name] for name in of_datagrams}
         if sender and receiver:
@@ -103,7 +104,7 @@ class _Reader(FlowReader):
             return self._simulated["samples"]
         kernel, simulated = self.samples(), self._simulated["samples"]
         at = ["time_s", "flow"]
-        # Two ways to compute a time may differ in the last bit of a float, so times are rounded to ns.
+        # The two sides compute times differently, so the last bit of a float may differ; round times to ns.
         whole = (pl.col("time_s") * 1e9).round().cast(pl.Int64).alias("time_ns")
         either = simulated.with_columns(whole).join(
             kernel.with_columns(whole),

@@ -1,7 +1,8 @@
 """The steps of the agent: build, check, measure, write.
 
-All results are in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender and the receiver's count),
-`queues.csv`, and one pcap file per tap. `result.json` is written last, so its existence shows that the run has ended.
+All results are in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender, and the number of bytes that
+its receiver has read), `queues.csv`, and one pcap file per tap. `result.json` is written last, so its existence shows
+that the run has ended.
 """
 
 from __future__ import annotations
@@ -30,17 +31,15 @@ from .topology import CannotBuild, Network, QueueCount
 from .tun import PathGone, Talk, TooLate
 
 LEAD_NS = 100_000_000
-"""The minimum time in ns between the end of the preparations and time 0 of the run."""
+"""Least time in ns between the end of the preparations and time 0 of the run."""
 
 SLOT_NS = 512 * 4_000_000
-"""A slot on the fourth level of the timer wheel in ns, 512 ticks at 250 Hz. No slot of a finer level crosses its
-ends.
-"""
+"""Length in ns of a slot on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Slots of finer levels never
+cross its ends."""
 
 PHASE_NS = 75_000 % 512 * 4_000_000
-"""The offset of these slots: at boot the kernel's ticks are 75,000 before the start of a slot (jiffies wrap after 5
-minutes).
-"""
+"""Offset of these slots in ns: at boot, the kernel's tick counter is 75,000 ticks before the start of a slot
+(jiffies wrap after 5 minutes)."""
 
 PROGRESS_STEPS = 100
 
@@ -106,7 +105,8 @@ class Agent:
         else:
             self.origin = self.loop.now() + LEAD_NS
             talk.begin(self.origin)
-            # The other process sends nothing during the run, so readable data means that it has ended.
+            # The process with the path sends nothing during the run, so a readable socket means that this process has
+            # ended.
             self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
@@ -124,14 +124,15 @@ class Agent:
             self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
             self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
-            # One ns later, so that the samples of the last instant are taken first.
+            # 1 ns later, so that the samples at the last instant are taken first.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             try:
                 self.loop.run()
             except (OSError, PathGone):
                 if talk is None or self.loop.now() < self.origin + self.job.duration_ns:
                     raise
-                # Devices and path disappear at the end of the run, even if this process is late.
+                # The devices and the path are removed when the run ends. If this process is late, they are already
+                # gone, so report TooLate.
                 raise TooLate from None
         if talk is not None:
             self.loop.forget(talk.socket)
@@ -162,7 +163,7 @@ class Agent:
         return losses
 
     def _every(self, interval_ns: int, action: Callable[[int], None], number: int = 1) -> None:
-        """Calls `action(time since the origin)` at each multiple of the interval, the run's end included."""
+        """Calls `action(time since the origin)` at each multiple of the interval, including the end of the run."""
         if interval_ns == 0:
             return
 
@@ -237,7 +238,7 @@ def _give_up(_events: int) -> None:
 
 
 def _parse_netstat(text: str) -> dict[str, int]:
-    """Parses netstat: the kernel prints each group as a line of names and a line of values."""
+    """Parses netstat: the kernel prints each group as a line of names followed by a line of values."""
     counters: dict[str, int] = {}
     lines = text.splitlines()
     for names, values in zip(lines[::2], lines[1::2], strict=True):

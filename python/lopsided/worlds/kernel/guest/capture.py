@@ -1,8 +1,8 @@
 """Captures packets at the hosts, in a separate process, so that capture and senders do not delay each other.
 
 Each tap is a packet socket with a ring that the kernel fills (packet_mmap, TPACKET_V2): it timestamps each packet and
-copies its first bytes. The process regularly empties the ring into a pcap file with timestamps in ns. Packets that
-found no room are counted: a capture with holes is reported, and no measurement uses it.
+copies its first bytes. The process regularly empties the ring into a pcap file with timestamps in ns. Packets for which
+the ring had no space are counted: a capture with missing packets is reported, and no measurement uses it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PCAP_NANOSECONDS = 0xA1B23C4D
 LINK_TYPE_ETHERNET = 1
 
 FRAME = 256
-"""Bytes of a slot in the ring: its header and the first bytes of a packet."""
+"""Size in bytes of a slot in the ring: its header and the first bytes of a packet."""
 MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
-"""Number of slots of all rings together: 128 MiB of the 512 MiB of a guest."""
+"""Total number of slots of all rings: 128 MiB of a guest's 512 MiB."""
 BLOCK = 1 << 16
 DRAIN_EVERY_NS = 50_000_000
 
@@ -68,7 +68,7 @@ class Capture:
 
 
 class _Ring:
-    """A packet socket, and the memory into which the kernel writes packets."""
+    """A packet socket, and the memory to which the kernel writes captured packets."""
 
     def __init__(self, network: Network, tap: Tap, snap_length: int, frames: int) -> None:
         with network.nodes[tap.node].entered():
@@ -82,13 +82,12 @@ class _Ring:
         self._socket.bind((tap.interface, ETH_P_ALL))
 
     def map(self) -> None:
-        """Maps the ring into this process, which must be the one that reads it: Linux 6.12 in user mode loses track of
-        the pages of a ring that was mapped before a fork.
-        """
+        """Maps the ring into the process that reads it. Linux 6.12 in user mode loses track of the pages of a ring
+        that was mapped before a fork."""
         self._memory = mmap.mmap(self._socket.fileno(), self._size)
 
     def drain(self, file: BinaryIO) -> None:
-        """Writes the packets that the kernel has added since the last call."""
+        """Writes the packets that the kernel has added since the last call to the file."""
         memory, write = self._memory, file.write
         while True:
             at = self._next * FRAME
@@ -113,7 +112,7 @@ _STATUS = struct.Struct("=I")
 def _capture_and_exit(
     rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int, stop: int
 ) -> None:
-    """The body of the capturing process."""
+    """The main function of the capturing process."""
     status = 1
     try:
         end_with_parent()
@@ -131,8 +130,9 @@ def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
-    # The ring is emptied at times that do not depend on the start of this process and that lie between the samples. In
-    # virtual time, it is then emptied at the same packets in every run. Reading the clock instead would advance it.
+    # The ring is emptied at times that do not depend on the start of this process and that are between the samples. In
+    # virtual time, it is therefore emptied at the same packets in every run. Reading the clock instead would advance
+    # the clock.
     timer = Timer()
     timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
     poll = select.poll()

@@ -1,8 +1,8 @@
-"""Checks that the path behaves as the scenario says, before anything is measured on it.
+"""Checks that the path behaves as the scenario specifies, before the measurement.
 
-Every sender sends datagrams to its receiver. A lone small datagram shows the base delay. A train at four times the
-bottleneck's rate fills the queue: the spacing of the arrivals shows the rate, and the longest delay shows the size of
-the queue, to half a packet. A path that fails is not measured.
+Every sender sends datagrams to its receiver. A single small datagram reveals the base delay. A train at 4 times the
+bottleneck's rate fills the queue: the spacing of the arrivals reveals the rate, and the longest delay reveals the size
+of the queue, to half a packet. A path that fails the check is not measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 
 @dataclass
 class Outcome:
-    """An expected value and the measured one: times in ms, rates in kbit/s."""
+    """An expected value and the measured value: times in ms, rates in kbit/s."""
 
     path: str
     what: str
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time: bool) -> list[Outcome]:
-    """Runs the checks of one path. Its queues are empty again afterwards."""
+    """Runs the checks of one path, and leaves its queues empty."""
     path = f"{check.sender}->{check.receiver}"
     slip_ms = 0.05 if virtual_time else 1.0
     with _Probe(check, network, addresses) as probe:
@@ -62,7 +62,7 @@ def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> 
     else:
         count = 24
     arrivals = probe.train(count, packet_ns / TRAIN_SPEEDUP)
-    # The first packets may pass on the shaper's credit, so the rate shows from the third packet on.
+    # The first packets may pass on the shaper's credit, so the rate is measured from the third packet on.
     spaced = arrivals[2:]
     took = spaced[-1][0] - spaced[0][0] if len(spaced) > 1 else math.inf
     rate = (len(spaced) - 1) * check.datagram_octets * 8 * 1e6 / max(1, took)
@@ -99,8 +99,8 @@ class _Probe:
         self._receiver.close()
 
     def base_delay_ns(self) -> float:
-        """The smallest delay of three lone datagrams. If the path has losses, more datagrams are sent. Returns infinity
-        if none arrives."""
+        """Returns the smallest delay in ns of three single datagrams (more if the path has losses); infinity if none
+        arrives."""
         delays: list[int] = []
         for _ in range(MOST_LONE):
             self._send(SMALL)
@@ -110,7 +110,7 @@ class _Probe:
         return min(delays, default=math.inf)
 
     def train(self, count: int, spacing_ns: float) -> list[tuple[int, int]]:
-        """Sends datagrams at equal intervals. Returns the arrival time and the delay of each that arrived."""
+        """Sends datagrams at equal intervals. Returns the arrival time and the delay of each datagram that arrived."""
         began = time.monotonic_ns()
         arrivals: list[tuple[int, int]] = []
         for index in range(count):
@@ -122,12 +122,12 @@ class _Probe:
         return arrivals
 
     def _send(self, size: int) -> None:
-        """Sends a datagram that contains its time."""
+        """Sends a datagram that contains its sending time."""
         self._sender.send(struct.pack("q", time.time_ns()).ljust(size, b"\0"))
 
     def _arrivals(self, count: int) -> list[tuple[int, int]]:
-        """Reads until `count` datagrams have arrived, or until none has arrived for longer than the path can delay
-        one."""
+        """Reads until `count` datagrams have arrived, or until no datagram has arrived for longer than the path can
+        delay one."""
         arrivals: list[tuple[int, int]] = []
         poll = select.poll()
         poll.register(self._receiver, select.POLLIN)

@@ -1,7 +1,7 @@
-"""Losses that a scenario chooses: by a packet's number on the link, or by time.
+"""Losses that a scenario specifies individually: by a packet's number on the link, or by time.
 
-An eBPF program (`bpf(2)`) runs before the delay line, where packets have left the queue. It counts the packets, and
-drops those whose number or time is on its list. Linux has no discipline for that.
+An eBPF program (`bpf(2)`) runs after the queue and before the delay line. It counts the packets, and drops those whose
+number or time is on its list. Linux has no queue discipline that does this.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SYS_BPF = {"x86_64": 321, "aarch64": 280}
 MAP_CREATE, MAP_LOOKUP, PROGRAM_LOAD = 0, 1, 5
 ARRAY, CLASSIFIER = 2, 3
 MAP_LOOKUP_ELEMENT, KTIME_GET_NS = 1, 5
-"""Functions of the kernel that the program calls."""
+"""Numbers of the kernel's helper functions that the program calls."""
 PASS, SHOT = 0, 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Losses:
-    """The program of one link direction, and its two counters, which it shares with the kernel."""
+    """The program for one link direction, and its two counters, which it shares with the kernel."""
 
     def __init__(self, chosen: ChosenLoss, origin_ns: int) -> None:
         # struct bpf_attr: kind, size of keys, size of values, number of entries.
@@ -54,7 +54,8 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """Returns the instructions: count the packet, search its number and its time in the lists, pass or drop it."""
+    """Returns the instructions: count the packet, look up its number and its time in the lists, pass or drop the
+    packet."""
     packet, now = 7, 8
     code = [
         _one(0x62, 10, 0, -4, 0),  # the key 0, on the stack
@@ -88,11 +89,11 @@ def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
 
 
 def _one(operation: int, to: int = 0, source: int = 0, offset: int = 0, value: int = 0) -> bytes:
-    """struct bpf_insn: operation, registers, offset of a jump or of memory, value."""
+    """struct bpf_insn: opcode, registers, jump or memory offset, value."""
     return struct.pack("=BBhi", operation, source << 4 | to, offset, value)
 
 
 def _wide(to: int, value: int, kind: int = 0) -> list[bytes]:
-    """A value of 64 bits takes two instructions; of kind 1 it is the descriptor of a table."""
+    """A 64-bit value takes two instructions; a value of kind 1 is the descriptor of a map."""
     low, high = struct.unpack("=ii", struct.pack("=Q", value))
     return [_one(0x18, to, kind, 0, low), _one(0, value=high)]

@@ -1,7 +1,7 @@
-"""The measuring programs: senders and receivers of bulk, sized, on-off and datagram flows.
+"""The measuring programs: senders and receivers of bulk flows, transfers, on-off flows and datagrams.
 
 A sender connects, fills its socket whenever the kernel accepts more, and closes. The receiver reads as fast as it can
-and counts. The payload is zeros, because nothing on the path reads it.
+and counts the bytes. The payload is zeros, because nothing on the path depends on it.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs
 
 
 class TcpFlow:
-    """The sender and receiver of one flow, or the end that is on this kernel. Each repetition of a transfer uses a new
-    connection.
-    """
+    """The sender and receiver of one flow, or the one that is on this kernel. Each repetition of a transfer uses a
+    new connection."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
         self.completed: list[tuple[int, int]] = []
-        """Start and end of each completed transfer."""
+        """Start and end of each completed transfer, in ns since the start of the run."""
         self.begun_ns: int | None = None
-        """Start of the transfer that is not completed."""
+        """Start of the transfer in progress."""
         self.sender: socket.socket | None = None
         self._past: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         self._received_packets = 0
@@ -56,7 +55,7 @@ class TcpFlow:
             self._listener = self._listen()
         if flow.sender not in network.nodes:
             return
-        # Fails before the run starts if this kernel lacks something that the flow needs.
+        # Fails before the run starts if this kernel lacks a feature that the flow needs.
         self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
@@ -64,7 +63,8 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """The sender's present TCP_INFO, with counters summed over connections; `None` without a connection."""
+        """The sender's current TCP_INFO, with counters summed over all connections; `None` if there is no
+        connection."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
@@ -73,7 +73,7 @@ class TcpFlow:
         return info
 
     def receive_space(self) -> int:
-        """Bytes per round trip for which the receiver's autotuning provides (`tcpi_rcv_space`)."""
+        """Bytes per RTT that the receiver's autotuning allows for (`tcpi_rcv_space`)."""
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # If the sender is not here, this kernel need not have its congestion control.
+        # If the sender is elsewhere, this kernel does not need its congestion control.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:
@@ -184,7 +184,7 @@ class TcpFlow:
             self._finish(sender)
 
     def _finish(self, sender: socket.socket) -> None:
-        """Closes the sending direction, and waits until the other end closes too."""
+        """Closes the sending direction, and waits until the receiver closes too."""
         sender.shutdown(socket.SHUT_WR)
         self._loop.watch(sender, select.EPOLLIN, lambda _: self._over(sender))
 
@@ -195,14 +195,14 @@ class TcpFlow:
         sender.close()
         self.sender = None
         if self.flow.size and not self._receives and self.begun_ns is not None:
-            # The other end has read everything, and has closed as well.
+            # The receiver has read everything and has closed.
             self.completed.append((self.begun_ns, self._loop.now() - self._origin))
             self.begun_ns = None
         if self.flow.size and self._attempts < self.flow.repeat:
             self._loop.at(self._loop.now() + self.flow.pause_ns, self._start_transfer)
 
     def _pause(self) -> None:
-        """Ends an "on" period. Nothing is written until the next one."""
+        """Ends an "on" period: nothing is written until the next "on" period."""
         self._paused = True
         self._loop.at(self._loop.now() + self.flow.off_ns, self._resume)
 
@@ -213,18 +213,18 @@ class TcpFlow:
             self._loop.at(self._loop.now() + self.flow.on_ns, self._pause)
 
     def _stop(self) -> None:
-        """Ends the application. Data that it has written is still delivered."""
+        """Ends the application. Data that was already written is still delivered."""
         self._stopped = True
         if (sender := self.sender) is not None:
             self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
 
 
 def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
-    """Sets a socket's buffer in octets; the kernel doubles the value for its own overhead (socket(7))."""
+    """Sets a socket's buffer in bytes; the kernel doubles the value for its own overhead (socket(7))."""
     try:
         of.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
-        # In a user namespace the machine's limit cannot be exceeded.
+        # In a user namespace, the machine's limit on buffers cannot be exceeded.
         of.setsockopt(socket.SOL_SOCKET, asked, size)
         if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
             bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"
@@ -232,7 +232,7 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams that contain their sending time, or the end of it on this kernel."""
+    """A constant-rate stream of UDP datagrams that contain their sending time: both ends, or the end on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
@@ -264,11 +264,11 @@ class DatagramFlow:
         self._sender.connect((addresses[flow.receiver], flow.port))
 
     def info(self) -> dict[str, int] | None:
-        """Not defined for datagrams."""
+        """`None`, because datagrams have no TCP_INFO."""
         return None
 
     def receive_space(self) -> int:
-        """Not defined for datagrams."""
+        """0, because datagrams have no receive window."""
         return 0
 
     def summary(self) -> dict[str, Any]:
@@ -303,6 +303,6 @@ class DatagramFlow:
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> Any:
-    """The flow's programs, waiting for their start."""
+    """The programs of the flow, which wait for their start time."""
     kind = DatagramFlow if flow.datagram_rate else TcpFlow
     return kind(flow, network, addresses, loop, origin_ns)

@@ -30,28 +30,27 @@ class Interface:
 
 @dataclass(frozen=True)
 class Veth:
-    """A pair of interfaces: a packet that enters one leaves the other at once."""
+    """A pair of connected interfaces: a packet that enters one leaves the other immediately."""
 
     ends: tuple[Interface, Interface]
 
 
 @dataclass(frozen=True)
 class Tun:
-    """The only interface of a node whose path another process carries: a device whose packets that process reads and
-    writes.
-    """
+    """The only interface of a node whose path is in another process, which reads and writes the packets of this
+    device."""
 
     node: str
     mtu: int
     metrics: dict[str, int] = field(default_factory=dict[str, int])
-    """Metrics of the default route."""
+    """Metrics of the default route, such as its MTU."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A node that forwards between two devices whose packets another process reads and writes.
+    """A node that forwards between two devices; another process reads and writes their packets.
 
-    One device leads to the host with this address, the other to all other hosts.
+    One device leads to the host with this address, the second device leads to all other hosts.
     """
 
     node: str
@@ -63,9 +62,9 @@ class Passage:
 class Qdisc:
     """A queue discipline on an interface.
 
-    `parent` 0 is the root. `options` is the payload of TCA_OPTIONS in hexadecimal. `classes` are the classes to create:
-    handle, parent, options. `classifier` is a program in classic BPF, in hexadecimal, that returns the class of each
-    packet.
+    `parent` 0 means the root. `options` is the payload of TCA_OPTIONS in hexadecimal. `classes` are the classes to
+    create: handle, parent, options. `classifier` is a program in classic BPF, in hexadecimal, that returns the class of
+    each packet.
     """
 
     node: str
@@ -81,7 +80,7 @@ class Qdisc:
 
 @dataclass(frozen=True)
 class Route:
-    """A host route or a default route, over a neighbour with a known hardware address."""
+    """A host route or a default route, via a neighbour with a known hardware address."""
 
     node: str
     destination: str
@@ -100,18 +99,18 @@ class Watched:
     interface: str
     handle: int
     way_in: str = ""
-    """The interface over which the queue's packets reach the node."""
+    """The interface through which packets reach the node with the queue."""
 
     def file(self, side: str) -> str:
-        """The name of the capture before (`in`) or behind (`out`) the queue."""
+        """The name of the capture before (`in`) or after (`out`) the queue."""
         return f"queue-{self.link}-{self.direction}-{side}"
 
 
 @dataclass(frozen=True)
 class ChosenLoss:
-    """The packets that a link direction drops on purpose, at the interface over which packets leave the link.
+    """The packets that a link direction drops on purpose, at the interface through which packets leave the link.
 
-    It drops packets with these numbers, counted from 1, and packets at these times.
+    It drops the packets with these numbers, counted from 1, and the packets that pass during these times.
     """
 
     link: str
@@ -127,7 +126,7 @@ class Flow:
     """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them, or a single endless transfer if `size`
     is 0.
 
-    A flow of datagrams has a `datagram_rate`. Its sizes and rates are those of IP packets.
+    A flow of datagrams has a `datagram_rate`; its sizes and rates are those of IP packets.
     """
 
     name: str
@@ -148,31 +147,31 @@ class Flow:
     send_buffer: int = 0
     receive_buffer: int = 0
     sender_receive_buffer: int = 0
-    """The receive buffer of the end that sends the data; its SYN announces a window as well."""
+    """The receive buffer of the end that sends the data; the SYN of this end announces a window too."""
     sender_tos: int = 0
     receiver_tos: int = 0
-    """The DSCP and ECN bytes of the IP headers; ECN only for datagrams."""
+    """The DSCP and ECN bits of the IP headers; ECN only for datagrams."""
     same_port: bool = True
-    """True if the first connection, or the datagrams, use the same source port as destination port, the same in every
-    run.
-    """
+    """True if the first connection, or the datagrams, use the destination port also as source port, so that it is
+    the same in every run."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of this machine on a host. A host's name in braces in its command is replaced by the host's address."""
+    """A program of this machine that runs on a host. In its command, a host's name in braces is replaced by the
+    host's address."""
 
     name: str
     host: str
     command: list[str]
     start_ns: int = 0
     awaited: bool = True
-    """True if the run waits for its end. Other programs are ended with the run."""
+    """True if the run ends only after this program has ended. Other programs are ended with the run."""
 
 
 @dataclass(frozen=True)
 class Tap:
-    """A packet capture on an interface, headers only. The file name has no ending."""
+    """A packet capture on an interface, headers only. The file name has no extension."""
 
     node: str
     interface: str
@@ -181,7 +180,8 @@ class Tap:
 
 @dataclass(frozen=True)
 class Check:
-    """The checks of the path from one host to another before the measurement. A value of 0 is not checked."""
+    """The checks of the path from one host to another before the measurement. A property with the value 0 is not
+    checked."""
 
     sender: str
     receiver: str
@@ -189,11 +189,11 @@ class Check:
     """The delay of a small datagram on the idle path, in ns."""
     bottleneck_bps: int
     datagram_octets: int
-    """The bytes that the largest datagram counts at the bottleneck, with framing."""
+    """Bytes of the largest datagram at the bottleneck, with framing."""
     full_queue_one_way_ns: int
-    """The delay in ns of the last datagram that finds room in the full queue of the bottleneck."""
+    """The delay in ns of the last datagram for which the bottleneck's full queue has space."""
     largest: int
-    """Bytes of the largest IP packet that passes in one piece."""
+    """Size in bytes of the largest IP packet that passes without fragmentation."""
 
 
 @dataclass(frozen=True)
@@ -215,16 +215,16 @@ class Job:
     checks: list[Check]
     chosen: list[ChosenLoss] = field(default_factory=list[ChosenLoss])
     programs: list[Program] = field(default_factory=list[Program])
-    """The programs. The run ends when those that it waits for have ended, or after its duration."""
+    """The programs to run. The run ends when the programs with `awaited` have ended, or after its duration."""
     seed: int = 0
-    """The seed of the guest kernel's random numbers, in virtual time."""
+    """Seed of the guest kernel's random numbers, if the run is in virtual time."""
     snap_length: int = 128
     tuns: list[Tun] = field(default_factory=list[Tun])
     passages: list[Passage] = field(default_factory=list[Passage])
     channel: int | None = None
-    """The descriptor of the connection to the process that carries the path."""
+    """File descriptor of the connection to the process that carries the path."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str])
-    """Addresses of hosts that are not among the nodes. The agent does not drive the ends of flows there."""
+    """Addresses of hosts that are not nodes of this job. The agent does not drive the ends of flows on these hosts."""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))

@@ -1,7 +1,7 @@
-"""An event loop in ns: timers at absolute times of CLOCK_MONOTONIC, and sockets or other descriptors.
+"""An event loop with nanosecond resolution: timers at absolute CLOCK_MONOTONIC times, and sockets or other descriptors.
 
 It sleeps in the kernel and never spins: in time-travel mode the clock only advances while every process sleeps.
-Python's own waits round to milliseconds, so the loop uses a timerfd.
+Python's own wait functions round to milliseconds, so the loop uses a timerfd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Timer:
-    """A descriptor that becomes readable at a time of CLOCK_MONOTONIC, and then at every interval."""
+    """A descriptor that becomes readable at a CLOCK_MONOTONIC time, and again after every interval."""
 
     def __init__(self) -> None:
         self.fd: int = _libc.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -30,7 +30,7 @@ class Timer:
             raise OSError(ctypes.get_errno(), "timerfd_create")
 
     def arm(self, when_ns: int, interval_ns: int = 0) -> None:
-        """Sets the time again, and makes the timer unreadable; 0 means never."""
+        """Sets the next time, and makes the timer unreadable until then; 0 disarms the timer."""
         spec = struct.pack("=qqqq", *divmod(interval_ns, 1_000_000_000), *divmod(when_ns, 1_000_000_000))
         if _libc.timerfd_settime(self.fd, TFD_TIMER_ABSTIME, spec, None) != 0:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
@@ -51,7 +51,7 @@ class Loop:
         self._running = False
         self._armed_for = 0
         self.latest_ns = 0
-        """The largest lateness of a timer in ns."""
+        """The largest lateness of any timer so far, in ns."""
         self.late_sum_ns = 0
         self.late_count = 0
 
@@ -60,7 +60,8 @@ class Loop:
         return time.monotonic_ns()
 
     def at(self, when_ns: int, action: Callable[[], None]) -> None:
-        """Calls `action` at a time of CLOCK_MONOTONIC. Actions of equal times run in the order of these calls."""
+        """Calls `action` at a CLOCK_MONOTONIC time. Actions with equal times run in the order in which they were
+        added."""
         self._sequence += 1
         heapq.heappush(self._due, (when_ns, self._sequence, action))
 
@@ -90,7 +91,7 @@ class Loop:
             self._arm()
             for fd, events in self._epoll.poll():
                 if fd == self._timer.fd:
-                    # Setting the timer again also clears it, so it need not be read.
+                    # Arming the timer again also clears it, so it need not be read.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
                     action(events)

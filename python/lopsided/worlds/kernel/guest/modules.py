@@ -1,7 +1,7 @@
 """Loads kernel modules in a guest without module tools.
 
-User-mode Linux has its modules in another directory, and the kernel's own requests for modules fail there. Therefore
-the modules of a job are loaded in advance, with their dependencies.
+User-mode Linux keeps its modules in another directory, where the kernel's automatic module loading fails. So the
+modules of a job, with their dependencies, are loaded in advance.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def load(names: list[str]) -> None:
-    """Loads modules by name. Modules that are built in, loaded or unknown are skipped: their first use will fail if
-    they are missing.
-    """
+    """Loads modules by name. Modules that are built in, already loaded or unknown are skipped; if one is missing,
+    its first use fails."""
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return
@@ -38,8 +37,8 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
-# These errors are harmless: the module is loaded already, or this kernel has everything built in and the module belongs
-# to another build of its version.
+# These errors are harmless: the module is already loaded, or everything is built into this kernel and the module
+# belongs to another build of this version.
 NO_HARM = (errno.EEXIST, errno.ENOSYS)
 
 

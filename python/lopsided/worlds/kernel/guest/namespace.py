@@ -1,7 +1,7 @@
-"""Network namespaces without names, which only the file descriptors of this process hold.
+"""Network namespaces without names, which exist only as file descriptors of this process.
 
 When the process ends in any way, also by kill -9, the kernel closes the descriptors and removes the namespaces with
-their veth pairs and queues. So nothing can be left behind, and two runs cannot disturb each other.
+their veth pairs and queues. So nothing is left behind, and two runs cannot affect each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Namespace:
-    """One network namespace. The caller's own namespace never changes."""
+    """One network namespace. The caller's own namespace is never changed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """Within the block, sockets are created in this namespace, and they keep it wherever they are used."""
+        """Within the block, sockets are created in this namespace; they stay in it wherever they are used."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             _checked(_libc.setns(self.fd, CLONE_NEWNET), "setns")
@@ -53,28 +53,28 @@ class Namespace:
             os.close(home)
 
     def set_sysctl(self, name: str, value: str) -> None:
-        """Sets a sysctl `net.*` of this namespace. /proc/sys/net shows the namespace of the reading process."""
+        """Sets a `net.*` sysctl of this namespace. /proc/sys/net shows the namespace of the reading process."""
         with self.entered():
             Path("/proc/sys", *name.split(".")).write_text(value + "\n")
 
     def read(self, path: str) -> str:
-        """Reads a file under /proc/net as seen from inside."""
+        """Reads a file in /proc/net from inside this namespace."""
         with self.entered():
             return Path(path.replace("/proc/net/", "/proc/thread-self/net/")).read_text()
 
 
 def allow_namespaces() -> None:
-    """Allows this process, which has one thread, to make network namespaces, if necessary in a user namespace as its
-    root.
+    """Makes this single-threaded process able to create network namespaces, if necessary as root of a new user
+    namespace.
 
-    Raises OSError if the kernel allows neither.
+    Raises OSError if the kernel allows neither way.
     """
     user, group = os.geteuid(), os.getegid()
     try:
         Namespace("trial").close()
         return
     except OSError:
-        # The network namespace to which the process returns must be its own as well.
+        # The network namespace to which the process returns must belong to the same user namespace.
         _checked(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare(CLONE_NEWUSER)")
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
@@ -82,12 +82,12 @@ def allow_namespaces() -> None:
 
 
 def end_with_parent() -> None:
-    """Ends this process when its parent ends in any way."""
+    """Makes this process end when its parent ends in any way."""
     _checked(_libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
 def tighten_timers() -> None:
-    """Removes the 50 µs by which Linux may delay the timers of an ordinary process."""
+    """Removes the 50 µs by which Linux may delay an ordinary process's timers (timer slack)."""
     _checked(_libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0), "prctl(PR_SET_TIMERSLACK)")
 
 

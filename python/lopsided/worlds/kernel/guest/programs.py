@@ -1,8 +1,9 @@
-"""Programs of this machine on a job's hosts, each in its host's network and from its start time to its end.
+"""Programs of this machine that run on a job's hosts, each in its host's network, from the program's start time on.
 
-A program sees the machine's file system, which in user-mode Linux is read-only except for the job's folder. A host's
-name in braces in its command is replaced by the host's address: `curl http://{server}/`. Its output is in the job's
-folder, in `program-NAME.txt`. In virtual time computing takes no time: the clock only advances while a program waits.
+A program sees the machine's file system, which in user-mode Linux is read-only except for the job's folder. In its
+command, a host's name in braces is replaced by the host's address: `curl http://{server}/`. Its output is in the job's
+folder, in `program-NAME.txt`. In virtual time, computation takes no time: the clock advances only while a program
+waits.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .topology import Network
 
 
 class Programs:
-    """All programs of a job. `ended` is called when all that the run waits for have ended."""
+    """All programs of a job. `ended` is called when all programs that the run waits for have ended."""
 
     def __init__(
         self,
@@ -39,7 +40,8 @@ class Programs:
             loop.at(origin_ns + each.program.start_ns, lambda each=each: self._start(each))
 
     def finish(self) -> list[dict[str, Any]]:
-        """Ends the programs that still run. Returns start and end of each in ns of the run, and its exit code."""
+        """Ends the programs that are still running. Returns each program's start and end in ns of the run, and its
+        exit code."""
         for each in self._running:
             if each.process is not None and each.ended_ns is None:
                 each.process.send_signal(signal.SIGKILL)

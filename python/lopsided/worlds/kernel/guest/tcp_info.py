@@ -10,7 +10,7 @@ import socket
 import struct
 
 LONGEST = 512
-"""More bytes than the structure of any kernel; getsockopt returns the number that it filled."""
+"""More bytes than the structure has in any kernel; getsockopt returns the number that the kernel filled."""
 
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")
 _WORDS = (
@@ -43,13 +43,13 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 
 
 def read(sock: socket.socket) -> dict[str, int]:
-    """TCP_INFO of a socket: times in microseconds (`last_*` in milliseconds), windows in segments unless named
-    bytes."""
+    """Returns the TCP_INFO of a socket: times in microseconds (`last_*` in milliseconds), windows in segments unless
+    the name says bytes."""
     return decode(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST))
 
 
 def decode(raw: bytes) -> dict[str, int]:
-    """Decodes the fields that are complete."""
+    """Decodes the fields that are completely contained in the data."""
     return dict(zip(FIELDS, _plan(len(raw)).unpack_from(raw), strict=False))
 
 

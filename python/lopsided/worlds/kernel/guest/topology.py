@@ -1,8 +1,8 @@
-"""Builds the nodes, wires, routes and queues of a job over netlink.
+"""Builds the nodes, wires, routes and queues of a job through netlink.
 
 Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface. (A
-veth then has nothing to merge either: GRO only works with NAPI.) Hardware addresses are set in advance, so no ARP
-packet takes a place in a queue.
+veth does not merge packets either, because GRO works only with NAPI.) Hardware addresses are set in advance, so no ARP
+packet occupies a queue.
 """
 
 # pyroute2 has no annotations.
@@ -44,7 +44,7 @@ TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
 
 TUN_QUEUE = 10_000
-"""Number of packets that may wait in a device until the process that simulates the path reads them; large enough that
+"""Number of packets that a device may hold until the process that simulates the path reads them; large enough that
 none is lost."""
 
 EVERY_NODE = {
@@ -61,9 +61,8 @@ MARKED_AS_NESTED = ("fq_pie",)
 
 
 class _QdiscMessage(nlmsg):
-    """`struct tcmsg` with options as bytes: pyroute2 has no encoder for some disciplines, and rounds times to
-    microseconds in others.
-    """
+    """`struct tcmsg` with encoded options, because pyroute2 has no encoder for some disciplines, and rounds times to
+    microseconds in others."""
 
     prefix = "TCA_"
     fields = (
@@ -90,22 +89,22 @@ class _QdiscMessage(nlmsg):
 
 @dataclass
 class QueueCount:
-    """The kernel's statistics of a discipline."""
+    """The kernel's statistics of a queue discipline."""
 
     sent_bytes: int
     sent_packets: int
     dropped: int
     dropped_early: int
-    """Packets of these that the discipline dropped by choice, not for lack of room."""
+    """Number of dropped packets that the discipline dropped on purpose, not because it was full."""
     filtered: int
-    """ACKs that a filter removed; they do not count as dropped."""
+    """Number of ACKs that a filter removed; not included in the dropped packets."""
     marked: int
     backlog_bytes: int
     backlog_packets: int
 
 
 class CannotBuild(Exception):
-    """This kernel cannot run the job. The message says what is missing."""
+    """This kernel cannot run the job. The message names the missing feature."""
 
 
 def _reason(error: NetlinkError) -> str:
@@ -131,9 +130,9 @@ class Network:
             self._route(route)
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
-        """The descriptors of the devices of nodes whose path another process carries."""
+        """The descriptors of the devices of all nodes whose path is in another process."""
         self.passages = {each.node: self._let_pass(each) for each in job.passages}
-        """The descriptors of the devices of each passage: towards the host, and towards the path."""
+        """The descriptors of each passage's two devices: the one towards its host, and the one towards the path."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
@@ -202,7 +201,7 @@ class Network:
         return made[0], made[1]
 
     def _tun(self, node: str, name: str, mtu: int) -> tuple[int, int]:
-        """Creates a device. Returns its descriptor and its interface number in the node."""
+        """Creates a TUN device. Returns its descriptor and its interface number in the node."""
         namespace, netlink = self.nodes[node], self._netlink[node]
         with namespace.entered():
             try:
@@ -214,7 +213,7 @@ class Network:
         return made, index
 
     def lost_at_devices(self) -> int:
-        """Number of packets that found no room in a node's device."""
+        """Number of packets that were lost because a node's device was full."""
         nodes = [*self.devices, *self.passages]
         return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in nodes)
 
@@ -240,7 +239,8 @@ class Network:
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
     def classify(self, node: str, interface: str, program: int) -> None:
-        """Attaches a program that classifies every packet leaving an interface, before its discipline."""
+        """Attaches a program that classifies every packet that leaves through an interface, before its queue
+        discipline."""
         place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
         self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
         options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
@@ -256,7 +256,7 @@ class Network:
         self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
-        """True if the kernel has the discipline. Adds it to an interface and removes it again."""
+        """True if the kernel has the discipline; tested by adding it to an interface and removing it."""
         try:
             self._queue(qdisc)
         except NetlinkError as error:
@@ -265,10 +265,10 @@ class Network:
         return True
 
     def queue_count(self, node: str, interface: str, handle: int) -> QueueCount:
-        """Returns the statistics of one discipline.
+        """Returns the statistics of one queue discipline.
 
-        A run reads them thousands of times, so this uses a bare socket: a request through the library costs a hundred
-        times as much.
+        A run reads these statistics thousands of times, so this function uses a plain socket: a request through
+        pyroute2 takes 100 times as long.
         """
         if node not in self._statistics:
             with self.nodes[node].entered():
@@ -328,7 +328,8 @@ class Network:
 
 
 def _dropped_on_the_way_out(text: str) -> int:
-    """Parses /proc/net/dev, which has eight numbers of received packets and then eight of sent packets."""
+    """Parses /proc/net/dev, which lists eight numbers of received packets and then eight of sent packets per
+    interface."""
     lines = [line.partition(":") for line in text.splitlines()]
     found = [numbers.split() for name, _, numbers in lines if name.strip() in (tun.DEVICE, tun.HOST)]
     return sum(int(numbers[11]) for numbers in found if len(numbers) > 11)

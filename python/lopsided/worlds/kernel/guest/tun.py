@@ -1,7 +1,8 @@
-"""TUN devices, the interfaces of nodes whose path runs in another process, and the messages to that process.
+"""TUN devices, which are the interfaces of nodes whose path is in another process, and the messages to this other
+process.
 
-The devices are passed to that process as open files. This process keeps none of them, so they disappear when either
-process ends. `crates/live/src/world/mod.rs` describes the messages and their order.
+The devices are passed to the other process as open files. This process keeps no descriptor of them, so they disappear
+when either process ends. `crates/live/src/world/mod.rs` describes the messages and their order.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import struct
 
 DEVICE = "path0"
 HOST = "host0"
-"""The device of a passage that leads to its host."""
+"""The passage's device that leads to its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-# The process with the path expects a header of 10 bytes in front of each packet, which describes the packet.
+# The process with the path expects a header of 10 bytes before each packet (`struct virtio_net_hdr`).
 IFF_VNET_HDR = 0x4000
 
 
@@ -36,7 +37,7 @@ def create(name: str = DEVICE) -> int:
 
 
 class TooLate(Exception):
-    """The run and its path ended while this process was still working on the run."""
+    """The run and its path ended while this process was still executing the run."""
 
 
 class Talk:
@@ -47,12 +48,12 @@ class Talk:
         self.socket.set_inheritable(False)
 
     def hand_over(self, name: str, device: int) -> None:
-        """Passes a device to the other process."""
+        """Passes a device to the process that carries the path."""
         socket.send_fds(self.socket, [name.encode()], [device])
         os.close(device)
 
     def await_path(self) -> None:
-        """Returns once the path is built."""
+        """Returns when the path is built."""
         self._hear()
 
     def begin(self, origin_ns: int) -> None:
@@ -60,7 +61,7 @@ class Talk:
         self.socket.send(str(origin_ns).encode())
 
     def await_end(self) -> None:
-        """Returns when the run has ended in the process with the path."""
+        """Returns when the run has ended in the process that carries the path."""
         self._hear()
 
     def _hear(self) -> None:
