@@ -1,13 +1,13 @@
 //! The disciplines that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! No other file of this crate depends on this one: a discipline's own file contains everything about it.
+//! No other file of this crate depends on this one. Everything about a discipline is in the discipline's own file.
 
 use crate::config::{BuildQueue, build_as};
 use crate::*;
 use lopsided_spec::{Family, Fault, Kind, Member, NameTaken, Part, Registry, family_value};
 use std::sync::Arc;
 
-/// The disciplines of this crate, the default first. A new discipline is one line here.
+/// The disciplines of this crate. The first one is the default. To add a discipline, add a line.
 const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
     entry::<FifoConfig>,
     entry::<RedConfig>,
@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that dequeue from their child only while it has packets, as in Linux. An empty child is then never
-/// dequeued, so the child does not detect that it is empty.
+/// Disciplines that dequeue from their child only while the child has packets, as in Linux. Such a child cannot detect
+/// by an unsuccessful dequeue that it is empty.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a discipline of this kind dequeues from its child only while the child has packets.
@@ -81,7 +81,8 @@ pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTake
     KINDS.register(Kind { member, build })
 }
 
-// A queue is itself a value of a key: a discipline with children has keys of type `QueueConfig` or `Vec<QueueConfig>`.
+// `QueueConfig` is the type of keys, too: disciplines with children have keys of type `QueueConfig` or
+// `Vec<QueueConfig>`.
 family_value!(QueueConfig, QUEUES, KINDS);
 
 impl Default for QueueConfig {
@@ -91,14 +92,14 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// A drop-tail FIFO queue with room for this many packets.
+    /// A drop-tail FIFO queue with room for `limit` packets.
     pub fn packets(limit: u32) -> QueueConfig {
         QueueConfig::new(FifoConfig::new(Limit::Packets(limit)))
     }
 }
 
-// `Queue` has a variant for each of these three disciplines. Their own files must not depend on `Queue` in return, so
-// these implementations are here.
+// These implementations are here because the files of these three disciplines must not depend on `Queue`, which has a
+// variant for each of them.
 
 impl Discipline for FifoConfig {
     fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {

@@ -1,4 +1,4 @@
-//! The capacity of a buffer, for the three architectures in merritt2010, section 2.3.1.
+//! The capacity of a buffer, for the three buffer architectures of merritt2010, section 2.3.1.
 
 use crate::Backlog;
 use crate::bounds;
@@ -8,12 +8,12 @@ use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 /// The size of a buffer, in the unit in which the buffer allocates memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Slots for one packet of any size: an ACK takes as much room as a full segment. Used by most routers and by
-    /// Linux's pfifo.
+    /// Number of slots. Each slot holds one packet of any size, so an ACK takes as much room as a full segment. Used by
+    /// most routers and by Linux's pfifo.
     Packets(u32),
-    /// Bytes without rounding, as in Linux's bfifo.
+    /// Number of bytes, without rounding of packet sizes, as in Linux's bfifo.
     Bytes(Bytes),
-    /// Bins of a fixed size. A packet takes as many as it needs, and the rest of its last bin is unused.
+    /// Bins of a fixed size. A packet takes as many bins as it needs, and the rest of its last bin is unused.
     Bins {
         /// Number of bins.
         count: u32,
@@ -22,7 +22,7 @@ pub enum Limit {
     },
 }
 
-/// 50 packets, a common size.
+/// 50 packets, which is a common size.
 impl Default for Limit {
     fn default() -> Limit {
         Limit::Packets(50)
@@ -50,7 +50,7 @@ impl Scalar for Limit {
     }
 }
 
-/// A threshold within a queue.
+/// A threshold for the backlog of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// Number of packets.
@@ -60,7 +60,7 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// Returns the threshold as a number of packets or bytes.
+    /// The number of packets or bytes of the threshold.
     pub fn count(self) -> u64 {
         match self {
             Threshold::Packets(packets) => u64::from(packets),
@@ -68,7 +68,7 @@ impl Threshold {
         }
     }
 
-    /// Returns a backlog in the unit of this threshold.
+    /// The size of a backlog in the unit of this threshold.
     pub fn measure(self, backlog: Backlog) -> u64 {
         match self {
             Threshold::Packets(_) => u64::from(backlog.packets),
@@ -104,7 +104,7 @@ impl Scalar for Threshold {
     }
 }
 
-/// A buffer's capacity, and how much of it is used.
+/// A buffer: its capacity, and the part of it that is in use.
 ///
 /// # Examples
 ///
@@ -146,7 +146,7 @@ impl BufferLimit {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
             Limit::Bytes(bytes) => (Unit::Octet, bytes.get()),
-            // A bin of size 0 would make the division in `cost` fail.
+            // A bin of size 0 would cause a division by zero in `cost`.
             Limit::Bins { size: Bytes::ZERO, .. } => {
                 return Err(Fault::new("limit", "a bin of zero bytes holds nothing").help("give bins a size"));
             }
@@ -156,19 +156,19 @@ impl BufferLimit {
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 
-    /// Returns the room that a packet takes.
+    /// The room that a packet takes: a number of slots, bytes or bins.
     #[inline]
     fn cost(&self, size: Bytes) -> u64 {
         match self.unit {
-            // The size does not matter to a slot.
+            // A slot holds a packet of any size.
             Unit::Packet => 1,
             Unit::Octet => size.get() + self.header,
-            // The rest of the last bin is wasted.
+            // Round up: the rest of the last bin is unused.
             Unit::Bin { octets } => (size.get() + self.header).div_ceil(octets),
         }
     }
 
-    /// Returns the number of packets that the buffer holds, or `None` if it depends on their sizes.
+    /// The capacity as a number of packets, or `None` if that number depends on the packets' sizes.
     pub fn packets(&self) -> Option<u64> {
         matches!(self.unit, Unit::Packet).then_some(self.capacity)
     }
@@ -184,7 +184,7 @@ impl BufferLimit {
         self.cost(size) <= self.capacity
     }
 
-    /// Occupies the room of a packet. Call only if the packet fits.
+    /// Occupies the room of a packet. The packet must fit.
     #[inline]
     pub fn charge(&mut self, size: Bytes) {
         debug_assert!(self.fits(size));
@@ -197,7 +197,7 @@ impl BufferLimit {
         self.used -= self.cost(size);
     }
 
-    /// Returns the slots, bytes or bins in use.
+    /// Number of slots, bytes or bins in use.
     pub fn used(&self) -> u64 {
         self.used
     }

@@ -1,4 +1,4 @@
-//! The contract between a queue discipline and the link, or the discipline, that takes packets from it.
+//! The contract between a queue discipline and its user, which is a link or another discipline.
 
 use crate::{Classes, FarEnd};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Time};
@@ -15,16 +15,17 @@ use std::fmt::Debug;
 ///   before a later `enqueue`.
 /// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: its
 ///   inputs have not changed in between.
-/// - A discipline that holds packets back returns the time of its next departure from `ready_at`. At that time
-///   `dequeue` returns a packet or drops one, or `ready_at` returns a later time.
-/// - A discipline that senses observes the packets of the other direction by `observe_reverse`, in order of time with
-///   all other calls. It creates packets by `poll_originate`, which are then offered to it like all other packets.
+/// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time `dequeue`
+///   returns a packet or drops one, or `ready_at` returns a later time.
+/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`, in
+///   order of time with all other calls. It creates sensing packets in `poll_originate`; the caller then offers them to
+///   the discipline like all other packets.
 ///
 /// # Composition
-/// A discipline with classes stores them in [`Classes`], or has a [`crate::Child`] or a [`crate::Class`] (which also
-/// counts) for each. Any discipline can be the child of another. The discipline that stores a packet reports it with
-/// [`Backlog::add`]; the disciplines around it do not. If a discipline returns its [`Classes`] from `children` and
-/// `children_mut`, the default methods forward to them.
+/// A discipline with classes stores them in [`Classes`], or has a [`crate::Child`] or a [`crate::Class`] for each (a
+/// [`crate::Class`] also counts packets). Any discipline can be the child of another. The discipline that stores a
+/// packet reports it with [`Backlog::add`]; the disciplines around it do not. If a discipline returns its [`Classes`]
+/// from `children` and `children_mut`, the default methods forward to them.
 ///
 /// # Examples
 ///
@@ -65,15 +66,15 @@ use std::fmt::Debug;
 /// assert_eq!(queue.backlog().packets, 0);
 /// ```
 pub trait Qdisc: Debug + Send {
-    /// Offers a packet. The discipline enqueues or drops it, and may drop other packets to make room. It reports an
-    /// enqueued packet with [`Backlog::add`].
+    /// Offers a packet. The discipline enqueues or drops the packet, and may drop other packets to make room. It
+    /// reports an enqueued packet with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
-    /// Returns the packet to send now. May drop or mark packets. Returns `None` if the queue is empty, or if it dropped
-    /// all packets that were ready.
+    /// Removes and returns the packet to send now. May drop or mark packets. Returns `None` if the queue is empty, or
+    /// if it dropped all packets that were ready.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
-    /// Returns the classes inside, if there are any. The default methods below use them.
+    /// The classes of the discipline, or `None` if it has no classes. The default methods below use them.
     fn children(&self) -> Option<&Classes> {
         None
     }
@@ -83,68 +84,67 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// Returns when a packet can leave: `None` if the queue is empty, a time after `now` if the discipline holds its
-    /// packets back.
+    /// The time at which the next packet can leave: `now` if it can leave now, a later time if the discipline delays
+    /// its packets, `None` if the queue is empty.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
-            // A discipline with classes is ready when one of them is.
+            // A discipline with classes is ready when one of its classes is.
             Some(classes) => classes.ready_at(now),
             // A work-conserving discipline is ready whenever it has packets.
             None => (self.backlog().packets > 0).then_some(now),
         }
     }
 
-    /// Returns the number of queued packets and bytes.
+    /// The number and total size of the queued packets.
     fn backlog(&self) -> Backlog;
 
-    /// Returns the size of the IP packet that `dequeue` would return now, if the size is known without taking the
-    /// packet.
+    /// The size of the IP packet that `dequeue` would return now, or `None` if the size is unknown before the dequeue.
     ///
     /// A shaper and a deficit round robin need the size before they release a packet. If the result is `None`, they
-    /// take the packet and hold it, like Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
-    /// overtake or push out the head (FIFO, priorities) should return the size, like Linux's `qdisc_peek_head`. Called
+    /// dequeue the packet and hold it, like Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
+    /// overtake or displace the head (FIFO, priorities) should return the size, like Linux's `qdisc_peek_head`. Called
     /// only if a packet is ready.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         None
     }
 
-    /// Returns where the discipline's sensing packets turn around; `None` if it sends none. Called once, when the
+    /// The place at which the discipline's sensing packets turn around; `None` if it sends none. Called once, when the
     /// network is built. If the result is `None`, the next two methods are never called.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)
     }
 
-    /// Observes a packet of the other direction at this end of the link. Returns true if the packet is one of the
-    /// discipline's own sensing packets, which ends here.
+    /// Observes a packet of the opposite direction at this end of the link. Returns true if it is one of the
+    /// discipline's own sensing packets, whose journey ends here.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// Returns a packet to create and to offer to the discipline. Called after each offered packet until it returns
-    /// `None`.
+    /// A packet that the caller must create and offer to the discipline; `None` if there is none. Called after each
+    /// offered packet until the result is `None`.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)
     }
 
-    /// True if [`Qdisc::remove`] can find queued packets. A discipline with classes can if all its classes can.
+    /// True if [`Qdisc::remove`] is supported. A discipline with classes supports it if all its classes do.
     fn removes(&self) -> bool {
         self.children().is_some_and(Classes::removes)
     }
 
-    /// Removes a packet from the middle of the queue, for a filter around the discipline, and releases its room and its
-    /// turn. Returns `None` if the packet is no longer queued or was taken out by a peek. Must not search the whole
+    /// Removes a packet from the middle of the queue for a filter around the discipline, and frees the packet's room.
+    /// Returns `None` if the packet is no longer queued or was dequeued early by a peek. Must not search the whole
     /// queue.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// Returns the place number that a packet enqueued now would get, if `remove` finds packets by number: see
-    /// [`Waiting::place`]. Only for disciplines that preserve the order of arrival.
+    /// The place number that a packet enqueued now would get, if `remove` finds packets by number: see
+    /// [`Waiting::place`]. Only disciplines that preserve the order of arrival have place numbers.
     fn next_place(&self) -> Option<u64> {
         None
     }
 
-    /// Calls `out` with the name and the counters of each class inside (band, tin, flow), in a fixed order.
+    /// Calls `out` with the name and the counters of each inner class (band, tin, flow), in a fixed order.
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.children().into_iter().for_each(|classes| classes.classes(out));
     }
@@ -210,7 +210,7 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
     }
 }
 
-/// Counters of one class since the start. Bytes are IP bytes.
+/// Counters of one class since the start. Bytes are those of IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
     /// Backlog of the class.
@@ -235,7 +235,7 @@ pub struct ClassStats {
     pub sojourn_max: Duration,
 }
 
-/// A packet that is or was queued.
+/// A packet that is or was in a queue.
 #[derive(Debug)]
 pub struct QueuedPacket {
     /// The packet.
@@ -253,7 +253,7 @@ pub struct Waiting<'a> {
     pub enqueued_at: Time,
     /// Result of [`Qdisc::next_place`] just before the packet was enqueued.
     pub place: Option<u64>,
-    /// A packet of the same connection and direction. The discipline assigns both to the same queue.
+    /// A packet of the same connection and direction, which the discipline assigns to the same queue.
     pub like: &'a Packet,
 }
 
@@ -262,7 +262,7 @@ pub struct Waiting<'a> {
 pub struct Backlog {
     /// Number of queued packets.
     pub packets: u32,
-    /// Bytes of these packets, counted as IP packets.
+    /// Total size of these packets as IP packets.
     pub bytes: Bytes,
 }
 
@@ -273,16 +273,16 @@ impl From<Backlog> for Count {
 }
 
 impl Backlog {
-    /// Counts an enqueued packet and notifies observers. `size` must be the packet's size.
+    /// Counts an enqueued packet and notifies observers. `size` must be the size of the packet.
     #[inline]
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
         self.bytes += size;
-        // Observers receive the backlog with the new packet.
+        // The backlog that observers receive includes the new packet.
         cx.trace_enqueued(packet, self.packets, self.bytes);
     }
 
-    /// Counts a packet that leaves the queue, for whatever reason.
+    /// Subtracts a packet that leaves the queue for any reason.
     #[inline]
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;
@@ -291,7 +291,7 @@ impl Backlog {
 }
 
 impl Backlog {
-    /// Returns the bytes, with a link header of this size for each packet.
+    /// The bytes of the backlog, plus a link header of size `header` for each packet.
     pub fn with_headers(self, header: Bytes) -> Bytes {
         Bytes::new(self.bytes.get() + u64::from(self.packets) * header.get())
     }

@@ -1,4 +1,4 @@
-//! Any queue, with static dispatch for the most common disciplines.
+//! An enum of all queues, with static dispatch for the most common disciplines.
 
 use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
@@ -22,14 +22,14 @@ pub enum Queue {
     Red(Box<Red>),
     /// A FIFO queue that marks above a threshold.
     Threshold(ThresholdFifo),
-    /// A queue that is checked after every operation.
+    /// A queue whose contract is checked after every operation.
     Checked(Box<CheckedQdisc<Queue>>),
     /// Any other discipline of this crate, or one from outside.
     Custom(Box<dyn Qdisc>),
 }
 
 impl Queue {
-    /// Returns the same queue, checked after every operation.
+    /// Wraps the queue in checks of its contract, which run after every operation.
     pub fn checked(self) -> Queue {
         Queue::Checked(Box::new(CheckedQdisc::new(self)))
     }

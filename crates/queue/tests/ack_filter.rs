@@ -1,4 +1,4 @@
-//! The ACK filter: each rule with scripted exchanges, and properties that all rules have.
+//! The ACK filter: scripted exchanges for each rule, and properties that all rules have.
 
 mod common;
 
@@ -20,7 +20,8 @@ fn by_rule(rule: FilterRule) -> AckFilterConfig {
     AckFilterConfig { rule, queue: QueueConfig::packets(1000), ..AckFilterConfig::default() }
 }
 
-/// Enqueues these segments one by one, without a dequeue in between. Returns the packets left, the oldest first.
+/// Enqueues the segments one by one, without a dequeue in between. Returns the packets that are left in the queue,
+/// oldest first.
 fn left(config: &AckFilterConfig, segments: &[Segment]) -> Vec<Packet> {
     let mut queue = filtered_by(config);
     let mut accounting = Accounting::new(1);
@@ -94,9 +95,10 @@ fn the_paper_leaves_duplicates_and_its_implementation_window_updates_alone() {
 #[test]
 fn cake_keeps_what_the_new_ack_does_not_cover() {
     for rule in [FilterRule::Conservative, FilterRule::Aggressive, FilterRule::AccurateEcn] {
-        // Duplicates without SACK are needed for counting. With SACK the later ACK reports more.
+        // Without SACK, the sender must be able to count duplicates. With SACK, the later ACK reports more.
         assert_eq!(ids(&by_rule(rule), &acks(&[1, 1, 1, 1])), [0, 1, 2, 3], "{rule:?}");
-        // Blocks that the new ACK lacks, and the report of a duplicate.
+        // `gone`: the new ACK does not report the SACK blocks of the older ones. `dsack`: the blocks report a duplicate
+        // segment.
         let gone = [with_sack(1, &[(5, 6)]), with_sack(1, &[(5, 6)]), Segment::ack(1, 2), Segment::ack(1, 3)];
         assert_eq!(ids(&by_rule(rule), &gone)[..2], [0, 1], "{rule:?}");
         let dsack = [with_sack(9, &[(1, 2)]), with_sack(9, &[(1, 2)]), with_sack(10, &[(1, 2)])];
@@ -116,11 +118,11 @@ fn cake_removes_at_most_one_and_only_neighbours_with_the_same_flags_if_aggressiv
     let echoes = [with_flags(1, Flags::ECE), Segment::ack(1, 2)];
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &echoes), [0, 1]);
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &[Segment::ack(1, 1), Segment::ack(1, 2)]), [1]);
-    // Data of the connection between two ACKs.
+    // A data segment of the connection between two ACKs.
     let data = Segment { payload: 10, ..Segment::ack(1, 1) };
     let parted = [Segment::ack(1, 1), data, Segment::ack(1, 2)];
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &parted), [0, 1, 2]);
-    // ACKs that carry a counter of marks are all kept.
+    // CAKE's rules keep all ACKs that carry a counter of ECN marks.
     let counted: Vec<Segment> = (1..5).map(|ack| with_flags(ack, Flags::AE)).collect();
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &counted), [0, 1, 2, 3]);
 }
@@ -129,12 +131,13 @@ fn cake_removes_at_most_one_and_only_neighbours_with_the_same_flags_if_aggressiv
 fn cake_counts_only_acks_with_the_same_flags_and_none_with_others_between() {
     let echo = |ack| with_flags(ack, Flags::ECE);
     for rule in [FilterRule::Conservative, FilterRule::Aggressive] {
-        // The echoes end the sequence of the plain ACK before them. That ACK stays, and the older echo is removed.
+        // The plain ACK and the ECN echoes after it have different flags. The plain ACK therefore stays, and the oldest
+        // echo is removed.
         assert_eq!(ids(&by_rule(rule), &[Segment::ack(1, 1), echo(2), echo(3), echo(4)])[0], 0, "{rule:?}");
     }
     let begun = [Segment::ack(1, 1), echo(2), echo(3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &begun), [0, 1, 2], "two are covered, and say different things");
-    // Data with other ECN flags separates two equal ACKs; data with the same flags does not.
+    // A data segment with other ECN flags separates two equal ACKs; one with the same flags does not.
     let data = |flags| Segment { payload: 10, ..with_flags(2, flags) };
     let around = |flags| [Segment::ack(1, 1), data(flags), Segment::ack(1, 2), Segment::ack(1, 3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &around(Flags::CWR)), [0, 1, 2, 3]);
@@ -198,7 +201,7 @@ fn removal_makes_room_in_whatever_discipline() {
     }
 }
 
-/// A receiver with accurate ECN, and the sender's count from the ACKs that arrive.
+/// A receiver with accurate ECN, and the sender's count of marks from the ACKs that arrive.
 #[derive(Debug, Default)]
 struct Marks {
     sent: u64,
@@ -207,8 +210,8 @@ struct Marks {
 }
 
 impl Marks {
-    /// RFC 9768, section 3.2.2.5, without the option: the smallest possible increase of the counter, if too few
-    /// segments are acknowledged for it to wrap.
+    /// RFC 9768, section 3.2.2.5, without the option: if too few segments are acknowledged for the counter to wrap
+    /// around, the sender assumes its smallest possible increase.
     fn hear(&mut self, packet: &Packet, option: bool) {
         let Transport::Tcp(header) = packet.transport() else { panic!("only TCP") };
         let bit = |flag, value| if header.flags.has(flag) { value } else { 0 };
@@ -221,8 +224,8 @@ impl Marks {
 }
 
 proptest! {
-    /// The marks counted from all ACKs equal the marks counted from the ACKs that the filter leaves, whatever leaves
-    /// the queue in between.
+    /// The sender counts the same number of marks from the ACKs that the filter leaves as from all ACKs, whatever
+    /// packets leave the queue in between.
     #[test]
     fn counts_of_marks_are_the_same_behind_the_filter(
         steps in prop::collection::vec((1..4_u32, 0..5_u64, any::<bool>()), 1..200),
@@ -231,7 +234,7 @@ proptest! {
         let mut queue = filtered_by(&by_rule(FilterRule::AccurateEcn));
         let mut accounting = Accounting::new(1);
         let (mut marks, mut acked) = (Marks::default(), 0);
-        // The ACK of the handshake, with the initial value of the counter, shows that the connection has accurate ECN.
+        // The handshake's ACK, with the initial value of the counter, shows that the connection uses accurate ECN.
         let begins = with_flags(0, Flags::AE.with(Flags::ECE)).packet(0);
         queue.enqueue(begins, &mut cx(Time::ZERO, &mut accounting));
         for (number, (segments, marked, dequeue)) in steps.iter().enumerate() {
@@ -259,7 +262,7 @@ proptest! {
     }
 
     /// The paper's rules leave the same ACKs as a filter that searches the whole queue for each packet, even if packets
-    /// arrive at the same instant, leave in between and belong to many connections.
+    /// arrive at the same instant, leave in between, or belong to many connections.
     #[test]
     fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
         rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),
@@ -293,8 +296,9 @@ proptest! {
         prop_assert_eq!(left.collect::<Vec<_>>(), scanned.iter().map(|(id, _)| *id).collect::<Vec<_>>());
     }
 
-    /// Under any rule, the numbers that leave never decrease and end with the number that arrived last. Under the rules
-    /// that guarantee it, the SACK blocks of a removed ACK are reported by a queued ACK or are acknowledged.
+    /// With every rule, the acknowledgement numbers that leave the queue never decrease and end with the number that
+    /// arrived last. With the rules that guarantee it, all SACK blocks of a removed ACK are reported by a queued ACK or
+    /// are acknowledged.
     #[test]
     fn no_rule_takes_back_or_withholds(
         rule in prop::sample::select(RULES.to_vec()),

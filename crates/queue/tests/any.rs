@@ -1,5 +1,5 @@
-//! Properties that every discipline must have, alone and in any tree: conservation after each operation, correct sizes
-//! from `peek`, classes whose backlogs add up, and no starvation (an enqueued packet leaves or is dropped).
+//! Properties of every discipline, alone and in any tree: packets are conserved in each operation, `peek` returns the
+//! correct size, the backlogs of the classes add up, and no packet starves (an enqueued packet leaves or is dropped).
 
 mod common;
 
@@ -18,7 +18,7 @@ use lopsided_spec::{Choice as _, Fault, Key, Part};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// A discipline that is checked after every operation.
+/// A discipline whose contract is checked after every operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Checked(QueueConfig);
 
@@ -38,7 +38,7 @@ fn checked(config: QueueConfig) -> QueueConfig {
     QueueConfig::new(Checked(config))
 }
 
-/// Releases a packet only at multiples of this many nanoseconds, and hides its size before.
+/// A discipline that releases a packet only at multiples of this many nanoseconds, and hides the packet's size before.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SlottedConfig(u64, QueueConfig);
 
@@ -55,12 +55,12 @@ impl Discipline for SlottedConfig {
     }
 }
 
-/// Returns one rule per class, by DSCP.
+/// Rules that assign packets to classes by DSCP, one per class.
 fn rules(classes: usize) -> Vec<Rule> {
     (0..classes as u32).map(|class| Rule { class, dscp: Some(class), ..Rule::default() }).collect()
 }
 
-/// Releases one packet at each multiple of `slot`.
+/// A queue that releases one packet at each multiple of `slot`.
 #[derive(Debug)]
 struct Slotted {
     slot: u64,
@@ -117,7 +117,7 @@ enum Operation {
         dscp: u8,
         ecn: Ecn,
     },
-    /// Offers the packets that disciplines of the tree want to create.
+    /// Creates and offers the sensing packets that disciplines of the tree request.
     Originate,
     /// Offers an ACK of one of two connections.
     Ack {
@@ -167,7 +167,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     let step = above.prop_map(|mark_threshold| {
         QueueConfig::new(ThresholdConfig { limit: Limit::Packets(15), mark_threshold, ect: Markable::Ect })
     });
-    // Short enough for the control laws to act within the nanoseconds of a test.
+    // So short that the control laws act within the nanoseconds of a test.
     let codel = (1..4_u64, 1..8_u64, any::<bool>()).prop_map(|(target, interval, ecn)| CodelConfig {
         target: Duration::from_nanos(1024 * target),
         interval: Duration::from_nanos(1024 * interval),
@@ -333,7 +333,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Records the backlog of the last `Enqueued` event, for a comparison with the backlog of the whole queue.
+/// An observer that records the backlog of the last `Enqueued` event, for a comparison with the backlog of the whole
+/// queue.
 #[derive(Clone, Default)]
 struct LastBacklog(Arc<Mutex<Option<Backlog>>>);
 
@@ -349,7 +350,7 @@ impl Observer for LastBacklog {
     }
 }
 
-/// Returns the total backlog of the outermost classes; `None` if there are none.
+/// The sum of the backlogs of the outermost classes; `None` if there are no classes.
 fn sum_of_classes(queue: &dyn Qdisc) -> Option<Backlog> {
     let mut sum = None;
     queue.classes(&mut |name, stats| {
@@ -391,7 +392,7 @@ proptest! {
                     let dropped_before = cx.counters().dropped_total().packets;
                     queue.enqueue(packet, &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
-                        // Some disciplines enqueue a packet before they make room by dropping others.
+                        // Some disciplines enqueue a packet before they drop others to make room.
                         let dropped = u64::from(told.packets - queue.backlog().packets);
                         prop_assert!(dropped <= cx.counters().dropped_total().packets - dropped_before, "{told:?}");
                         prop_assert_eq!(dropped == 0, told == queue.backlog());
@@ -412,11 +413,12 @@ proptest! {
                 Operation::Wait(nanos) => now += Duration::from_nanos(nanos),
             }
             if let Some(sum) = sum_of_classes(&queue) {
-                // A packet that an outer discipline took out by a peek is in none of the classes.
+                // The classes do not contain a packet that an outer discipline dequeued early by a peek.
                 prop_assert!(sum.packets <= queue.backlog().packets);
             }
         }
-        // No starvation: without arrivals, each `dequeue` at a time of readiness returns a packet or drops one.
+        // No starvation: after the last arrival, each `dequeue` at the time of `ready_at` returns a packet or drops
+        // one.
         let mut looks = 0;
         while let Some(ready) = queue.ready_at(now) {
             looks += 1;

@@ -1,4 +1,4 @@
-//! CoDel, FQ-CoDel and PIE compared with their RFCs.
+//! Compares CoDel, FQ-CoDel and PIE with their RFCs.
 
 mod common;
 
@@ -26,8 +26,8 @@ fn codel(config: CodelConfig) -> CodelQueue {
     CodelQueue::new(&CodelQueueConfig { limit, codel: config, ..CodelQueueConfig::default() }).unwrap()
 }
 
-/// Fills the queue at once and dequeues a packet each millisecond. Returns the times of the drops in ms, and the number
-/// of marks.
+/// Fills the queue at once, then dequeues one packet per millisecond. Returns the times of the drops in ms, and the
+/// number of marks.
 fn drain_overloaded(queue: &mut CodelQueue, packets: u64, ecn: Ecn) -> (Vec<u64>, u64) {
     let mut accounting = Accounting::new(1);
     for id in 0..packets {
@@ -49,9 +49,9 @@ fn codel_waits_an_interval_and_then_follows_the_control_law() {
     let mut queue = codel(CodelConfig::default());
     let (drops, marks) = drain_overloaded(&mut queue, 10_000, Ecn::NotEct);
     assert_eq!(marks, 0);
-    // The delay is above the target from 5 ms on. The first packet is dropped one interval later.
+    // The sojourn time is above the target from 5 ms on, so the first packet is dropped one interval later.
     assert_eq!(drops[0], 105);
-    // RFC 8289, section 5.3: the spacing is interval / sqrt(count). A single Newton step from 1 overshoots for the
+    // RFC 8289, section 5.3: the spacing is interval / sqrt(count). A single Newton step from 1 is inaccurate for the
     // first few counts.
     let gaps: Vec<f64> = drops.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     assert!((99.0..=101.0).contains(&gaps[0]), "{gaps:?}");
@@ -75,13 +75,13 @@ fn codel_marks_in_place_of_dropping_where_it_may() {
 fn codel_leaves_a_short_or_a_slow_but_small_queue_alone() {
     let mut accounting = Accounting::new(1);
     let mut queue = codel(CodelConfig::default());
-    // A single packet waits for 1 s: at most one MTU waits behind it.
+    // A single packet waits for 1 s. It is not dropped, because at most one MTU waits behind it.
     for id in 0..20 {
         queue.enqueue(packet_of(1, id, 1500, Ecn::NotEct), &mut cx(millis(1000 * id), &mut accounting));
         let given = queue.dequeue(&mut cx(millis(1000 * id + 999), &mut accounting));
         assert_eq!(given.map(|given| given.packet.id()), Some(id));
     }
-    // Every packet waits for 4 ms, less than the target.
+    // Every packet waits for 4 ms, which is less than the target.
     for id in 0..1000 {
         queue.enqueue(packet_of(1, id, 1500, Ecn::NotEct), &mut cx(millis(30_000 + id), &mut accounting));
         if id >= 4 {
@@ -112,7 +112,7 @@ fn fq_codel_serves_a_new_flow_before_a_standing_queue() {
     for id in 0..100 {
         queue.enqueue(packet_of(1, id, 1500, Ecn::NotEct), &mut cx(Time::ZERO, &mut accounting));
     }
-    // The first flow uses its first quantum and becomes an old flow.
+    // The first flow uses up its first quantum and becomes an old flow.
     for _ in 0..3 {
         assert!(queue.dequeue(&mut cx(millis(1), &mut accounting)).is_some());
     }
@@ -132,7 +132,7 @@ fn fq_codel_forgets_the_delay_of_a_bucket_that_ran_empty() {
     }
     for at in [0, 500] {
         queue.enqueue(packet_of(2, 1000 + at, 100, Ecn::NotEct), &mut cx(millis(at), &mut accounting));
-        // The packet waits for 20 ms, above the target, behind another flow's standing queue.
+        // The packet waits behind another flow's standing queue for 20 ms, which is above the target.
         let served: Vec<u32> = (0..6)
             .filter_map(|n| queue.dequeue(&mut cx(millis(at + 20 + n), &mut accounting)))
             .map(|given| given.packet.flow().0)
@@ -170,7 +170,7 @@ fn fq_codel_drops_half_of_the_fattest_flow_when_it_is_full() {
     for id in 0..81 {
         queue.enqueue(packet_of(2, id, 1500, Ecn::NotEct), &mut cx(Time::ZERO, &mut accounting));
     }
-    // The longest queue had 81 packets: 41 of them are at least half of its bytes.
+    // The longest queue has 81 packets, and 41 of them are at least half of its bytes.
     assert_eq!(queue.backlog(), Backlog { packets: 60, bytes: Bytes::new(60 * 1500) });
     let mut left = [0; 3];
     while let Some(given) = queue.dequeue(&mut cx(millis(1), &mut accounting)) {
@@ -194,7 +194,7 @@ fn fq_codel_survives_more_flows_than_queues() {
     assert_eq!(given + accounting.node(NodeId(0)).dropped_total().packets, 65_000);
 }
 
-/// Updates a controller repeatedly. All packets waited for `delay`, and `backlog` is queued.
+/// Updates a controller repeatedly, with a sojourn time of `delay` for all packets and a constant backlog.
 fn updated(pie: &mut Pie, config: &PieConfig, updates: std::ops::Range<u64>, delay: Duration, backlog: Backlog) {
     for number in updates {
         let now = Time::ZERO + config.tupdate * (number + 1);
@@ -207,11 +207,11 @@ fn updated(pie: &mut Pie, config: &PieConfig, updates: std::ops::Range<u64>, del
 fn pie_moves_its_probability_as_rfc_8033_says() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });
     let mut pie = Pie::new(&config);
-    // Section 4.2 computed by hand: delay 40 ms, previous delay 0, target 15 ms.
+    // Section 4.2, computed by hand for a delay of 40 ms, a previous delay of 0 and a target of 15 ms.
     updated(&mut pie, &config, 0..1, Duration::from_millis(40), backlog);
     let first = (0.125 * 0.025 + 1.25 * 0.040) / 2048.0;
     assert!((pie.probability() - first).abs() < 1e-15, "{} not {first}", pie.probability());
-    // The delay is constant: only alpha counts, and the step is scaled by the probability.
+    // The delay is constant, so only the term with alpha is non-zero. The probability determines the scale of the step.
     updated(&mut pie, &config, 1..2, Duration::from_millis(40), backlog);
     let second = first + 0.125 * 0.025 / 128.0;
     assert!((pie.probability() - second).abs() < 1e-15, "{} not {second}", pie.probability());
@@ -222,7 +222,7 @@ fn pie_moves_its_probability_as_rfc_8033_says() {
 }
 
 /// Linux's `pie_calculate_probability` only prevents a 64-bit overflow. A long overload raises the probability above 1,
-/// and a queue that is back at its target still drops all arrivals for a while.
+/// and then the queue still drops all arrivals for a while after its delay is back at the target.
 #[test]
 fn pie_needs_as_long_to_come_back_from_an_overload_as_it_lasted() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });
@@ -242,7 +242,7 @@ fn pie_fades_when_nothing_waits_and_spares_a_burst_after_that() {
     assert!(pie.picks(&config, Bytes::new(1500), backlog, &mut rng), "at a probability of one");
     let empty = Backlog::default();
     assert!(!pie.picks(&config, Bytes::new(1500), empty, &mut rng), "two packets are never too many");
-    // The updates of an idle hour are replayed at once.
+    // All updates of an idle hour are replayed in one call.
     pie.catch_up(&config, Time::ZERO + Duration::from_secs(3600), empty);
     assert!(pie.probability() < 1e-9, "{}", pie.probability());
     assert!(!pie.picks(&config, Bytes::new(1500), backlog, &mut rng), "a burst passes");

@@ -1,5 +1,4 @@
-//! The audit must detect each way in which a discipline can violate its contract, and must not affect a correct
-//! discipline.
+//! The audit must detect every kind of violation of a discipline's contract, and must not affect a correct discipline.
 
 mod common;
 
@@ -7,7 +6,7 @@ use common::{Drops, cx, packet, packet_with};
 use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, MarkReason, NodeId, Packet, Payload, Time};
 use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
 
-/// The fault of a [`Cheat`].
+/// The kind of fault of a [`Cheat`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Vice {
     LosesInSilence,
@@ -20,7 +19,7 @@ enum Vice {
     KeepsQuietAboutEntry,
 }
 
-/// A FIFO with a fault that appears at the third packet.
+/// A FIFO with a fault at the third packet.
 #[derive(Debug)]
 struct Cheat {
     vice: Vice,

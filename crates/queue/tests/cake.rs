@@ -1,4 +1,4 @@
-//! CAKE: its shaper, tins, hosts and queues; DualPI2: its two queues.
+//! CAKE: its shaper, tins, hosts and queues. DualPI2: its two queues.
 
 mod common;
 
@@ -22,11 +22,11 @@ fn cake(config: CakeConfig) -> Cake {
     Cake::new(&config, Rng::for_role(1, "test")).unwrap()
 }
 
-/// A round trip with which COBALT never acts in a test: its target is 3 s.
+/// A `rtt` so long that COBALT never acts in a test: COBALT's target is then 3 s.
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// Returns the bytes of each source among the first `packets` packets, if all flows `(source, destination, port)`
-/// always have packets.
+/// The bytes that each source sends in the first `packets` packets, if all flows `(source, destination, port)` always
+/// have packets.
 fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<u64> {
     let tins = TinMode::Besteffort;
     let mut queue = cake(CakeConfig { isolation, tins, rtt: PATIENT, ..CakeConfig::default() });
@@ -64,9 +64,9 @@ fn each_isolation_is_fair_to_whom_it_says() {
         let found = ratio(isolation);
         assert!((found / expected - 1.0).abs() < 0.1, "{isolation:?}: {found} not {expected}");
     }
-    // All flows have one destination and share one queue.
+    // All flows have the same destination, so they share one queue.
     assert!((ratio(Isolation::Dsthost) - 4.0).abs() < 0.1);
-    // All five flows load the destination, which is the busier host, so each flow gets the same.
+    // The destination has five busy flows and is the busier host for each of them, so all flows get the same share.
     assert!((ratio(Isolation::TripleIsolate) - 4.0).abs() < 0.5);
     let apart = [(1, 7, 1), (1, 7, 2), (1, 7, 3), (1, 7, 4), (2, 8, 1)];
     let sent = shares(Isolation::TripleIsolate, &apart, 400);
@@ -98,7 +98,7 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
         octets[packet.flow().0 as usize] += packet.size().get();
         packet.size().get()
     };
-    // At first each flow sends a full quantum.
+    // Each flow first sends a full quantum.
     let mut small = 0;
     for until in [12, 15] {
         octets = [0; 3];
@@ -108,8 +108,8 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // Once the small flows are found empty, the large flow gets its host's full part at once, although its deficit
-    // needs 400 rounds.
+    // Once the small flows are found empty, the large flow gets its host's full share at once, although its deficit
+    // would need 400 rounds.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));
@@ -133,7 +133,7 @@ fn the_shaper_counts_cells() {
     for id in 0..100 {
         queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(Time::ZERO, &mut accounting));
     }
-    // 140 bytes take 3 cells: 159 bytes, 1.5 ms.
+    // A packet of 140 bytes takes 3 cells, which are 159 bytes or 1.5 ms.
     let mut now = Time::ZERO;
     for id in 0..100_u64 {
         now = queue.ready_at(now).unwrap();
@@ -141,7 +141,7 @@ fn the_shaper_counts_cells() {
         assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
         assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_none());
     }
-    // An idle shaper saves no credit.
+    // An idle shaper gains no credit.
     let later = now + Duration::from_secs(1);
     for id in 100..102 {
         queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(later, &mut accounting));
@@ -150,7 +150,7 @@ fn the_shaper_counts_cells() {
     assert_eq!(queue.ready_at(later), Some(later + Duration::from_micros(1500)));
 }
 
-/// Returns the number of packets of each class that leave within a time, if both classes always have packets.
+/// The number of packets of each class that leave within the test's duration, if both classes always have packets.
 fn by_class(tins: TinMode, classes: [u8; 2], bandwidth: Option<BitRate>) -> [u64; 2] {
     let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
@@ -180,7 +180,7 @@ fn tins_have_the_parts_that_they_are_sure_of() {
     near(by_class(TinMode::Diffserv3, [8, 0], rate), 1.0 / 16.0);
     near(by_class(TinMode::Diffserv4, [34, 0], rate), 0.5);
     near(by_class(TinMode::Besteffort, [46, 0], rate), 0.5);
-    // Without a shaper, deficit round robin shares by the same weights: 1/4 to 1.
+    // Without a shaper, the tins share by deficit round robin with the same weights: 1/4 to 1.
     near(by_class(TinMode::Diffserv4, [46, 0], None), 0.2);
 }
 
@@ -199,7 +199,7 @@ fn the_longest_queue_gives_way() {
     while let Some(given) = queue.dequeue(&mut cx(Time::ZERO + Duration::from_millis(1), &mut accounting)) {
         left[given.packet.flow().0 as usize] += 1;
     }
-    // BLUE may drop packets of the flow that overflowed, but none of the other flow.
+    // BLUE may drop packets of the flow that overflowed, but must not drop packets of the other flow.
     assert_eq!(left[1], 5);
     assert!((1..=15).contains(&left[2]), "{left:?}");
 }
@@ -241,8 +241,7 @@ fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
     assert!((99..=101).contains(&classic), "{classic} of 1000");
 }
 
-/// Returns the proportion of marked packets in L and in C, and the number of packets dropped, with a long standing
-/// delay of C.
+/// The fractions of packets marked in L and in C, and the number of packets dropped, for a long-standing delay of C.
 fn signals(delay: Duration) -> (f64, f64, u64) {
     let mut queue =
         DualPi2::new(&DualPi2Config { min_th: Duration::from_secs(10), ..DualPi2Config::default() }).unwrap();
@@ -271,13 +270,13 @@ fn signals(delay: Duration) -> (f64, f64, u64) {
 
 #[test]
 fn dualpi2_couples_the_signals_and_drops_when_marks_say_no_more() {
-    // A standing delay above the target: the probability keeps growing. First marks reach 100 %, then packets are
+    // A standing delay above the target raises the probability until all packets are marked, and then packets are
     // dropped.
     let (low, classic, dropped) = signals(Duration::from_millis(40));
     assert!(low > classic, "L is marked more: {low}, {classic}");
-    // Drops shorten the queue, so a few are enough to end the overload.
+    // Drops shorten the queue, so a few drops are enough to end the overload.
     assert!(dropped > 10, "saturated, both are dropped: {dropped}");
-    // Below the target there are almost no signals: only the growth of the delay counts, for a while.
+    // Below the target almost no packet is marked: only the growth of the delay raises the probability for a while.
     let (low, classic, dropped) = signals(Duration::from_millis(10));
     assert!(low < 0.002 && classic < 0.001 && dropped == 0, "{low}, {classic}, {dropped}");
 }

@@ -1,9 +1,9 @@
-//! Defaults that users rarely set but that affect their results: those of Linux's disciplines.
+//! Defaults that users rarely set but that affect their results must be those of Linux's disciplines.
 
 use lopsided_queue::{CodelConfig, FqCodelConfig, QUEUES};
 use lopsided_spec::Value;
 
-/// The disciplines with a key `ecn` that mark by default. All others drop by default.
+/// The disciplines with a key `ecn` that mark by default. All others with this key drop by default.
 const MARKS: [&str; 3] = ["fq_codel", "asqm", "bdp"];
 
 #[test]

@@ -1,4 +1,5 @@
-//! The FIFO compared with a plain list under arbitrary use, for the three buffer architectures and both drop policies.
+//! Compares the FIFO with a plain list for arbitrary operations, for the three buffer architectures and both drop
+//! policies.
 
 mod common;
 
@@ -37,7 +38,7 @@ fn config() -> impl Strategy<Value = FifoConfig> {
     })
 }
 
-/// Returns the room that packets of these sizes take in a buffer of this kind.
+/// The room that packets of these sizes take in a buffer of this kind.
 fn needs(config: &FifoConfig, sizes: impl Iterator<Item = u64>) -> u64 {
     let header = config.header.get();
     match config.limit {
@@ -56,7 +57,8 @@ fn has(config: &FifoConfig) -> u64 {
 }
 
 proptest! {
-    /// The audit checks packets and bytes after every operation. The list determines which packets must be where.
+    /// The audit checks packets and bytes after every operation. The list determines which packets must be in the
+    /// queue, and in which order.
     #[test]
     fn a_fifo_is_a_list_that_is_cut_at_its_limit(config in config(), operations in prop::collection::vec(operation(), 1..120)) {
         let mut fifo = CheckedQdisc::new(Fifo::new(&config).unwrap());

@@ -1,5 +1,5 @@
-//! Inputs that are meant to break a queue: a flood, more flows than queues, a clock that jumps. They run against every
-//! discipline that scenarios can choose, with its defaults.
+//! Inputs that could break a queue: a flood, more flows than queues, a clock that jumps. They run against every
+//! discipline that scenarios can choose, with its default settings.
 
 mod common;
 
@@ -13,10 +13,10 @@ use lopsided_spec::{Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
 const LINE: BitRate = BitRate::from_bps(10_000_000);
-/// Above the largest default limit of any discipline.
+/// A number of packets above the largest default limit of all disciplines.
 const MOST_WAITING: u32 = 20_480;
 
-/// Returns each discipline with its defaults on a line of 10 Mbit/s.
+/// Every discipline with its default settings, on a line of 10 Mbit/s.
 fn all() -> Vec<(&'static str, Queue)> {
     let built = |member: lopsided_spec::Member| {
         let mut part = member.part;
@@ -34,7 +34,7 @@ fn packet(flow: u32, id: u64) -> Packet {
     Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
 }
 
-/// Dequeues everything that is left. Fails if a discipline never releases its packets.
+/// Dequeues all remaining packets. Fails if a discipline never releases its packets.
 fn drain(name: &str, queue: &mut Queue, mut now: Time, accounting: &mut Accounting) -> u64 {
     let (mut given, mut looks) = (0, 0_u64);
     while let Some(ready) = queue.ready_at(now) {
@@ -54,7 +54,7 @@ fn a_flood_of_twice_the_line_neither_stops_the_line_nor_outgrows_the_queue() {
         let step = Duration::from_micros(400);
         for tick in 0..5000_u64 {
             now = Time::ZERO + step * tick;
-            // One packet per 0.8 ms is the line's rate. Every 50th packet belongs to another flow.
+            // The line sends one packet per 0.8 ms. Every 50th packet belongs to another flow.
             offered += 1;
             queue.enqueue(packet(u32::from(tick % 50 == 0), offered), &mut cx(now, &mut accounting));
             if tick % 2 == 0 && queue.ready_at(now) == Some(now) {
@@ -62,7 +62,7 @@ fn a_flood_of_twice_the_line_neither_stops_the_line_nor_outgrows_the_queue() {
             }
             assert!(queue.backlog().packets <= MOST_WAITING, "{name} outgrows any limit");
         }
-        // Disciplines with a rate of their own may send slower than the line. Adaptive RED drops all packets above
+        // Disciplines with a rate of their own may send more slowly than the line. Adaptive RED drops all packets above
         // `max` until its probability has grown.
         let own_rate = ["htb", "tbf", "policer"].contains(&name);
         let least = if own_rate { 200 } else { 2000 };

@@ -1,4 +1,4 @@
-//! The control laws of queue disciplines compared with the pseudo-code of their specifications, step by step with
+//! Compares the control laws of queue disciplines with the pseudo-code of their specifications, step by step, for
 //! random delays.
 
 mod common;
@@ -10,7 +10,7 @@ use lopsided_queue::{QueuedPacket, Verdict};
 
 const STEPS: u64 = 5_000;
 
-/// Delays that wander, stay at zero for a while, and jump.
+/// Delays that change randomly in small steps, stay at zero for a while, and jump.
 fn delays(seed: u64) -> impl Iterator<Item = Duration> {
     let mut rng = Rng::for_role(seed, "delays");
     let mut micros = 0_i64;
@@ -24,7 +24,7 @@ fn delays(seed: u64) -> impl Iterator<Item = Duration> {
     })
 }
 
-/// Returns the part of a step that PIE applies (RFC 8033 and 8034).
+/// The fraction of a step that PIE applies at this probability (RFC 8033 and 8034).
 fn tuned(step: f64, probability: f64) -> f64 {
     let borders = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
     step / borders.iter().find(|(border, _)| probability < *border).map_or(1.0, |(_, divisor)| *divisor)
@@ -40,7 +40,7 @@ fn pie_follows_rfc_8033() {
         let now = Time::ZERO + config.tupdate * (number as u64 + 1);
         pie.left(&config, now, Bytes::new(1500), delay, backlog.bytes);
         pie.catch_up(&config, now, backlog);
-        // Sections 4.2 and 5.5. Linux adds the 2 % above 250 ms and the limit of 256 instead of 1.
+        // Sections 4.2 and 5.5, with Linux's changes: 2 % are added above 250 ms, and the limit is 256 instead of 1.
         let current = delay.as_secs_f64();
         let mut step = tuned(0.125 * (current - 0.015) + 1.25 * (current - old), probability);
         if probability >= 0.1 && step > 0.02 {
@@ -101,7 +101,7 @@ fn docsis_pie_drops_in_proportion_to_size_and_spares_a_burst_after_a_quiet_secon
     }
     assert!((0..1000).all(|_| !law.drops(target, Bytes::new(1500), waiting, false, &mut rng)), "no third is full");
     while !law.drops(target, Bytes::new(1500), waiting, true, &mut rng) {}
-    // The first drop starts a burst allowance of 142 ms: nine intervals.
+    // The first drop starts a burst allowance of 142 ms, which lasts nine intervals.
     for _ in 0..9 {
         assert!(!law.drops(target, Bytes::new(1500), waiting, true, &mut rng));
         law.update(target, interval * 10);
@@ -134,12 +134,12 @@ fn dualpi2_follows_rfc_9332() {
     }
 }
 
-/// COBALT as its paper describes it: CoDel whose count decays, and BLUE. The inverse square root is computed by
-/// Newton's method: four steps from the previous count's value up to 15, and then one.
+/// COBALT as its paper describes it: BLUE, and CoDel with a count that decays. The inverse square root is computed by
+/// Newton's method. Counts up to 15 take four steps from the value of the previous count, larger counts one step.
 #[derive(Default)]
 struct Reference {
     count: u32,
-    /// Zero before the first count, so that the first episode acts without waiting for an interval.
+    /// Zero before the first count, so that the first episode starts without a wait for an interval.
     inverse_sqrt: f64,
     dropping: bool,
     drop_next: u64,
@@ -202,7 +202,7 @@ fn cobalt_follows_the_control_law_up_and_down() {
     let mut accounting = Accounting::new(1);
     let mut rng = Rng::for_role(1, "cobalt");
     let (mut found, mut dropped) = (0, 0);
-    // A long overload, then delays that wander.
+    // A long overload, followed by delays that change in small steps.
     let overload = std::iter::repeat_n(Duration::from_millis(50), 5_000);
     for (number, delay) in overload.chain(delays(4)).take(40_000).enumerate() {
         let now = Time::ZERO + Duration::from_secs(1) + Duration::from_millis(1) * number as u64;
@@ -213,16 +213,18 @@ fn cobalt_follows_the_control_law_up_and_down() {
         let verdict = cobalt.judge(&config, &mut packet, 0, &mut rng, &mut cx(now, &mut accounting));
         cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
         let expected = reference.drops(now.as_nanos(), delay.as_nanos());
-        // After some hundred drops, rounding to 32 bits decides which of two packets a millisecond apart is dropped.
+        // After some hundred drops, the rounding to 32 bits may decide which of two packets, one millisecond apart, is
+        // dropped.
         assert!(cobalt.count().abs_diff(reference.count) <= 1, "packet {number} after {delay:?}");
         found += u32::from(verdict == Verdict::Drop);
         dropped += u32::from(expected);
     }
-    // In 5 s of overload the law reaches sqrt(n) / 2 drops per interval after n intervals: about 600 drops.
+    // After n intervals of overload the control law drops sqrt(n) / 2 packets per interval, so there are about 600
+    // drops in 5 s.
     assert!(dropped > 500 && found.abs_diff(dropped) <= 1, "{found} and {dropped}");
 }
 
-/// Linux's law judges its lateness before it sets the first time of an episode.
+/// Linux checks whether the control law is late before it sets the first drop time of an episode.
 #[test]
 fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_interval() {
     let config = CobaltConfig::default();
@@ -238,7 +240,7 @@ fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_inte
             cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
             verdict == Verdict::Drop
         };
-        // An episode that decays, then a packet that does not wait, a pause, and packets that wait.
+        // An episode that decays, a packet that does not wait, a pause, and then packets that wait.
         for at in [20, 40, 60, 80, 1000] {
             judged(at, if at < 1000 { 10 } else { 0 });
         }
@@ -255,7 +257,7 @@ fn blue_rises_once_a_target_while_the_queue_overflows_and_fades_when_it_is_empty
     for micros in (10_000..110_000).step_by(100) {
         cobalt.overflowed(&config, Time::ZERO + Duration::from_micros(micros));
     }
-    // Changes are strictly more than 5 ms apart, and are checked every 100 us.
+    // Changes are strictly more than 5 ms apart, and the test checks for them every 100 µs.
     let steps = (100.0_f64 / 5.1).ceil();
     assert!((cobalt.probability() - steps / 256.0).abs() < 1e-12, "{}", cobalt.probability());
     for second in 1..1000 {

@@ -1,5 +1,5 @@
-//! RED and the step: which packets are marked or dropped at which average. A mark must never be set on a packet that
-//! cannot carry it.
+//! RED and the marking threshold: which packets are marked or dropped at which average. A mark must never be set on a
+//! packet that is not ECN-capable.
 
 mod common;
 
@@ -17,7 +17,7 @@ const RED: RedConfig = RedConfig {
     max: Threshold::Packets(15),
     probability: 0.1,
     weight: 1.0,
-    // 1 ms per packet.
+    // An average packet takes 1 ms.
     avpkt: Bytes::new(1000),
     idle_decay: true,
     bandwidth: Some(BitRate::from_bps(8_000_000)),
@@ -59,7 +59,8 @@ fn step(config: ThresholdConfig) -> Queue {
     QueueConfig::new(config).build(1, "test").unwrap().checked()
 }
 
-/// Offers a packet with this ECN field. Returns the field at its dequeue, or `None` if the packet was dropped.
+/// Offers a packet with this ECN field. Returns the packet's ECN field at its dequeue, or `None` if the packet was
+/// dropped.
 fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Accounting) -> Option<Ecn> {
     let before = queue.backlog().packets;
     queue.enqueue(packet_with(ecn, id, 1000), &mut cx(Time::ZERO, accounting));
@@ -69,8 +70,8 @@ fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Acco
     (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn())
 }
 
-/// Offers one more packet to a queue of `depth` packets, again and again; a weight of 1 keeps the average at the depth.
-/// Returns the proportions that were marked and dropped, without the first one.
+/// Repeatedly offers one packet to a queue of `depth` packets. With a weight of 1 the average equals the depth. Returns
+/// the fractions of packets that were marked and dropped, without the first packet.
 fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     const ROUNDS: u64 = 4000;
     let mut queue = red(config);
@@ -129,7 +130,7 @@ fn what_cannot_be_marked_is_dropped_and_without_ecn_all_are() {
         let (marked, dropped) = shares(config, 15, ecn);
         assert_eq!((marked, dropped), (0.0, 1.0), "{config:?}");
     }
-    // RFC 3168, section 7: drop above the upper threshold, mark below it.
+    // RFC 3168, section 7: packets are dropped above the upper threshold and marked below it.
     let strict = RedConfig { harddrop: true, ..RED };
     assert_eq!(shares(strict, 15, Ecn::Ect0), (0.0, 1.0));
     let (marked, dropped) = shares(strict, 10, Ecn::Ect0);
@@ -143,24 +144,25 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     for id in 1..=3 {
         queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
-    // The packets found backlogs of 0, 1 and 2.
+    // The backlogs at the arrivals were 0, 1 and 2 packets.
     let average = 0.25 * 2.0 + 0.75 * 0.25;
     assert!((average_of(&queue) - average).abs() < 1e-12);
     for _ in 0..3 {
         queue.dequeue(&mut cx(at(10), &mut accounting)).unwrap();
     }
-    // Idle from 10 to 14 ms: the time of four packets of 1 ms.
+    // The queue is idle from 10 to 14 ms, the time of four packets of 1 ms each.
     queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut accounting));
     let average = average * 0.75f64.powi(4);
     assert!((average_of(&queue) - average).abs() < 1e-12);
-    // A packet that a full buffer refuses is a sample too, and the queue is no longer idle.
+    // A packet that is dropped because the buffer is full is a sample, too, and ends the idle time.
     queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut accounting));
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
 
-/// Below a token bucket Linux never dequeues from an empty RED queue, so RED detects no idle time. In kernel captures
+/// Under a token bucket Linux never dequeues from an empty RED queue, so RED detects no idle time. In kernel captures
 /// at 19.4 Mbit/s, 57 of 57 SYNs and retransmissions were dropped while the average over arrivals was above `max`, up
-/// to 10 s after the queue was last full. If idle times counted, 18 of them would have found a lower average.
+/// to 10 s after the queue was last full. If RED had counted idle times, the average would have been lower for 18 of
+/// them.
 #[test]
 fn without_idle_decay_arrivals_alone_move_the_average() {
     let mut queue = red(RedConfig { weight: 0.25, idle_decay: false, ..RED });
@@ -184,7 +186,7 @@ fn an_average_in_octets_counts_octets() {
     for (id, size) in [(1, 100), (2, 100), (3, 1000), (4, 799), (5, 1), (6, 1)].map(|(id, size)| (id, size + 28)) {
         queue.enqueue(packet(id, size), &mut cx(at(0), &mut accounting));
     }
-    // The last packet finds 128 + 128 + 1028 + 827 + 29 = 2140, the one before 2111.
+    // The last packet finds a backlog of 128 + 128 + 1028 + 827 + 29 = 2140 bytes, the packet before it 2111.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 2);
 }
 
@@ -202,7 +204,8 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
     assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
-    // Six packets arrive above the step, and packet 6 among them cannot be marked. Refused packets are not counted.
+    // Six packets arrive above the step. One of them, packet 6, is not ECN-capable. Packets dropped on arrival are not
+    // counted.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 
@@ -214,13 +217,13 @@ fn a_step_in_time_marks_at_the_head() {
         queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut accounting));
     }
     let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut accounting)).unwrap().packet.ecn();
-    // The packets waited for 5, 5 and 6 ms.
+    // The sojourn times are 5, 5 and 6 ms.
     assert_eq!([leave(5), leave(6), leave(8)], [Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
 }
 
 #[test]
 fn a_step_for_low_latency_spares_classic_traffic() {
-    // RFC 9331, section 5: ECT(0) must not get marks of this kind.
+    // RFC 9331, section 5: packets with ECT(0) must not get L4S marks.
     let mut queue = step(ThresholdConfig {
         ect: Markable::Ect1,
         mark_threshold: MarkThreshold::Depth(Threshold::Packets(0)),
@@ -261,7 +264,7 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (limit, thresholds, 0.0..=1.0f64, 0.001..=1.0f64, 0..5u64, flags).prop_map(
         |(limit, (min, max), probability, weight, idle, (ecn, harddrop, gentle))| {
-            // An average packet takes `idle` ms. 0 means an unlimited rate.
+            // An average packet takes `idle` ms; 0 means an infinite rate.
             let bandwidth = (idle > 0).then(|| BitRate::from_bps(8_000_000 / idle));
             let (avpkt, harddrop) = (Bytes::new(1000), ecn && harddrop);
             RedConfig {
@@ -283,9 +286,9 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
 }
 
 proptest! {
-    /// The audit checks every operation: no packet is lost without a reason, no mark is missing from the accounting or
-    /// is set on a packet that cannot carry it. The same queue without the audit runs in parallel and must give the
-    /// same results.
+    /// The audit checks after every operation that no packet is lost without a reason, that no mark is missing from the
+    /// accounting, and that no mark is set on a packet that is not ECN-capable. The same queue without the audit must
+    /// give the same results.
     #[test]
     fn red_keeps_its_contract(config in red_config(), steps in prop::collection::vec((ecn(), 28..1500u32, 0..4u64, 0..3usize), 1..200)) {
         let mut checked = QueueConfig::new(config).build(1, "link").unwrap().checked();
@@ -341,7 +344,7 @@ fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anythin
 
 #[test]
 fn a_short_queue_lets_packets_pass_whatever_the_average() {
-    // Enough packets arrive to raise the average above the upper threshold. Then all but one leave at once.
+    // So many packets arrive that the average rises above the upper threshold. Then all but one leave at once.
     let passed = |least: u32| {
         let mut queue = red(RedConfig { least, weight: 0.01, ecn: false, ..RED });
         let mut accounting = Accounting::new(1);
@@ -386,7 +389,7 @@ fn above_the_upper_threshold_a_random_victim_goes_in_place_of_the_arriving_packe
 
 #[test]
 fn the_packet_that_ends_an_idle_time_may_count_as_a_sample() {
-    // An unlimited line: the average is zero after any idle time. On a slow line it hardly decays.
+    // On a line with an infinite rate the average is 0 after any idle time. On a slow line it hardly decays.
     let slow = RedConfig {
         limit: Limit::Packets(10),
         min: Threshold::Packets(5),

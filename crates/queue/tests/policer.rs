@@ -1,4 +1,4 @@
-//! The policer: a token bucket, and no packet that waits for tokens.
+//! The policer: it drops packets that exceed the token bucket, and delays none.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
     for id in 1..=5 {
         queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
-    // 1 ms too early; then exactly the tokens of one packet have arrived.
+    // Packet 6 arrives 1 ms too early. At 8 ms there are tokens for exactly one packet.
     for (id, millis) in [(6, 7), (7, 8), (8, 8)] {
         queue.enqueue(packet(id, 1000), &mut cx(at(millis), &mut accounting));
     }
@@ -38,7 +38,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
 }
 
 proptest! {
-    /// In any interval, at most the bucket's depth plus the tokens earned in that interval can pass.
+    /// In any interval, the policer accepts at most the bucket's depth plus the tokens added in that interval.
     #[test]
     fn no_more_passes_than_rate_and_burst(
         gaps in proptest::collection::vec(0..20_000_u64, 1..200),
@@ -55,7 +55,7 @@ proptest! {
         }
         let passed = (gaps.len() - drops.seen().len()) as u64 * u64::from(size);
         prop_assert!(passed * 8 <= 3000 * 8 + now);
-        // A full bucket lets the first packet pass.
+        // The bucket is full, so the first packet is accepted.
         prop_assert!(drops.seen().first().is_none_or(|(id, _)| *id > 0));
     }
 }

@@ -1,4 +1,4 @@
-//! The guarantees of each scheduling discipline: shares, rates, bursts, order, and which packet is dropped.
+//! The guarantees of each scheduling discipline: shares, rates, bursts, order, and the choice of the packet to drop.
 
 mod common;
 
@@ -14,7 +14,7 @@ use lopsided_queue::{
 };
 use std::net::Ipv4Addr;
 
-/// Returns a packet of this size from a flow, whose number is also its port.
+/// A packet of this size from a flow. The flow's number is also its port.
 fn packet(flow: u16, dscp: u8, id: u64, size: u32) -> Packet {
     let ip = IpHeader { dscp, ecn: Ecn::NotEct, ..IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)) };
     let transport = Transport::Udp(UdpHeader { src_port: flow, dst_port: 2 });
@@ -34,8 +34,8 @@ fn by_flow(classes: u32) -> Vec<Rule> {
     (0..classes).map(|class| Rule { class, flow: Some(class), ..Rule::default() }).collect()
 }
 
-/// Serves a queue at a rate for a time, while each flow always has packets queued. Returns what each flow sent, in
-/// Mbit/s.
+/// Serves a queue at the line's rate for a time in which all flows always have packets. Returns the rate of each flow
+/// in Mbit/s.
 fn shares(queue: &mut Queue, flows: &[u16], dscp: u8, line: BitRate, millis: u64) -> Vec<f64> {
     let mut accounting = Accounting::new(1);
     let (mut sent, mut waiting) = (vec![0.0; flows.len()], vec![0; flows.len()]);
@@ -93,7 +93,7 @@ fn htb(leaves: &[(u64, u64, u32)]) -> Queue {
 
 #[test]
 fn htb_gives_each_class_its_rate_and_shares_what_is_left_by_quantum() {
-    // 4 Mbit/s are unused, and quanta follow the rates.
+    // 4 Mbit/s are unused, and the classes share them by their quanta, which are proportional to the rates.
     let shared = shares(&mut htb(&[(4, 10, 0), (2, 10, 0)]), &[0, 1], 0, mbit(100), 4000);
     assert_near(&shared, &[4.0 + 4.0 * 2.0 / 3.0, 2.0 + 4.0 / 3.0], 0.05);
 }
@@ -110,8 +110,8 @@ fn htb_lends_to_the_lowest_prio_first_and_never_above_a_ceil() {
 
 #[test]
 fn htb_lends_level_by_level() {
-    // The tree is 0 { 1 { 3, 4 }, 2 }. Bandwidth that class 3 does not use goes to its sister 4 before class 2 can
-    // borrow it.
+    // The tree is 0 { 1 { 3, 4 }, 2 }. Class 4 can borrow the bandwidth that its sibling 3 does not use before class 2
+    // can.
     let classes = vec![
         htb_class(None, 10, 10),
         htb_class(Some(0), 6, 10),
@@ -127,7 +127,7 @@ fn htb_lends_level_by_level() {
     assert_near(&all, &[3.0, 3.0, 4.0], 0.05);
 }
 
-/// Offers packets at once and dequeues each as soon as it is ready. Returns the times in microseconds.
+/// Offers packets at once and dequeues each as soon as it is ready. Returns the departure times in microseconds.
 fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
     let (mut accounting, mut now) = (Accounting::new(1), Time::ZERO);
     for (id, size) in sizes.iter().enumerate() {
@@ -147,7 +147,7 @@ fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
 fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
     let queue = QueueConfig::packets(100);
     let config = TbfConfig { rate: mbit(8), burst: Bytes::new(3000), queue, ..TbfConfig::default() };
-    // 1,000 bytes per millisecond.
+    // The rate is 1,000 bytes per millisecond.
     assert_eq!(departures(&mut build(config.clone()), &[1000; 6]), [0, 0, 0, 1000, 2000, 3000]);
     assert_eq!(departures(&mut build(config.clone()), &[1500, 1500, 1500, 500]), [0, 0, 1500, 2000]);
     let peaked = TbfConfig { peakrate: Some(mbit(16)), mtu: Bytes::new(1500), ..config };
@@ -158,7 +158,7 @@ fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
 fn htb_charges_afterwards_so_that_one_packet_more_than_the_burst_goes_at_once() {
     let class = HtbClass { burst: Some(Bytes::new(2000)), cburst: Some(Bytes::new(2000)), ..htb_class(None, 8, 8) };
     let config = HtbConfig { classes: vec![class], ..HtbConfig::default() };
-    // Credit for 2,000 bytes. The third packet takes the bucket from zero to a negative level.
+    // The bucket has credit for 2,000 bytes. The third packet lowers it from zero to a negative level.
     assert_eq!(departures(&mut build(config), &[1000; 5]), [0, 0, 0, 1000, 2000]);
 }
 
@@ -199,7 +199,7 @@ fn sfq_takes_from_the_longest_queue() {
 fn wfq_shares_by_precedence() {
     let mut queue = build(WfqConfig::default());
     let mut accounting = Accounting::new(1);
-    // IP precedence 0 and 2: weights 1 and 3.
+    // IP precedences 0 and 2 have the weights 1 and 3.
     for id in 0..60 {
         queue.enqueue(packet(1, 0, 2 * id, 1000), &mut cx(Time::ZERO, &mut accounting));
         queue.enqueue(packet(2, 16, 2 * id + 1, 1000), &mut cx(Time::ZERO, &mut accounting));
@@ -228,7 +228,7 @@ fn a_priority_class_goes_first_and_is_policed_only_while_others_wait() {
     let mut queue = cbwfq(&[(8, true), (2, false)]);
     let (drops, mut accounting) = Drops::watched();
     let mut served = Vec::new();
-    // Both flows offer 16 Mbit/s to a line of 16 Mbit/s, which sends two packets per millisecond.
+    // Both flows offer 16 Mbit/s each to a line of 16 Mbit/s, which sends two packets per millisecond.
     for tick in 0..2000_u64 {
         let now = Time::ZERO + Duration::from_micros(500 * tick);
         for flow in [0, 1] {
@@ -237,7 +237,7 @@ fn a_priority_class_goes_first_and_is_policed_only_while_others_wait() {
         served.push(queue.dequeue(&mut cx(now, &mut accounting)).unwrap().packet.flow().0);
     }
     let urgent = served.iter().filter(|flow| **flow == 0).count();
-    // Half of the line, plus the burst of ten packets.
+    // The flow gets half of the line, plus the burst of ten packets.
     assert!((1000..=1012).contains(&urgent), "{urgent}");
     assert!(drops.seen().iter().any(|(_, why)| *why == DropReason::Policed));
     let mut alone = cbwfq(&[(8, true), (2, false)]);
@@ -262,7 +262,7 @@ fn choke_takes_most_from_the_flow_that_fills_the_queue() {
     let mut queue = build(ChokeConfig { red });
     let mut accounting = Accounting::new(1);
     let mut sent = [0, 0];
-    // Nine of ten packets belong to one flow. The line sends five of ten.
+    // Nine of ten packets belong to one flow. The line sends five packets in the time in which ten arrive.
     for id in 0..20_000_u64 {
         let now = Time::ZERO + Duration::from_micros(100 * id);
         queue.enqueue(packet(u16::from(id % 10 == 0), 0, id, 1000), &mut cx(now, &mut accounting));
@@ -290,11 +290,11 @@ fn choke_averages_as_linux_does_in_whole_packets() {
     };
     let mut queue = build(ChokeConfig { red });
     let mut accounting = Accounting::new(1);
-    // Linux's fixed point: the average times 2^SHIFT. The first packet finds an idle queue.
+    // Linux's fixed-point form: the average times 2^SHIFT. The queue is idle when the first packet arrives.
     let mut fixed = 0_u64;
     for id in 0..2_000_u64 {
         let now = Time::ZERO + Duration::from_millis(id);
-        // 18, 19, 20 and 21 packets wait in turn: 19.5 on average, below `min`.
+        // The backlog cycles through 18, 19, 20 and 21 packets: 19.5 on average, which is below `min`.
         while u64::from(queue.backlog().packets) > 18 + id % 4 {
             queue.dequeue(&mut cx(now, &mut accounting));
         }
@@ -304,7 +304,7 @@ fn choke_averages_as_linux_does_in_whole_packets() {
         let mut average = 0.0;
         queue.gauges(&mut |_, value| average = value);
         assert_eq!(average * f64::from(1 << SHIFT), fixed as f64, "packet {id}");
-        // All packets belong to one flow, so a comparison drops two of them.
+        // All packets belong to one flow, so each comparison drops both packets.
         let compared = u64::from(queue.backlog().packets) < waiting;
         assert_eq!(compared, fixed > 20 << SHIFT, "packet {id} at {average}");
         if compared {
@@ -318,7 +318,7 @@ fn choke_averages_as_linux_does_in_whole_packets() {
 fn adaptive_red_moves_its_probability_by_the_papers_steps() {
     let config = AredConfig { bandwidth: Some(mbit(8)), ..AredConfig::default() };
     let red = config.red().unwrap();
-    // 1,000 packets per second, 5 ms.
+    // The line sends 1,000 packets per second, and the target is 5 ms.
     assert_eq!((red.min, red.max), (Threshold::Packets(5), Threshold::Packets(15)));
     assert!((red.weight - 0.0009995).abs() < 1e-7, "{}", red.weight);
     let mut queue = build(config);
@@ -337,8 +337,8 @@ fn adaptive_red_moves_its_probability_by_the_papers_steps() {
         }
         queue.dequeue(&mut cx(now, &mut accounting));
     }
-    // The average is above its range from the first half second on: six steps of 0.01. The probability has not
-    // decreased yet.
+    // The average is above its range from the first half second on, so there are six steps of 0.01. The probability has
+    // not decreased yet.
     let after = probability(&queue);
     assert!((0.14..0.17).contains(&after), "{after}");
     let later = Time::ZERO + Duration::from_secs(1_000_000);
@@ -353,7 +353,7 @@ fn wred_picks_the_higher_drop_precedence_first() {
     let mut queue = build(WredConfig { weight: 0.05, ..WredConfig::default() });
     let mut accounting = Accounting::new(1);
     let mut dropped = [0, 0];
-    // AF11 and AF13 in turn, to a line that sends 24 of 25 packets.
+    // Packets of AF11 and AF13 arrive alternately, at a line that sends 24 of every 25 packets.
     for id in 0..10_000_u64 {
         let now = Time::ZERO + Duration::from_micros(100 * id);
         let before = accounting.node(NodeId(0)).dropped_total().packets;
@@ -368,7 +368,7 @@ fn wred_picks_the_higher_drop_precedence_first() {
     assert!(dropped[1] > 10 * dropped[0].max(1), "{dropped:?}");
 }
 
-/// Ten ACKs and one data packet arrive per millisecond, and the line sends half of them.
+/// Per millisecond ten ACKs and one data packet arrive, and the line sends half of them.
 fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
     let (mut queue, mut accounting) = (build(config), Accounting::new(1));
     let (mut acks, mut data, mut waits, mut numbers) = (0, 0, 0, Vec::new());

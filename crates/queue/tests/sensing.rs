@@ -1,5 +1,5 @@
-//! ASQM and BDP: their control laws compared with the dissertation's text, driven by sensing packets whose return the
-//! test controls. Also sensing packets that are lost, forged, replayed or never returned.
+//! ASQM and BDP: compares their control laws with the dissertation's text. The test controls when sensing packets
+//! return. Also tests sensing packets that are lost, forged, replayed or never returned.
 
 mod common;
 
@@ -40,7 +40,7 @@ impl Bench {
         Packet::unbooked(self.made, self.now, new)
     }
 
-    /// Offers a full segment of the connection with this port, and the packets that the discipline then creates, like a
+    /// Offers a full segment of the connection with this port, and then the packets that the discipline creates, as a
     /// link does.
     fn offer(&mut self, port: u16) {
         let segment = self.packet(segment(port, 1, 1, 1448, false));
@@ -51,13 +51,14 @@ impl Bench {
         }
     }
 
-    /// Dequeues everything that is ready.
+    /// Dequeues all packets that are ready.
     fn drain(&mut self) -> Vec<Packet> {
         let (queue, accounting, now) = (&mut self.queue, &mut self.accounting, self.now);
         std::iter::from_fn(|| queue.dequeue(&mut cx(now, accounting))).map(|given| given.packet).collect()
     }
 
-    /// Passes four segments. Returns the sensing packet that follows them, as it is when it returns.
+    /// Passes four segments through the queue. Returns the sensing packet that follows them, after it has turned
+    /// around.
     fn sense(&mut self, port: u16) -> Packet {
         (0..4).for_each(|_| self.offer(port));
         let mut left = self.drain();
@@ -113,7 +114,7 @@ fn one_sensing_packet_of_28_octets_follows_four_with_data() {
     }
 }
 
-/// ASQM drops while sensing packets take 150 ms, and stops after one that took 90 ms.
+/// ASQM drops packets while sensing packets take 150 ms, and stops after a sensing packet took 90 ms.
 #[test]
 fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_target() {
     let mut bench = asqm();
@@ -127,7 +128,8 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         }
         let before = bench.dropped();
         if ms % 4 == 0 {
-            // From 700 ms on the link is faster. The sample of a packet sent then ends the dropping at 790 ms.
+            // From 700 ms on the link is faster. The first sensing packet that is sent then ends the dropping phase at
+            // 790 ms.
             let took = if ms < 700 { 150 } else { 90 };
             (0..4).for_each(|_| bench.offer(1000));
             for mut packet in bench.drain() {
@@ -139,8 +141,8 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         }
         drops.extend((before..bench.dropped()).map(|_| ms));
     }
-    // The first sample returns at 150 ms, and the next packets leave at 152 ms. Drops are 100 / sqrt(n) ms apart, in
-    // steps of 4 ms.
+    // The first sample returns at 150 ms, and the next packet leaves at 152 ms. Drops are 100 / sqrt(n) ms apart,
+    // rounded to steps of 4 ms.
     assert_eq!(drops[0], 152);
     let mut expected = 152.0;
     for (count, drop) in drops.iter().enumerate().skip(1) {
@@ -152,7 +154,7 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
     assert_eq!(bench.gauge("asqm_dropping"), 0.0);
 }
 
-/// A satellite link has a round trip of 600 ms without any queue.
+/// The round trip of a satellite link is 600 ms even without a queue.
 #[test]
 fn the_length_of_a_link_is_no_queue_unless_the_text_is_taken_by_the_letter() {
     for (base_delay, dropping) in [(BaseDelay::Subtract, 0.0), (BaseDelay::Keep, 1.0)] {
@@ -238,8 +240,8 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
     assert!((5300..=5400).contains(&last_drop), "5 s after the last sample, not at {last_drop} ms");
 }
 
-/// Runs BDP for 10 s with a whole round trip of 500 ms and a round trip of the link of `bloat`. Returns the times of
-/// drops in ms from the time at which the round trip is known. (The SYN of a new connection reveals it, but this
+/// Runs BDP for 10 s with a whole round trip of 500 ms and a link round trip of `bloat`. Returns the times of drops in
+/// ms since the whole round trip was first measured. (For a new connection it would be measured from the SYN, but this
 /// connection was open before.)
 fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
@@ -249,7 +251,7 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     for ms in (0..10_000_u64).step_by(5) {
         bench.at(ms);
         home.retain(|(due, sensing)| *due > ms || !bench.queue.observe_reverse(sensing, bench.now));
-        // The receiver echoes after 500 ms, and the sender answers the echo at once.
+        // The receiver's echo takes 500 ms, and the sender answers the echo at once.
         let back = bench.packet(segment(1000, ms as u32, (ms as u32).wrapping_sub(500), 0, true));
         assert!(!bench.queue.observe_reverse(&back, bench.now), "a segment passes");
         let before = bench.dropped();
@@ -275,11 +277,11 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
 
 #[test]
 fn bdp_drops_once_in_measured_squared_over_bloat_where_a_tenth_is_exceeded() {
-    // 10 % of 500 ms are 50 ms, so 40 ms are allowed. With the equation as printed only 25 ms are.
+    // 10 % of 500 ms is 50 ms, so 40 ms are acceptable. With the equation as printed only 25 ms are acceptable.
     assert_eq!(bdp_drops(BdpBound::Max, 40), []);
     let printed = bdp_drops(BdpBound::Min, 40);
     assert!(!printed.is_empty());
-    // Drops are 500 * 500 / 100 ms apart.
+    // Drops are 500 * 500 / 100 ms = 2,500 ms apart.
     let drops = bdp_drops(BdpBound::Max, 100);
     for pair in drops.windows(2) {
         assert!((pair[1] - pair[0]).abs_diff(2500) <= 60, "{drops:?}");
@@ -300,7 +302,7 @@ fn bdp_gives_each_flow_its_turn_and_its_sensing_packets_stay_with_it() {
     assert_eq!(left.iter().filter(|packet| is_sensing(packet)).count(), 102);
 }
 
-/// Far more flows than queues, all of them sending at once and without congestion control.
+/// Many more flows than queues, all of which send at once and without congestion control.
 #[test]
 fn bdp_survives_65000_flows() {
     let config = BdpConfig { limit: 1000, ..BdpConfig::default() };

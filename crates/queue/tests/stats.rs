@@ -1,4 +1,4 @@
-//! Statistics of a queue whose history is computed by hand.
+//! Statistics of a queue, compared with values computed by hand.
 
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_queue::{Backlog, QueueSample, QueueStats};
@@ -11,8 +11,8 @@ fn backlog(packets: u32, bytes: u64) -> Backlog {
     Backlog { packets, bytes: Bytes::new(bytes) }
 }
 
-/// 100 B from 10 to 40, 200 B from 20 to 70, 300 B refused at 30, 400 B enqueued at 50 and dropped by the discipline at
-/// 60.
+/// 100 B from 10 to 40; 200 B from 20 to 70; 300 B dropped on arrival at 30; 400 B enqueued at 50 and dropped by the
+/// discipline at 60.
 fn history(upto: u64) -> QueueStats {
     let mut stats = QueueStats::default();
     type Step<'a> = (u64, &'a dyn Fn(&mut QueueStats));
@@ -42,7 +42,7 @@ fn the_whole_history() {
     assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
 }
 
-/// A packet that is counted in one call, and one that is counted at its arrival and departure.
+/// Compares a packet that is counted in one call with one that is counted at its arrival and at its departure.
 #[test]
 fn counted_at_once_or_in_time_all_is_the_same() {
     let (mut at_once, mut in_time) = (QueueStats::default(), QueueStats::default());
@@ -87,7 +87,7 @@ fn a_sample_has_the_waits_of_its_own_interval() {
     assert_eq!((second.arrived_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
 }
 
-/// The sums of times wrap around at 2^64 here, twice. The means must not be affected.
+/// The sums of times wrap around at 2^64 twice in this test, which must not affect the means.
 #[test]
 fn a_long_run_does_not_overflow() {
     let mut stats = QueueStats::default();

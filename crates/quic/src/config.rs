@@ -14,14 +14,14 @@ const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 const SMALLEST_DATAGRAM: u64 = 1200;
 /// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// Largest ACK threshold. quinn and this crate count packets with 32 bits; a threshold this large leaves ACKs to the
-/// timer.
+/// Maximum ACK threshold in packets. quinn and this crate count packets with 32 bits. With a threshold this large, only
+/// the timer triggers ACKs.
 const MOST_ACK_PACKETS: u32 = 1 << 20;
 
-/// The implementation of a QUIC sender's congestion control.
+/// The implementation of a QUIC sender's congestion control: lopsided's or quinn's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CcSource {
-    /// Lopsided's: the control that TCP flows use under the same name.
+    /// Lopsided's congestion control, which TCP flows use under the same name.
     #[default]
     Lopsided,
     /// quinn's own.
@@ -52,46 +52,46 @@ impl Choice for CcSource {
 pub struct QuicConfig {
     /// Number of ack-eliciting packets per ACK.
     pub ack_packets: u32,
-    /// Number of packets at the start of a connection for which every second packet is acknowledged.
+    /// For this number of packets at the start of a connection, the receiver acknowledges every second packet.
     pub ack_start: u32,
-    /// If this fraction of the packets received per RTT exceeds `ack_packets`, one ACK per that many packets.
+    /// Fraction of the packets received per RTT that one ACK may cover. It applies if it exceeds `ack_packets`.
     pub ack_window_share: f64,
-    /// Upper limit of the packets per ACK under `ack_window_share`.
+    /// Maximum number of packets per ACK that `ack_window_share` can give.
     pub ack_packets_most: u32,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub max_ack_delay: Duration,
-    /// Longest delay of an ACK as a fraction of the RTT; 0 for no such limit.
+    /// Maximum delay of an ACK as a fraction of the RTT; 0 for no such limit.
     pub ack_delay_rtts: f64,
-    /// Packets out of order that cause an immediate ACK: 1 for each one, 0 for never, n > 1 only if the sender could
-    /// declare a packet lost by then.
+    /// Reordering that triggers an immediate ACK. 1: every packet out of order does. 0: none does. n > 1: only a packet
+    /// so far out of order that the sender could declare a packet lost.
     pub reordering_threshold: u32,
-    /// The sender requests the ACK settings with ACK_FREQUENCY frames.
+    /// True if the sender requests the ACK settings with ACK_FREQUENCY frames.
     pub ack_frequency: bool,
     /// The implementation of the sender's congestion control.
     pub cc_source: CcSource,
     /// Initial congestion window in packets.
     pub initial_window: u32,
-    /// Send packets as ECT(0) while ECN validation succeeds.
+    /// True if packets are sent as ECT(0) while ECN validation succeeds.
     pub ecn: bool,
-    /// Largest number of packets sent back to back in one call.
+    /// Maximum number of packets that one call sends back to back.
     pub gso_packets: u32,
-    /// Time between the first received packet of a batch and the processing of the batch.
+    /// Time from the first received packet of a batch to the processing of the batch.
     pub receive_wait: Duration,
-    /// Processor time per packet.
+    /// Processor time for each packet.
     pub packet_cpu: Duration,
-    /// Search for the path MTU.
+    /// True if the sender searches for the path MTU.
     pub mtu_discovery: bool,
-    /// Largest UDP payload that the search for the path MTU tries.
+    /// Maximum UDP payload in bytes that the search for the path MTU tries.
     pub max_datagram: Bytes,
     /// Receive window of a stream in bytes.
     pub stream_window: Bytes,
     /// Receive window of the connection, or `None` for no limit.
     pub connection_window: Option<Bytes>,
-    /// Largest amount of unacknowledged data over all streams.
+    /// Maximum amount of unacknowledged data over all streams, in bytes.
     pub send_window: Bytes,
     /// Time without a received packet after which the connection closes, or `None` for never.
     pub idle_timeout: Option<Duration>,
-    /// Size of the server's handshake messages.
+    /// Size of the server's handshake messages in bytes.
     pub server_flight: Bytes,
 }
 
@@ -129,7 +129,7 @@ impl Default for QuicConfig {
     }
 }
 
-/// The ACK behaviour of known stacks, as their receivers behave without ACK_FREQUENCY frames.
+/// The receiver's ACK behaviour in known stacks, when the sender sends no ACK_FREQUENCY frames.
 const PRESETS: &[(&str, QuicConfig)] = &[
     // quinn-proto 0.11.19, connection/spaces.rs: PendingAcks::new.
     ("quinn", QuicConfig::QUINN),
@@ -140,15 +140,16 @@ const PRESETS: &[(&str, QuicConfig)] = &[
     // quic-go's received_packet_tracker.go: packetsBeforeAck = 2 and the default delay.
     ("quic-go", QuicConfig::QUINN),
     // neqo's tracking.rs: DEFAULT_ACK_PACKET_TOLERANCE = 1, so an ACK for every second packet, and
-    // DEFAULT_LOCAL_ACK_DELAY. Its ACK of a packet that comes an RTT after the last ACK is left out.
+    // DEFAULT_LOCAL_ACK_DELAY. Not modelled: neqo's immediate ACK of a packet that arrives an RTT after the last ACK.
     ("neqo", QuicConfig { max_ack_delay: Duration::from_millis(20), ..QuicConfig::QUINN }),
     // mvfst's QuicConstants.h: kDefaultRxPacketsBeforeAckBeforeInit and AfterInit, kAckTimerFactor and kMaxAckTimeout.
     ("mvfst", QuicConfig { ack_packets: 10, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
     // quiche's quic_constants.h: kMinReceivedBeforeAckDecimation, kMaxRetransmittablePacketsBeforeAck and
     // kPeerAckDecimationDelay.
     ("chrome", QuicConfig { ack_packets: 10, ack_start: 100, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
-    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: 25 % of the packets in a window, 2 to 32, and
-    // 25 % of the minimum RTT, at most 10 ms. Its corrections for a slow reverse path are left out.
+    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: an ACK per 25 % of the packets in a window,
+    // from 2 to 32 packets, after at most 25 % of the minimum RTT and 10 ms. Not modelled: its corrections for a slow
+    // reverse path.
     (
         "picoquic",
         QuicConfig {
@@ -414,7 +415,7 @@ impl TransportSettings for QuicConfig {
     }
 }
 
-/// The reason why a congestion control cannot run over QUIC, or `None` if it can.
+/// The reason why a congestion control cannot run over QUIC; `None` if it can.
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {

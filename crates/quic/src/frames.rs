@@ -19,10 +19,10 @@
 
 /// Length of the connection IDs that lopsided's endpoints choose, in bytes.
 pub const CID_LEN: usize = 8;
-/// Length of the tag at the end of each packet, in bytes.
+/// Length of the AEAD tag at the end of each packet, in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// Takes a variable-length integer (RFC 9000, section 16) from the front.
+/// Removes a variable-length integer (RFC 9000, section 16) from the front of `octets`. `None` if bytes are missing.
 fn varint(octets: &mut &[u8]) -> Option<u64> {
     let first = *octets.first()?;
     let len = 1usize << (first >> 6);
@@ -73,11 +73,11 @@ impl PacketKind {
 pub struct PacketView<'a> {
     /// Type of the packet.
     pub kind: PacketKind,
-    /// Packet number as on the wire: its lowest `number_len` bytes.
+    /// Truncated packet number, as on the wire: the lowest `number_len` bytes.
     pub truncated_number: u64,
     /// Length of the packet number on the wire in bytes.
     pub number_len: usize,
-    /// Length of the whole packet with header and tag, in bytes.
+    /// Length of the whole packet in bytes, including header and tag.
     pub size: usize,
     /// Bytes of the frames, without the tag.
     pub payload: &'a [u8],
@@ -87,7 +87,7 @@ impl PacketView<'_> {
     /// The full packet number, given the largest one received before (RFC 9000, appendix A.3).
     pub fn number(&self, largest: Option<u64>) -> u64 {
         let expected = largest.map_or(0, |largest| largest + 1);
-        // RFC 9000, appendix A.3: the number nearest to the expected one that has these low bytes.
+        // RFC 9000, appendix A.3: of all numbers with these low bytes, the one closest to the expected number.
         let window = 1u64 << (8 * self.number_len);
         let candidate = (expected & !(window - 1)) | self.truncated_number;
         if candidate + window / 2 <= expected && candidate < (1 << 62) - window {
@@ -158,7 +158,7 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// A packet whose packet number starts at byte `at`.
+/// Parses a packet whose packet number starts at byte `at`.
 fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Option<PacketView<'_>> {
     // RFC 9000, section 17.2: the low 2 bits hold the length of the packet number minus 1.
     let number_len = usize::from(first & 3) + 1;
@@ -179,27 +179,27 @@ pub enum Frame<'a> {
     Ack {
         /// Largest packet number acknowledged.
         largest: u64,
-        /// Delay of the ACK, in units of the peer's ACK delay exponent.
+        /// Delay of the ACK as encoded: in units of 2^`ack_delay_exponent` microseconds.
         delay: u64,
         /// The acknowledged ranges.
         blocks: AckBlocks<'a>,
-        /// Packets received with ECT(0), ECT(1) and CE, if the frame reports them.
+        /// Numbers of packets received with ECT(0), ECT(1) and CE; `None` if the frame does not report them.
         counts: Option<[u64; 3]>,
     },
     /// RESET_STREAM.
     ResetStream {
         /// Stream ID.
         id: u64,
-        /// Error code of the application.
+        /// Error code defined by the application.
         code: u64,
-        /// Number of bytes of the stream.
+        /// Total length of the stream in bytes.
         final_size: u64,
     },
     /// STOP_SENDING.
     StopSending {
         /// Stream ID.
         id: u64,
-        /// Error code of the application.
+        /// Error code defined by the application.
         code: u64,
     },
     /// CRYPTO.
@@ -239,7 +239,7 @@ pub enum Frame<'a> {
     },
     /// MAX_STREAMS.
     MaxStreams {
-        /// The limit is for bidirectional streams.
+        /// True if the limit is for bidirectional streams.
         bidi: bool,
         /// Limit of the number of streams.
         maximum: u64,
@@ -258,7 +258,7 @@ pub enum Frame<'a> {
     },
     /// STREAMS_BLOCKED.
     StreamsBlocked {
-        /// The limit is for bidirectional streams.
+        /// True if the limit is for bidirectional streams.
         bidi: bool,
         /// The limit of the number of streams that blocks the sender.
         limit: u64,
@@ -283,7 +283,7 @@ pub enum Frame<'a> {
     PathResponse,
     /// CONNECTION_CLOSE.
     ConnectionClose {
-        /// True if the application closed the connection, false if the transport did.
+        /// True if the application closed the connection; false if the transport did.
         by_application: bool,
         /// Error code.
         code: u64,
@@ -292,9 +292,9 @@ pub enum Frame<'a> {
     HandshakeDone,
     /// ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
     AckFrequency {
-        /// Number of ack-eliciting packets that need no immediate ACK.
+        /// Maximum number of ack-eliciting packets that the receiver may get without sending an ACK.
         threshold: u64,
-        /// Requested longest delay of an ACK, in microseconds.
+        /// Requested maximum delay of an ACK, in microseconds.
         max_delay_us: u64,
         /// Reordering threshold in packets.
         reordering: u64,
@@ -320,7 +320,7 @@ impl Frame<'_> {
 pub struct AckBlocks<'a> {
     octets: &'a [u8],
     left: u64,
-    /// End of the next block, or `None` after the last one.
+    /// Largest packet number of the next block, or `None` after the last block.
     end: Option<u64>,
 }
 
@@ -368,7 +368,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x01 => Frame::Ping,
         kind @ (0x02 | 0x03) => {
             let (largest, delay, left) = (number(octets)?, number(octets)?, number(octets)?);
-            // `blocks` parses the ranges on demand. Skip the ranges here to find the end of the frame.
+            // `blocks` parses the ranges on demand, but the end of the frame is needed now, so skip the ranges.
             let blocks = AckBlocks { octets, left, end: Some(largest) };
             number(octets)?;
             for _ in 0..left {
@@ -392,7 +392,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         }
         kind @ 0x08..=0x0f => {
             let id = number(octets)?;
-            // RFC 9000, section 19.8: the type's bits say whether offset and length are present.
+            // RFC 9000, section 19.8: bits of the frame type show whether offset and length are present.
             let offset = if kind & 4 != 0 { number(octets)? } else { 0 };
             let len = if kind & 2 != 0 { number(octets)? } else { octets.len() as u64 };
             skip(octets, len)?;
@@ -406,7 +406,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         kind @ (0x16 | 0x17) => Frame::StreamsBlocked { bidi: kind == 0x16, limit: number(octets)? },
         0x18 => {
             let (sequence, retire_prior_to) = (number(octets)?, number(octets)?);
-            // A length byte, the connection ID, and a stateless reset token of 16 bytes.
+            // The frame has a length byte, the connection ID, and a stateless reset token of 16 bytes.
             let len = *octets.first()?;
             let id = octets.get(1..1 + usize::from(len))?;
             skip(octets, 1 + u64::from(len) + 16)?;

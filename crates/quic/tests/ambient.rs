@@ -1,10 +1,10 @@
-//! No clock and no random generator of the machine is reachable during a QUIC transfer.
+//! A QUIC transfer uses neither the machine's clock nor its random generator.
 //!
 //! This test is a binary of its own, because it replaces the C library's `clock_gettime` and `getrandom`, which Rust's
 //! standard library and the crate getrandom call. The replacements count calls, and forward them to the kernel.
 //!
-//! Left out: the keys of hash maps. quinn's endpoint has maps with random keys, which are drawn once per thread and only
-//! looked up in. An iteration over such a map would change the digest between processes (`all/repeat.rs`).
+//! Not covered: the keys of hash maps. quinn's endpoint has maps with random keys, which are drawn once per thread and
+//! used only for look-ups. An iteration over such a map would change the digest between processes (`all/repeat.rs`).
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,8 @@ use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 
 thread_local! {
-    /// Calls of this thread for the time and for random bytes. The test harness calls on other threads.
+    /// Number of calls of this thread for the time and for random bytes. Per thread, because the test harness calls on
+    /// other threads.
     static CALLS: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
@@ -44,9 +45,9 @@ mod replaced {
     }
 }
 
-/// Calls for the time and for random bytes during `work`.
+/// The number of calls for the time and for random bytes during `work`.
 fn calls(work: impl FnOnce()) -> (u32, u32) {
-    // Draw the keys of this thread's hash maps beforehand.
+    // Draw the keys of this thread's hash maps first, so that this call is not counted.
     std::hint::black_box(RandomState::new());
     CALLS.set((0, 0));
     work();
@@ -55,7 +56,7 @@ fn calls(work: impl FnOnce()) -> (u32, u32) {
 
 #[test]
 fn a_transfer_reads_no_clock_and_draws_no_random_bytes_of_the_machine() {
-    // The base of time is read once per process.
+    // Read the clock's base first, which happens once per process.
     let clock = Clock::default();
     for ecn in [true, false] {
         let during = calls(|| {
@@ -70,7 +71,7 @@ fn a_transfer_reads_no_clock_and_draws_no_random_bytes_of_the_machine() {
     }
 }
 
-/// The replaced functions count their calls.
+/// The replacement functions count their calls.
 #[test]
 fn a_clock_and_an_unseeded_generator_would_be_seen() {
     #[expect(clippy::disallowed_methods, reason = "this test must read a clock")]
@@ -78,7 +79,7 @@ fn a_clock_and_an_unseeded_generator_would_be_seen() {
         std::hint::black_box(std::time::Instant::now());
     });
     assert!(of_time > 0, "Instant::now calls clock_gettime");
-    // quinn's BBR draws from the generator of the thread. Scenarios cannot choose it.
+    // quinn's BBR uses the thread's random generator, so it must be detected. Scenarios cannot choose it.
     let config = QuicConfig { cc_source: CcSource::Quinn, ..QuicConfig::default() };
     let (_, of_random) = calls(|| {
         let end = TransportEnd {

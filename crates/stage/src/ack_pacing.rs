@@ -2,10 +2,10 @@
 //! RFC 2760, section 3.3.3). ACKs that arrive in a burst leave with gaps between them. A gap is the time that the data
 //! released by the previous ACK takes at `rate`, so the sender does not send this data in a burst.
 //!
-//! An ACK delays the next ACK of its connection by the time of the bytes that it acknowledges. The stage does not split
-//! a stretch ACK; an `ack_reconstruct` stage in front of it does. Only plain ACKs for new data are delayed, by at most
-//! `max_delay`. A duplicate ACK, and an ACK with data, flags, SACK blocks or counts of marks, leaves at once, after all
-//! ACKs that wait.
+//! An ACK delays the next ACK of its connection by the transmission time of the bytes that it acknowledges. The stage
+//! does not split a stretch ACK; an `ack_reconstruct` stage in front of it can do that. Only plain ACKs for new data
+//! are delayed, by at most `max_delay`. A duplicate ACK, and an ACK with data, flags, SACK blocks or counts of ECN
+//! marks, is forwarded at once. The waiting ACKs of its connection are forwarded before it.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -16,11 +16,11 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// The settings of ACK pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPacingConfig {
-    /// The side of the queue that the stage is on.
+    /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// Rate of the data that the ACKs may release.
+    /// Rate at which the sender may send the data that the ACKs release.
     pub rate: BitRate,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub max_delay: Duration,
 }
 
@@ -79,7 +79,7 @@ struct Pacing {
 struct Pace {
     /// Highest acknowledgement number so far.
     newest: Seq,
-    /// Time at which the data released by earlier ACKs has been sent at `rate`.
+    /// Time by which the sender will have sent, at `rate`, the data that earlier ACKs released.
     free_at: Time,
 }
 
@@ -96,10 +96,11 @@ impl Rule for Pacing {
 
     fn take(&mut self, pace: &mut Pace, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         let (Ack { connection, header, packet }, now) = (ack, cx.now());
-        // The sender may send as many bytes as this ACK newly acknowledges.
+        // The ACK releases as many bytes as it newly acknowledges.
         let octets = Bytes::new(u64::from(header.ack.since(pace.newest)));
         let (data, _) = self.config.rate.time_to_send(octets, 0);
-        // ACKs of a connection stay in order, and none waits longer than `max_delay`.
+        // The ACK leaves at its pacing time and after at most `max_delay`, but never before an earlier ACK of its
+        // connection.
         let in_order = waiting.last(connection).unwrap_or(now);
         let goes = pace.free_at.min(now + self.config.max_delay).max(in_order).max(now);
         *pace = Pace { newest: header.ack, free_at: goes + data };
@@ -112,7 +113,7 @@ impl Rule for Pacing {
         pace.newest = pace.newest.later_of(header.ack);
     }
 
-    /// `delayed_packets` is the number of ACKs that waited since the start.
+    /// Calls `out` with `delayed_packets`, the number of ACKs that have been delayed since the start.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("delayed_packets", self.delayed as f64);
     }

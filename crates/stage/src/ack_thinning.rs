@@ -1,14 +1,14 @@
-//! ACK thinning: only every n-th pure cumulative ACK of a connection passes (a family of mechanisms, RFC 3449, section
-//! 5.2.2).
+//! ACK thinning: only every n-th pure cumulative ACK of a connection is forwarded (a family of mechanisms; RFC 3449,
+//! section 5.2.2).
 //!
-//! An ACK can be dropped if a later one carries all its information: it acknowledges new data and has no payload, no
+//! An ACK can be dropped if a later ACK carries all its information: it acknowledges new data and has no payload, no
 //! SYN, FIN, RST, ECE, CWR or AE flag, no SACK blocks and no accurate ECN option. Any other segment, such as a
-//! duplicate ACK, leaves at once, after the held ACK. With accurate ECN (RFC 9768) every ACK carries counters, so none
-//! is dropped.
+//! duplicate ACK, is forwarded at once, after the held ACK. With accurate ECN (RFC 9768) every ACK carries counters, so
+//! no ACK is dropped.
 //!
-//! The newest ACK is held instead of dropped. It leaves when the n-th ACK arrives, or after `max_delay`, so that the
-//! sender receives an ACK for all data even if no further ACK follows. A newer ACK of the connection replaces the held
-//! one and keeps its deadline.
+//! The newest ACK is held instead of dropped. It leaves when the n-th ACK arrives, or after `max_delay`, so that all
+//! data is acknowledged even if no further ACK follows. A newer ACK of the connection replaces the held one and takes
+//! over its deadline.
 //!
 //! A stage has no access to the queue, so thinning cannot depend on the length of the queue.
 
@@ -21,11 +21,11 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// The settings of ACK thinning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckThinningConfig {
-    /// The side of the queue that the stage is on.
+    /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// One of this number of ACKs passes.
+    /// One of `keep` ACKs is forwarded.
     pub keep: u32,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub max_delay: Duration,
 }
 
@@ -76,7 +76,7 @@ struct Thinning {
 struct Thinned {
     /// The highest acknowledgement number so far.
     newest: Seq,
-    /// Number of ACKs since the last one that passed.
+    /// Number of ACKs that arrived since the last forwarded one.
     count: u32,
 }
 
@@ -94,9 +94,9 @@ impl Rule for Thinning {
     fn take(&mut self, known: &mut Thinned, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         *known = Thinned { newest: ack.header.ack, count: known.count + 1 };
         let mut deadline = cx.now() + self.config.max_delay;
-        // At most one ACK of a connection waits: the new one replaces it.
+        // At most one ACK of a connection waits, and the new ACK replaces it.
         for (earlier, covered) in waiting.take(ack.connection) {
-            // The information of the covered ACK must not wait longer because a newer ACK carries it now.
+            // The new ACK takes over the deadline, so that the information of the replaced ACK is not delayed further.
             deadline = earlier;
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);

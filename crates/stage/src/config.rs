@@ -43,7 +43,7 @@ use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 /// assert!(Wire.build(&StageRole { seed: 1, role: "link/up/stage 1" }).is_ok());
 /// ```
 pub trait StageKind: Part {
-    /// Returns the side of the queue and the line that the stage is on.
+    /// The side of the queue on which the stage is placed.
     fn side(&self) -> StageSide;
 
     /// Builds the stage of one run.
@@ -54,7 +54,7 @@ pub trait StageKind: Part {
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
 
-/// A side of a direction's queue and line.
+/// A side of the queue and the line of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageSide {
     /// In front of the queue.
@@ -67,7 +67,7 @@ impl Choice for StageSide {
     const WORDS: &'static [(&'static str, StageSide)] = &[("entry", StageSide::Entry), ("exit", StageSide::Exit)];
 }
 
-/// The position of a stage in a run, which keys its random stream.
+/// The position of a stage in a run, which determines its random stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StageRole<'a> {
     /// Seed of the run.
@@ -77,7 +77,7 @@ pub struct StageRole<'a> {
 }
 
 impl StageRole<'_> {
-    /// Returns the random stream of this stage.
+    /// The random stream of this stage.
     pub fn rng(&self) -> Rng {
         Rng::for_role(self.seed, self.role)
     }
@@ -85,7 +85,7 @@ impl StageRole<'_> {
 
 type BuildStage = fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 
-/// The two calls of a [`StageKind`] on settings whose type is erased.
+/// The two methods of a [`StageKind`], as functions of type-erased settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Vtable {
     side: fn(&dyn AnyPart) -> StageSide,
@@ -116,7 +116,7 @@ impl StageConfig {
         self.0.kind()
     }
 
-    /// Returns the side of the queue that the stage is on.
+    /// The side of the queue on which the stage is placed.
     pub fn side(&self) -> StageSide {
         (self.0.build.side)(&*self.0.part)
     }

@@ -1,9 +1,9 @@
-//! The parts that all stages share that hold ACKs: a state for each connection, and plain ACKs that wait, each until a
-//! time of its own.
+//! Code for all stages that hold ACKs: the state of each connection, and plain ACKs that wait until their departure
+//! times.
 //!
 //! An ACK is plain if a copy or a later ACK can carry all its information: it has no data, no other flag, no SACK
-//! blocks and no counts of marks. Any other segment leaves at once, after all ACKs of its connection that wait. The
-//! state can be lost without harm.
+//! blocks and no counts of ECN marks. Any other segment is forwarded at once, after the waiting ACKs of its connection.
+//! The state can be lost without harm.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -20,20 +20,20 @@ pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// Returns the state of a new connection from this ACK on, or `None` if the connection gets no state yet. The ACK
-    /// leaves at once.
+    /// The state of a new connection, starting with this ACK; `None` if the connection gets no state yet. The ACK is
+    /// forwarded at once.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
-    /// True if the rule decides about this plain ACK. Otherwise the ACK leaves at once.
+    /// True if the rule applies to this plain ACK. Otherwise the ACK is forwarded at once.
     fn takes(stream: &Self::Stream, header: &TcpHeader) -> bool;
 
     /// Forwards, holds or drops the ACK.
     fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Handles a segment with an ACK that leaves at once. No packet of its connection waits.
+    /// Handles a segment with an ACK that is forwarded at once. No packet of its connection is waiting.
     fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
 
-    /// Handles waiting ACKs that have left at their time. `number` is the number of the last one.
+    /// Handles the departure of waiting ACKs. `number` is the acknowledgement number of the last one.
     fn went_on(_stream: &mut Self::Stream, _number: Seq) {}
 
     /// Calls `out` with the name and value of each quantity of the stage.
@@ -72,13 +72,13 @@ impl<R: Rule> HeldAcks<R> {
         HeldAcks { rule, streams: BTreeMap::new(), waiting: Waiting::default() }
     }
 
-    /// Handles a segment that leaves without a decision of the rule.
+    /// Updates the state of a connection for a segment to which the rule does not apply.
     fn note(&mut self, connection: Connection, header: &TcpHeader, now: Time) {
-        // A segment that opens or closes the connection ends its state.
+        // The segment opens or closes the connection, so the stored state is outdated.
         if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
             self.streams.remove(&connection);
         }
-        // Nothing to acknowledge, or the end of the connection.
+        // The segment has no acknowledgement number, or it ends the connection.
         if !header.flags.has(Flags::ACK) || header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) {
             return;
         }
@@ -98,7 +98,7 @@ impl<R: Rule> Stage for HeldAcks<R> {
         if let Some(stream) = self.streams.get_mut(&connection).filter(|stream| plain && R::takes(stream, &header)) {
             return self.rule.take(stream, Ack { connection, header, packet }, &mut self.waiting, out, cx);
         }
-        // Order within the connection: everything that waits leaves first.
+        // Packets of a connection stay in order, so forward all its waiting ACKs first.
         self.waiting.release(connection, Time::MAX, out);
         self.note(connection, &header, cx.now());
         out.forward(packet);
@@ -126,17 +126,17 @@ impl<R: Rule> Stage for HeldAcks<R> {
     }
 }
 
-/// The waiting ACKs. The ACKs of a connection leave in the order of their arrival.
+/// The waiting ACKs. The ACKs of a connection leave in the order in which they arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     waiting: BTreeMap<Connection, VecDeque<(Time, Packet)>>,
-    /// Time at which the first waiting ACK of each connection leaves.
+    /// Departure time of the first waiting ACK of each connection.
     deadlines: BTreeSet<(Time, Connection)>,
     held: Count,
 }
 
 impl Waiting {
-    /// Holds a packet until `time`, which must not be before the time of the connection's previous packet.
+    /// Holds a packet until `time`, which must not be earlier than the time of the connection's previous packet.
     pub fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
         self.held.record(packet.size());
         let waiting = self.waiting.entry(connection).or_default();
@@ -146,16 +146,16 @@ impl Waiting {
         waiting.push_back((time, packet));
     }
 
-    /// Returns the time at which the connection's last waiting packet leaves.
+    /// The departure time of the connection's last waiting packet; `None` if no packet waits.
     pub fn last(&self, connection: Connection) -> Option<Time> {
         self.waiting.get(&connection)?.back().map(|(time, _)| *time)
     }
 
-    /// Releases the packets of a connection whose time is at most `until`. Returns the acknowledgement number of the
-    /// last one released.
+    /// Forwards the packets of a connection whose departure time is at most `until`. Returns the acknowledgement number
+    /// of the last one; `None` if there was none.
     pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
         let waiting = self.waiting.get_mut(&connection)?;
-        // The set has one entry per connection: that of its first packet.
+        // `deadlines` has one entry per connection, that of the connection's first packet.
         self.deadlines.remove(&(waiting.front()?.0, connection));
         let mut last = None;
         while let Some((time, packet)) = waiting.pop_front() {
@@ -172,7 +172,7 @@ impl Waiting {
         last
     }
 
-    /// Returns a connection with a packet that must leave by `now`.
+    /// A connection whose first packet must leave by `now`; `None` if there is none.
     pub fn due(&self, now: Time) -> Option<Connection> {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
     }
@@ -185,12 +185,12 @@ impl Waiting {
         waiting.into()
     }
 
-    /// Returns the time at which the next packet leaves.
+    /// The departure time of the next packet; `None` if no packet waits.
     pub fn next(&self) -> Option<Time> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Returns all waiting packets.
+    /// Number and total size of all waiting packets.
     pub fn held(&self) -> Count {
         self.held
     }

@@ -1,12 +1,12 @@
 //! The stages that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! No other file of this crate depends on this one: a stage's own file contains everything about it.
+//! No other file of this crate depends on this one. Everything about a stage is in the stage's own file.
 
 use crate::config::Vtable;
 use crate::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The built-in stages, the default first. A new stage is one line here.
+/// The built-in stages. The first one is the default. To add a stage, add a line.
 const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
     &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<AckPacingConfig>, entry::<ReflectorConfig>];
 

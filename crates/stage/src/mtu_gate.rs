@@ -1,5 +1,6 @@
-//! The router before a link with a small MTU. It drops packets that do not fit and notifies their sender (RFC 1191,
-//! section 4; RFC 4443, section 3.2). The message is sent after all packets that the sender sends at the same instant.
+//! The router in front of a link with a small MTU. It drops packets that do not fit and notifies their sender by an
+//! ICMP message (RFC 1191, section 4; RFC 4443, section 3.2). The message is sent after all packets that the sender
+//! sends at the same instant.
 //!
 //! The router does not fragment. All packets of lopsided's own hosts have "don't fragment" set. A packet of another
 //! host without this flag is dropped without a message. The rate of messages is not limited, as in Linux for this kind
@@ -11,20 +12,20 @@ use lopsided_core::wire::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, packet_too_big};
 use lopsided_core::{Bytes, Cx, DropReason, Event, EventMask, Packet, Time, Transport};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The MTU of one direction of a link. Messages leave by the port of the other direction.
+/// Enforces the MTU of one direction of a link. Messages leave through the port of the opposite direction.
 #[derive(Debug)]
 pub struct MtuGate {
     mtu: u16,
     router: (Ipv4Addr, Ipv6Addr),
-    /// Messages that wait to be sent.
+    /// Messages that are to be sent at `due`.
     messages: Vec<NewPacket>,
-    /// Time at which the messages are sent.
+    /// Time at which the messages are sent; `None` if there are none.
     due: Option<Time>,
     refused: u64,
 }
 
 impl MtuGate {
-    /// Creates the gate of the `number`-th such router in a network. The number determines the router's address.
+    /// Creates the gate with number `number` among those of the network. The number determines the router's address.
     pub fn new(mtu: u16, number: u16) -> MtuGate {
         let [high, low] = number.to_be_bytes();
         let router = (Ipv4Addr::new(10, 255, high, low), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0xff, number));
@@ -40,7 +41,7 @@ impl Stage for MtuGate {
         self.refused += 1;
         if is_answered(&packet) {
             self.messages.push(packet_too_big(&packet, self.mtu, self.router));
-            // The message is a timer event of the same instant, so that it comes after all packets sent at that
+            // Send the message by a timer that expires at this instant, so that it follows all packets sent at this
             // instant.
             self.due = Some(cx.now());
         }
@@ -67,8 +68,8 @@ impl Stage for MtuGate {
 
 /// True if the sender of the packet gets a message.
 fn is_answered(packet: &Packet) -> bool {
-    // RFC 1122, section 3.2.2: no ICMP error in response to an ICMP error. Errors and queries are not distinguished
-    // here.
+    // RFC 1122, section 3.2.2: no ICMP error in response to an ICMP error. This check does not distinguish errors from
+    // queries.
     let is_icmp = matches!(packet.transport(), Transport::Other { protocol: PROTOCOL_ICMP | PROTOCOL_ICMPV6 });
     !is_icmp && !packet.may_be_fragmented()
 }

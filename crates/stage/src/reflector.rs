@@ -1,15 +1,15 @@
 //! The far end of active sensing: returns sensing packets to their source, and forwards all other packets.
 //!
-//! In the dissertation this is an iptables rule at the other end of the link (Havey 2015, section 5.2). A discipline
-//! whose sensing packets turn around at the end of its own link needs no such stage. The stage is for a far end that is
-//! several links away, such as a modem behind a shared channel.
+//! In the dissertation this is an iptables rule at the other end of the link (Havey 2015, section 5.2). The stage is
+//! needed only if the far end is several links away, such as a modem behind a shared channel. If sensing packets turn
+//! around at the end of the discipline's own link, no stage is needed.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};
 use lopsided_queue::turn;
 use lopsided_spec::{Fault, Key, Part};
 
-/// The settings of a reflector: it has none.
+/// The settings of a reflector, which has no keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReflectorConfig;
 
@@ -38,7 +38,7 @@ pub struct Reflector {
 
 impl Stage for Reflector {
     fn handle_packet(&mut self, mut packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
-        // `turn` also checks that the packet has not been returned before.
+        // `turn` returns false for a packet that has already been returned.
         if turn(&mut packet, cx) {
             self.turned += 1;
             out.reverse(packet);
@@ -47,7 +47,7 @@ impl Stage for Reflector {
         }
     }
 
-    /// True: returned packets leave in the other direction.
+    /// True, because returned packets leave in the opposite direction.
     fn sees_reverse(&self) -> bool {
         true
     }

@@ -43,26 +43,26 @@ pub trait Stage: Debug + Send {
     /// Handles a packet of the stage's own direction.
     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// True if packets of the other direction pass through [`Stage::handle_reverse`]. Called once, when the network is
-    /// built.
+    /// True if packets of the opposite direction pass through [`Stage::handle_reverse`]. Called once, when the network
+    /// is built.
     fn sees_reverse(&self) -> bool {
         false
     }
 
-    /// Handles a packet of the other direction, at the same end of the line.
+    /// Handles a packet of the opposite direction, at the same end of the line.
     fn handle_reverse(&mut self, packet: Packet, out: &mut Outlet, _cx: &mut Cx<'_>) {
         out.reverse(packet);
     }
 
-    /// Returns the time of the next call of `handle_timeout`, or `None` if no call is needed.
+    /// The time at which `handle_timeout` must be called next, or `None` if no call is needed.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// Handles the time that `poll_timeout` returned. An earlier call has no effect.
+    /// Handles the expiry of the timer. Called at or after the time that `poll_timeout` returned.
     fn handle_timeout(&mut self, _out: &mut Outlet, _cx: &mut Cx<'_>) {}
 
-    /// Returns the packets in the stage.
+    /// Number and total size of the packets in the stage.
     fn held(&self) -> Count {
         Count::ZERO
     }
@@ -83,13 +83,13 @@ impl Outlet {
         self.packets.push_back((StageNode::FORWARD, packet));
     }
 
-    /// Sends a packet in the other direction.
+    /// Sends a packet in the opposite direction.
     pub fn reverse(&mut self, packet: Packet) {
         self.packets.push_back((StageNode::REVERSE, packet));
     }
 }
 
-/// A stage as a node of a network. A forwarded packet leaves by the port of the same number.
+/// A stage as a node of a network. A packet that is forwarded leaves through the port at which it arrived.
 #[derive(Debug)]
 pub struct StageNode {
     stage: Box<dyn Stage>,
@@ -101,7 +101,7 @@ pub struct StageNode {
 impl StageNode {
     /// Port of the stage's own direction.
     pub const FORWARD: Port = Port(0);
-    /// Port of the other direction, if the stage sees it.
+    /// Port of the opposite direction, if the stage sees that direction.
     pub const REVERSE: Port = Port(1);
 
     /// Wraps a stage.
@@ -109,7 +109,7 @@ impl StageNode {
         StageNode { stage, out: Outlet::default(), arrived: 0, sent: 0 }
     }
 
-    /// True if the stage sees packets of the other direction.
+    /// True if packets of the opposite direction pass through the stage.
     pub fn sees_reverse(&self) -> bool {
         self.stage.sees_reverse()
     }
@@ -126,7 +126,7 @@ impl Node for StageNode {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        // The network may call early; stages need not handle that.
+        // The network may call before the timer expires. Stages need not handle such calls.
         if self.stage.poll_timeout().is_some_and(|due| due <= cx.now()) {
             self.stage.handle_timeout(&mut self.out, cx);
         }
@@ -134,7 +134,7 @@ impl Node for StageNode {
 
     fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let given = self.out.packets.pop_front();
-        // Returned packets and messages leave in the other direction and do not count.
+        // Packets that leave in the opposite direction, such as messages, are not counted.
         self.sent += u64::from(given.as_ref().is_some_and(|(port, _)| *port == StageNode::FORWARD));
         given
     }

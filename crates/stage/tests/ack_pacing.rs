@@ -1,5 +1,5 @@
-//! ACK pacing: ACKs leave at the pace of the data that they release, no ACK with other information waits, and none
-//! waits for long.
+//! ACK pacing: ACKs leave at the rate of the data that they release, ACKs with other information do not wait, and no
+//! ACK waits longer than the maximum.
 
 mod common;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
 
-/// 1,000 bytes per millisecond.
+/// A stage that paces at 1,000 bytes per millisecond.
 fn bench() -> Bench {
     let rate = BitRate::from_bps(8_000_000);
     Bench::of(AckPacingConfig { rate, max_delay: MOST, ..AckPacingConfig::default() })
@@ -24,7 +24,7 @@ fn a_bunch_is_spread_by_the_data_that_it_asks_for() {
         bench.ack(at(10), ack);
     }
     bench.run_until(at(100));
-    // The first ACK only starts the state of the connection.
+    // The first ACK only creates the state of the connection.
     let expected = [(1000, at(10)), (3000, at(10)), (5000, at(12)), (10_000, at(14)), (11_000, at(19))];
     assert_eq!(bench.passed(), expected);
     bench.ack(at(100), 13_000);

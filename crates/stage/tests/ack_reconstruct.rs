@@ -1,5 +1,5 @@
-//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, no data is acknowledged that the
-//! receiver has not acknowledged, and no ACK is held for long.
+//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, the stage acknowledges no data that
+//! the receiver has not acknowledged, and no ACK is held longer than the maximum.
 
 mod common;
 
@@ -71,7 +71,7 @@ fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
-    // ACKs for two segments each arrive. The same number leaves, six segments behind.
+    // Each arriving ACK is for two segments. The same number of ACKs leaves, delayed by six segments.
     for step in 1..4 {
         bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }
@@ -86,8 +86,8 @@ fn the_mean_is_of_times_since_an_ack_that_went_on_at_once() {
     let mut bench = Bench::of(config);
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
-    // The sample is 30 ms since the first ACK, not 10 ms since the previous one. The next ACKs therefore leave at 30,
-    // 60 ms and so on instead of 20, 40 ms and so on.
+    // The sample is the 30 ms since the first ACK, not the 10 ms since the previous one. The next ACKs therefore leave
+    // at 30, 60 ms and so on instead of at 20, 40 ms and so on.
     bench.ack(at(30), 11_000);
     bench.run_until(at(500));
     let expected = [(1000, 0), (3000, 20), (5000, 30), (7000, 60), (9000, 80), (11_000, 120)];
@@ -115,8 +115,8 @@ fn a_duplicate_ends_in_a_pacer_that_is_busy_and_counts_where_it_is_not() {
     bench.ack(at(21), 7000);
     bench.run_until(at(100));
     assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000], "none comes twice");
-    // The first ACK that is forwarded at once does not count as a duplicate. After its own duplicate all ACKs are
-    // forwarded at once, up to the first one for new data, whose gap is not filled.
+    // The first ACK with this number is forwarded at once and is not a duplicate. After its duplicate, all ACKs are
+    // forwarded at once, up to and including the first ACK for new data, whose gap is not filled.
     for number in [7000, 7000, 15_000, 21_000] {
         bench.ack(at(100), number);
     }
@@ -146,7 +146,8 @@ fn where_a_mean_is_given_the_time_since_the_handshake_is_its_first() {
     bench.ack(at(20), 1000);
     bench.ack(at(40), 6000);
     bench.run_until(at(100));
-    // The mean is 10 ms at the start, 15 ms with the first ACK's 20 ms, and 17.5 ms with the second's.
+    // The mean is 10 ms at the start, 15 ms after the first ACK's sample of 20 ms, and 17.5 ms after the second ACK's
+    // sample.
     let last = bench.passed().last().copied().unwrap();
     assert_eq!(last, (6000, at(40) + Duration::from_micros(2 * 17_500)));
 }

@@ -1,5 +1,5 @@
-//! ACK thinning: one of `keep` pure cumulative ACKs passes, no segment with other information is held or dropped, and a
-//! later ACK soon covers each dropped one.
+//! ACK thinning: one of `keep` pure cumulative ACKs is forwarded, a segment with other information is neither held nor
+//! dropped, and a later ACK soon covers each dropped one.
 
 mod common;
 
@@ -67,8 +67,8 @@ fn a_duplicate_and_an_older_ack_pass_at_once() {
 }
 
 proptest! {
-    /// For any input: only numbers that arrived are forwarded, none before an older number that arrived first, and each
-    /// one is covered within the longest delay.
+    /// For any input: every forwarded acknowledgement number has arrived, numbers are forwarded in the order of
+    /// arrival, and each number is covered within the maximum delay.
     #[test]
     fn the_sender_learns_of_everything_in_time(
         keep in 1..6_u32,

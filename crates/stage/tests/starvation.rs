@@ -1,6 +1,6 @@
-//! No stage starves a direction, or one connection in favour of another. If ACKs release more data than any pace
-//! allows, for however long, data passes at once in both directions, and a sender receives every acknowledgement in
-//! time.
+//! No stage starves a direction, or one connection in favour of another. Even if ACKs persistently release data faster
+//! than a stage's rate, data is forwarded without delay in both directions, and each sender receives every
+//! acknowledgement within the stages' maximum delay.
 
 mod common;
 
@@ -13,16 +13,16 @@ use lopsided_spec::{Given, Scalar, Value};
 use lopsided_stage::{STAGES, StageConfig, StageNode, StageRole};
 use std::net::Ipv4Addr;
 
-/// The longest default delay of an ACK in any stage.
+/// The largest default `max_delay` of all stages.
 const MOST: Duration = Duration::from_millis(100);
 /// A fast connection, with an ACK every millisecond.
 const QUICK: u16 = 1;
 /// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// A connection with data only: an ACK with data would release the ACKs that wait.
+/// A connection that sends data without ACKs, because an ACK with data would release the ACKs that wait.
 const UPLOAD: u16 = 3;
 
-/// A segment that left the stage: connection, acknowledgement number, bytes of data, time.
+/// A segment that left the stage: connection, acknowledgement number, payload in bytes, time.
 type Passed = (u16, u32, u32, Time);
 
 struct Way {
@@ -92,7 +92,7 @@ fn no_stage_starves_either_direction_or_any_connection() {
         for ms in 0..3000 {
             let now = at(ms);
             way.run_until(now);
-            // Four full segments per millisecond: 46 Mbit/s.
+            // Four full segments per millisecond are 46 Mbit/s.
             let quick = 1000 + 4 * 1448 * ms as u32;
             way.offer(now, true, QUICK, quick, 0);
             acked.push((QUICK, quick, now));

@@ -3,24 +3,25 @@
 //! are removed from the queue.
 //!
 //! The filter wraps any discipline that can remove a packet from its middle ([`crate::Qdisc::removes`]). A packet that
-//! is being sent, or was taken out by a peek, is no longer in the queue. ACKs are removed before the new ACK is
-//! enqueued, so that it finds room. If the discipline then drops the new ACK, the sender misses the information of all
-//! of them until the next ACK.
+//! is being sent, or was dequeued early by a peek, is no longer in the queue. ACKs are removed before the new ACK is
+//! enqueued, so that the new ACK can use their room. If the discipline then drops the new ACK, the sender misses the
+//! information of all these ACKs until the next ACK.
 //!
 //! A [`FilterRule`] decides which ACKs are removed:
-//! - `cumulative` and `window` are the paper's rules, from a time without SACK and ECN: they compare only numbers and
-//!   windows. Duplicates stay, so that the sender can count them. With `fast_retransmit` duplicates are removed too,
-//!   and the filter counts them (section 6.3): it sets a flag on later duplicates, and a sender that supports the flag
-//!   retransmits at once.
-//! - `conservative` and `aggressive` are those of CAKE in Linux (tc-cake(8)). ACKs with flags, options, SACK blocks or
-//!   timestamps that the new ACK does not cover stay. At most one ACK is removed per arrival.
-//! - `accurate_ecn` also removes ACKs that CAKE keeps because they count marks (RFC 9768), if the sender's count stays
-//!   the same: see `rule.rs`. One ACK of the connection stays in the queue as the reference of the count. A connection
-//!   is recognized by the flag AE or the option of accurate ECN, which each such connection sends at its start.
+//! - `cumulative` and `window` are the paper's rules, from a time without SACK and ECN: they compare only
+//!   acknowledgement numbers and windows. Duplicate ACKs stay, so that the sender can count them. With
+//!   `fast_retransmit` duplicates are removed, too, and the filter counts them instead (section 6.3): it sets a flag on
+//!   later duplicates, and a sender that supports the flag retransmits at once.
+//! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). An ACK stays if it has flags, options,
+//!   SACK blocks or timestamps that the new ACK does not cover. At most one ACK is removed per arrival.
+//! - `accurate_ecn` also removes ACKs that CAKE keeps because they count ECN marks (RFC 9768), if the sender's count
+//!   stays the same: see `rule.rs`. One ACK of the connection stays in the queue as the reference of the count. The
+//!   filter recognizes a connection with accurate ECN by the AE flag or the accurate ECN option, which each such
+//!   connection sends at its start.
 //!
-//! The paper leaves open how many superfluous ACKs are removed. `share` is their proportion, spread evenly or at
-//! random. ACKs are removed only while the backlog is at least `above` and less than `below`. Each ACK is judged once;
-//! one that is spared stays.
+//! The paper does not say how many of the superfluous ACKs are removed. `share` is the fraction that is removed,
+//! selected evenly or at random. ACKs are removed only while the backlog is at least `above` and less than `below`. The
+//! selection is made once per ACK: an ACK that is not selected stays.
 //!
 //! Not modelled: the interaction with a header compressor behind the queue. As in the third design of section 8.4,
 //! headers are stored uncompressed.

@@ -1,18 +1,17 @@
 //! ASQM: active sense queue management (Havey 2015, chapter 5).
 //!
 //! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus detects a
-//! standing queue that has moved below IP, behind the discipline, where CoDel and PIE measure nothing (bufferbloat
-//! displacement).
+//! standing queue below IP, behind the discipline, which CoDel and PIE cannot measure (bufferbloat displacement).
 //!
 //! - Dropping starts with the next departing packet when the smoothed delay of the link reaches `target`.
 //! - While dropping, one packet per interval is marked or dropped. The interval after the n-th packet is `interval /
 //!   sqrt(n)`.
 //! - Dropping ends with the first sample below `target`. The next time, n starts at 1 again.
 //!
-//! **Interpretations.** In the text the smoothed delay starts dropping and one raw sample ends it. The text does not
-//! cover a sample below the target while the smoothed delay is still above it; here such a sample does not start
-//! dropping. Packets are dropped when they leave; sensing packets are never dropped. The text calls the estimate both
-//! the round trip of the link and its queueing delay; the key `base_delay` selects one.
+//! **Interpretations.** In the text the smoothed delay starts dropping, and a single raw sample ends it. The text does
+//! not cover a sample below the target while the smoothed delay is still above it; in this module such a sample does
+//! not start dropping. Packets are dropped when they leave; sensing packets are never dropped. The text calls the
+//! estimate both the round trip of the link and its queueing delay; the key `base_delay` selects one.
 //!
 //! **Consequence.** A round trip does not distinguish its two directions. If both directions have a standing queue, or
 //! only the one that carries the ACKs, the discipline drops packets of a direction that is not the cause.

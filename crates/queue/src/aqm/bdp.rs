@@ -6,15 +6,15 @@
 //! sensing packets in the flow's own queue (the module `sensing`).
 //!
 //! - Packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3).
-//! - The first is marked or dropped at once, each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and
-//!   6.5): at most one per round trip, and more of them the larger the link's part of the round trip.
+//! - The first packet is marked or dropped at once, each further one after `RTT_Measured * RTT_Measured / RTT_Bloat`
+//!   (eqs 6.4 and 6.5): at most one per round trip, and more often if the link's share of the round trip is larger.
 //!
 //! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which means `max`; the
 //! key `bound` selects either. `RTT_Bloat` as measured includes the link's own delay, which no queue can reduce (the
 //! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is taken as protocol and
-//! ports. The order of service is not given: here it is deficit round robin with a quantum of one full Ethernet frame.
-//! A flow without timestamps has a round trip of at least the link's, and the link's is used. Packets are dropped when
-//! they leave their queue.
+//! ports. The text does not define the order of service; this module uses deficit round robin with a quantum of one
+//! full Ethernet frame. For a flow without timestamps, the round trip of the link is used, which is a lower bound.
+//! Packets are dropped when they leave their queue.
 
 use crate::aqm::passive_rtt::PassiveRtt;
 use crate::bounds;

@@ -5,18 +5,18 @@
 //! - The queueing delay is predicted from the backlog and the rate shaper of the service flow (section 4.3), not
 //!   measured.
 //! - The drop probability of a packet is proportional to its size (section 4.6).
-//! - Drops are spread evenly (section 4.5): none before the probabilities since the last drop add up to 0.85, one at
-//!   8.5.
-//! - A probability of 10 % or more grows by at most 2 % per update, and can reach 0.85 times 1024/64.
+//! - Drops are spread evenly (section 4.5): no packet is dropped until the probabilities since the last drop add up to
+//!   0.85, and a packet is always dropped at 8.5.
+//! - A probability of 10 % or more grows by at most 2 % per update. Its maximum is 0.85 times 1024/64.
 //! - After 1 s with short delays no packet is dropped until 1/3 of the buffer is full. The first drop then starts a
 //!   burst allowance (section 4.4).
 //!
 //! Constants and states are those of the RFC's appendix A.
 //!
 //! **Deviations.** The delay is not taken from the direction's own shaper: `msr` (maximum sustained rate), `peak_rate`
-//! and `burst` describe the shaper. Without `peak_rate` the delay is the backlog at the sustained rate. DOCSIS-PIE does
-//! not mark. Missed updates are replayed at the next call, at most 65,536 of them; after a longer pause the oldest are
-//! skipped.
+//! and `burst` describe the shaper. Without `peak_rate` the delay is the backlog divided by the sustained rate.
+//! DOCSIS-PIE does not mark. Missed updates are replayed at the next call, at most 65,536 of them; after a longer pause
+//! the oldest are skipped.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;

@@ -16,9 +16,9 @@
 //!
 //! Where the RFC leaves a choice, or differs from Linux 6.1, this module follows Linux:
 //!
-//! - With timestamps, the sojourn time of the last packet that left decides whether an arrival may be dropped at all,
-//!   not the delay at the last update. The sojourn time counts as 0 if that packet left an empty queue.
-//! - The burst allowance decreases by the time between two departures, not by updates.
+//! - With timestamps, the sojourn time of the last packet that left, not the delay at the last update, determines
+//!   whether an arriving packet may be dropped at all. The sojourn time counts as 0 if that packet left an empty queue.
+//! - The burst allowance decreases at departures, by the time since the previous departure, not at updates.
 //! - A delay above 250 ms adds 2 % to each update of the probability.
 //! - Without delay the probability decreases by 1/64 per update.
 //! - The probability is limited to 256, not to 1.

@@ -1,20 +1,21 @@
 //! FQ: a queue for each flow, served in turn, with an optional rate limit per flow (Dumazet 2013; Linux's `sch_fq`,
 //! tc-fq(8)).
 //!
-//! A flow that was idle and gets a packet is new. New flows are served before old ones. A flow sends while it has
-//! credit. When the credit is used up, the flow gains `quantum` bytes and moves to the end of the old flows. It starts
-//! with `initial_quantum`, so that an initial window leaves at once. A flow that was idle for `refill_delay` has a full
-//! quantum again.
+//! When a packet arrives at an idle flow, the flow is new. New flows are served before old ones. A flow sends while it
+//! has credit. When the credit is used up, the flow gains `quantum` bytes and moves to the end of the old flows. Its
+//! first credit is `initial_quantum`, so that an initial window leaves at once. After an idle time of `refill_delay`, a
+//! flow has a full quantum again.
 //!
 //! **Pacing.** With `maxrate`, a flow without credit waits for the time that its packet, or a quantum if that is
-//! larger, takes at this rate. If a packet is late, up to half of the next wait is skipped to make up for it. A flow
-//! below `low_rate_threshold` has no credit: each of its packets waits.
+//! larger, takes at this rate. If a packet leaves late, the next wait is shortened accordingly, by at most 50 %. If the
+//! rate is at most `low_rate_threshold`, a flow has no credit, so each of its packets waits.
 //!
-//! Flows are hashed to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
+//! A hash assigns flows to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!
 //! Not modelled: Linux's treatment of packets of local sockets (a queue for each socket, paced at TCP's rate, and
-//! departure times with their `horizon`), because here the sender paces. Also not modelled: the queue of priority 7,
-//! and the removal of flows that are idle for 3 s when there are many. Linux counts the refill delay in jiffies.
+//! departure times with their `horizon`), because in this simulator the sender paces. Also not modelled: the queue of
+//! priority 7, and the removal of flows that are idle for 3 s when there are many flows. Linux counts the refill delay
+//! in jiffies.
 
 use crate::fair::flow_hash::{FlowHash, queue_of};
 use crate::tools::bounds::{self, MOST_QUEUES};
@@ -27,28 +28,28 @@ use std::collections::{BTreeMap, VecDeque};
 /// Settings of an FQ queue, named as in tc-fq(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqConfig {
-    /// Largest number of packets in all flows.
+    /// Maximum number of packets in all flows.
     pub limit: u32,
-    /// Largest number of packets of one flow.
+    /// Maximum number of packets in one flow.
     pub flow_limit: u32,
-    /// Bytes that a flow may send in its turn.
+    /// Number of bytes that a flow may send per turn.
     pub quantum: Bytes,
-    /// Bytes that a flow may send in its first turn.
+    /// Number of bytes that a flow may send in its first turn.
     pub initial_quantum: Bytes,
     /// Rate at which each flow is paced. `None`: no pacing.
     pub maxrate: Option<BitRate>,
-    /// With a `maxrate` of at most this rate, every packet is paced, without a burst of a quantum.
+    /// If `maxrate` is at most this rate, every packet is paced individually, without a burst of a quantum.
     pub low_rate_threshold: BitRate,
     /// Idle time after which a flow has a full quantum again.
     pub refill_delay: Duration,
     /// Number of queues minus 1.
     pub orphan_mask: u32,
-    /// Packets with a longer sojourn time than this are marked. `None`: no packet is marked.
+    /// Packets with a longer sojourn time than this are marked with CE. `None`: no packet is marked.
     pub ce_threshold: Option<Duration>,
 }
 
 impl Default for FqConfig {
-    /// Linux's defaults on Ethernet.
+    /// Linux's defaults for Ethernet.
     fn default() -> FqConfig {
         FqConfig {
             limit: 10_000,
@@ -119,9 +120,10 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait for their rate: by departure time, then by the order in which they started to wait.
+    /// Flows that wait because of their rate, ordered by departure time, then by the order in which they started to
+    /// wait.
     throttled: BTreeMap<(Time, u64), u32>,
-    /// Number of waits so far.
+    /// Number of such waits so far.
     throttlings: u64,
     backlog: Backlog,
 }
@@ -130,9 +132,9 @@ pub struct Fq {
 #[derive(Debug)]
 struct Flow {
     ring: PacketRing,
-    /// Bytes that the flow may still send in its turn.
+    /// Number of bytes that the flow may still send in its turn.
     credit: i64,
-    /// Earliest time of the next packet, according to the flow's rate.
+    /// Earliest departure of the next packet at the flow's rate.
     next: Time,
     place: Place,
 }
@@ -140,9 +142,9 @@ struct Flow {
 /// The list that a flow is in.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// In no list, since this time.
+    /// The flow is in no list. It has been idle since this time.
     Detached(Time),
-    /// Among the new, the old or the throttled flows.
+    /// The flow is in the list of new, old or throttled flows.
     Listed,
 }
 
@@ -172,7 +174,7 @@ impl Fq {
         })
     }
 
-    /// Moves throttled flows whose time has come to the end of the old flows.
+    /// Moves throttled flows that may send again to the end of the old flows.
     fn release(&mut self, now: Time) {
         while let Some(first) = self.throttled.first_entry() {
             if first.key().0 > now {
@@ -182,12 +184,12 @@ impl Fq {
         }
     }
 
-    /// Sets the flow's next departure time after a packet, if the flow is paced and has no credit.
+    /// Updates the flow's next departure time after a packet, if the flow is paced and has used up its credit.
     fn pace(&mut self, at: usize, size: u64, now: Time) {
         let (flow, config) = (&mut self.flows[at], &self.config);
         let Some(rate) = config.maxrate else { return };
         let mut counted = size;
-        // At a low rate a burst of a quantum would take too long, so each packet is paced.
+        // At a low rate the burst of a quantum would last too long, so each packet is paced individually.
         if rate <= config.low_rate_threshold {
             flow.credit = 0;
         } else {
@@ -198,7 +200,7 @@ impl Fq {
         }
         // As in Linux's fq_dequeue, a single wait is at most 1 s.
         let mut wait = rate.time_to_send(Bytes::new(counted), 0).0.as_nanos().min(1_000_000_000);
-        // Linux's fq_dequeue: make up for a late packet, but by no more than half of the wait.
+        // Linux's fq_dequeue: if the packet left late, shorten the next wait accordingly, by at most 50 %.
         if flow.next > Time::ZERO {
             wait -= (wait / 2).min(now.saturating_since(flow.next).as_nanos());
         }
@@ -213,17 +215,17 @@ impl Qdisc for Fq {
         }
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
-        // One flow must not fill the whole queue.
+        // `flow_limit` prevents a single flow from filling the whole queue.
         if flow.ring.backlog().packets >= self.config.flow_limit {
             return cx.drop(packet, DropReason::QueueFull);
         }
         let beside = self.backlog - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.backlog = beside + flow.ring.backlog();
-        // The flow was idle: it joins the new flows.
+        // The flow was idle, so it joins the new flows.
         if let Place::Detached(since) = flow.place {
             if cx.now().saturating_since(since) > self.config.refill_delay {
-                // A refill never takes credit away, for example the rest of the initial quantum.
+                // The refill never lowers the credit: the flow may still have the rest of its initial quantum.
                 flow.credit = flow.credit.max(self.config.quantum.get() as i64);
             }
             flow.place = Place::Listed;
@@ -247,7 +249,7 @@ impl Qdisc for Fq {
             }
             if flow.ring.backlog().packets == 0 {
                 list.pop_front();
-                // An empty new flow passes once through the old list, so that it cannot stay new forever.
+                // An empty new flow first moves to the old flows, so that it cannot stay new forever.
                 if from_new && !self.old.is_empty() {
                     self.old.push_back(at);
                 } else {
@@ -264,7 +266,7 @@ impl Qdisc for Fq {
             let mut given = flow.ring.pop()?;
             let size = given.packet.size();
             self.backlog.remove(size);
-            // Time that a packet waited for its flow's rate is no queueing delay.
+            // The wait for the flow's own rate does not count as queueing delay.
             let due = given.enqueued_at.max(flow.next);
             if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
                 cx.mark(&mut given.packet, MarkReason::Threshold);

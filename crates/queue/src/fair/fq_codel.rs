@@ -1,12 +1,13 @@
 //! FQ-CoDel: a queue for each flow, served by deficit round robin, each under CoDel (RFC 8290; tc-fq_codel(8)).
 //!
-//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new. New queues are served before
-//! old ones; a queue becomes old when it has sent `quantum` bytes. An empty queue leaves the lists; a new one passes
-//! through the old list first, so that a flow with one packet at a time cannot stay new forever. If there is no room,
-//! packets are dropped from the head of the longest queue: half of its bytes, but at most `drop_batch` packets.
+//! A hash assigns flows to `flows` queues. When a packet arrives at an empty queue, the queue is new. New queues are
+//! served before old ones; a queue becomes old when it has sent `quantum` bytes. An empty queue leaves the lists. An
+//! empty new queue moves to the old queues first, so that a flow with one packet at a time cannot stay new forever. If
+//! there is no room, packets are dropped from the head of the longest queue: half of its bytes, but at most
+//! `drop_batch` packets.
 //!
-//! CoDel does not drop from a flow while at most `mtu` bytes wait in **all** queues, as in Linux. RFC 8290, section 5,
-//! does not specify this.
+//! CoDel does not drop packets of a flow while at most `mtu` bytes wait in **all** queues, as in Linux. RFC 8290,
+//! section 5, does not specify this.
 //!
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
@@ -22,22 +23,22 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 /// Settings of an FQ-CoDel queue, named as in tc-fq_codel(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqCodelConfig {
-    /// Largest number of packets in all queues together.
+    /// Maximum number of packets in all queues together.
     pub limit: u32,
-    /// Number of queues to which flows are hashed.
+    /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn, link headers included.
+    /// Number of bytes that a queue may send per turn, including link headers.
     pub quantum: Bytes,
-    /// Largest number of packets that are dropped at once from the longest queue.
+    /// Maximum number of packets that are dropped from the longest queue at once.
     pub drop_batch: u32,
     /// Parameters of CoDel.
     pub codel: CodelConfig,
-    /// Bytes counted for each packet in addition to the IP packet; 14 on Ethernet.
+    /// Size of the link header that is counted with each IP packet, in bytes; 14 on Ethernet.
     pub header: Bytes,
 }
 
 impl Default for FqCodelConfig {
-    /// Linux's defaults on an Ethernet device.
+    /// Linux's defaults for an Ethernet device.
     fn default() -> FqCodelConfig {
         FqCodelConfig {
             limit: 10_240,
@@ -94,7 +95,7 @@ impl Discipline for FqCodelConfig {
 pub struct FqCodel {
     config: FqCodelConfig,
     hash: FlowHash,
-    /// The queues, by flow hash. A queue allocates memory only once it has held a packet.
+    /// The queues, indexed by flow hash. A queue allocates memory when it gets its first packet.
     flows: Vec<Flow>,
     rounds: FlowRounds,
     total: Backlog,
@@ -105,13 +106,13 @@ pub struct FqCodel {
 struct Flow {
     ring: PacketRing,
     codel: Codel,
-    /// Bytes that the queue may still send in its turn.
+    /// Deficit: number of bytes that the queue may still send in its turn.
     deficit: i64,
     /// True if the queue is in `rounds`.
     listed: bool,
 }
 
-/// The queue of one flow, as the source of its CoDel.
+/// A view of one flow's queue from which CoDel dequeues.
 struct Source<'a> {
     ring: &'a mut PacketRing,
     total: &'a mut Backlog,
@@ -147,16 +148,17 @@ impl FqCodel {
         })
     }
 
-    /// Makes room: drops packets from the head of the queue with the most bytes.
+    /// Drops packets from the head of the queue with the most bytes to make room.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
         let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
-        // Among equals the first queue, as in Linux's fq_codel_drop.
+        // If several queues are the longest, the one with the lowest number, as in Linux's fq_codel_drop.
         let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
         else {
             return;
         };
-        // As in Linux's fq_codel_drop: dropping in batches keeps the cost of the search low.
+        // As in Linux's fq_codel_drop, packets are dropped in batches, because each search for the longest queue is
+        // slow.
         let half = held(&self.flows[fattest as usize]).get() / 2;
         let flow = &mut self.flows[fattest as usize];
         let mut dropped = (0, 0);
@@ -178,7 +180,7 @@ impl Qdisc for FqCodel {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
-        // Observers must see the backlog of all queues, not of this one.
+        // Observers must see the backlog of all queues, not of this queue only.
         let before = self.total - flow.ring.backlog();
         cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
         self.total = before + flow.ring.backlog();
@@ -187,8 +189,8 @@ impl Qdisc for FqCodel {
             flow.deficit = self.config.quantum.get() as i64;
             self.rounds.begin(at as u32);
         }
-        // RFC 8290, section 4.1: the packet is enqueued first, and then the longest queue drops, which may be another
-        // one.
+        // RFC 8290, section 4.1: the packet is enqueued first. Then packets of the longest queue are dropped, which may
+        // be another queue.
         if self.total.packets > self.config.limit {
             self.drop_from_fattest(cx);
         }
@@ -198,7 +200,8 @@ impl Qdisc for FqCodel {
         loop {
             let at = self.rounds.head()?;
             let flow = &mut self.flows[at as usize];
-            // RFC 8290, section 4.2: a queue without credit gains a quantum and becomes, or stays, an old one.
+            // RFC 8290, section 4.2: a queue that has used its deficit gains a quantum and moves to the end of the old
+            // queues.
             if flow.deficit <= 0 {
                 flow.deficit += self.config.quantum.get() as i64;
                 self.rounds.spent();
@@ -209,7 +212,7 @@ impl Qdisc for FqCodel {
                 flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
                 return Some(given);
             }
-            // A new queue that is empty passes through the old list first and stays listed.
+            // An empty new queue moves to the old queues and stays in the lists.
             if self.rounds.emptied() {
                 flow.listed = false;
             }

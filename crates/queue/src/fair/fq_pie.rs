@@ -1,10 +1,10 @@
 //! FQ-PIE: a queue for each flow, served in turn, each under PIE (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE Queue
 //! Discipline in the Linux Kernel", LCN 2019).
 //!
-//! Flows are hashed to `flows` queues and served as in FQ-CoDel. An arriving packet is dropped or marked with the
-//! probability of its own flow's queue. If `limit` packets wait, it is refused.
+//! A hash assigns flows to `flows` queues, which are served as in FQ-CoDel. An arriving packet is dropped or marked
+//! with the probability of its flow's queue. If `limit` packets are queued, an arriving packet is dropped.
 //!
-//! The updates of a flow are replayed when the flow is next used, each with the state of its own time, as in PIE.
+//! Missed updates of a flow are replayed when the flow is next used, each with the state at its own time, as in PIE.
 //!
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
@@ -20,20 +20,20 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 /// Settings of an FQ-PIE queue, named as in tc-fq_pie(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqPieConfig {
-    /// Largest number of packets in all queues together.
+    /// Maximum number of packets in all queues together.
     pub limit: u32,
-    /// Number of queues to which flows are hashed.
+    /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn, link headers included.
+    /// Number of bytes that a queue may send per turn, including link headers.
     pub quantum: Bytes,
     /// Parameters of PIE.
     pub pie: PieConfig,
-    /// Bytes counted for each packet in addition to the IP packet; 14 on Ethernet.
+    /// Size of the link header that is counted with each IP packet, in bytes; 14 on Ethernet.
     pub header: Bytes,
 }
 
 impl Default for FqPieConfig {
-    /// Linux's defaults on an Ethernet device.
+    /// Linux's defaults for an Ethernet device.
     fn default() -> FqPieConfig {
         FqPieConfig {
             limit: 10_240,
@@ -100,7 +100,7 @@ pub struct FqPie {
 struct Flow {
     ring: PacketRing,
     pie: Pie,
-    /// Bytes that the queue may still send in its turn.
+    /// Deficit: number of bytes that the queue may still send in its turn.
     deficit: i64,
     /// True if the queue is in `rounds`.
     listed: bool,
@@ -131,16 +131,16 @@ impl Qdisc for FqPie {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
-        // Unlike FQ-CoDel, a full FQ-PIE refuses the arriving packet.
+        // If FQ-PIE is full, the arriving packet is dropped, not a packet of the longest queue as in FQ-CoDel.
         if self.total.packets >= self.config.limit {
             flow.pie.dropped();
             return cx.drop(packet, DropReason::QueueFull);
         }
         let held = flow.ring.backlog();
-        // Updates before this arrival use the backlog without it.
+        // The updates that are due happened before this arrival, so they use the backlog without this packet.
         flow.pie.catch_up(&self.config.pie, cx.now(), held);
         if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
-            // RFC 8033, section 5.1: above the threshold packets are dropped although they are capable of ECN.
+            // RFC 8033, section 5.1: above the threshold even ECN-capable packets are dropped.
             let marks = self.config.pie.ecn && flow.pie.probability() <= self.config.pie.mark_threshold;
             if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
                 return cx.drop(packet, DropReason::Early);

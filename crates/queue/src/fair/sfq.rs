@@ -1,14 +1,15 @@
-//! Stochastic fair queueing: flows are hashed to queues that take turns (McKenney, Stochastic Fairness Queuing, 1990;
-//! Linux's `sch_sfq`, tc-sfq(8)).
+//! Stochastic fair queueing: a hash assigns flows to queues, which are served in turn (McKenney, Stochastic Fairness
+//! Queuing, 1990; Linux's `sch_sfq`, tc-sfq(8)).
 //!
-//! A queue with a first packet joins the end of the round with an allotment of one quantum. The queue at the front
-//! sends while it has allotment left, then gains a quantum and moves to the end. If there is no room, the newest packet
-//! of the longest queue is dropped, or its oldest with `headdrop`. With `perturb` the hash changes periodically and
-//! queued packets move to their new queues, so that flows that share a queue do not share it forever.
+//! When a packet arrives at an empty queue, the queue joins the end of the round with an allotment of one quantum. The
+//! queue at the front sends while it has allotment left. Then it gains a quantum and moves to the end. If there is no
+//! room, the newest packet of the longest queue is dropped; with `headdrop`, its oldest packet. With `perturb` the hash
+//! changes periodically and queued packets move to their new queues, so that flows that share a queue do not share it
+//! forever.
 //!
-//! As in Linux, a packet that finds no free queue is dropped. Among equally long queues, the one that reached its
-//! length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to 6.1; earlier versions
-//! count units of 8 bytes.
+//! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. Among equally long queues, the
+//! one that reached this length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to
+//! 6.1; earlier versions count units of 8 bytes.
 //!
 //! Not modelled: Linux's RED inside each queue (`redflowlimit`).
 
@@ -23,15 +24,15 @@ use std::collections::VecDeque;
 /// Settings of a stochastic fair queue, named as in tc-sfq(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfqConfig {
-    /// Largest number of packets in all queues.
+    /// Maximum number of packets in all queues.
     pub limit: u32,
-    /// Largest number of packets in one queue.
+    /// Maximum number of packets in one queue.
     pub depth: u32,
-    /// Number of queues that can have packets at the same time.
+    /// Maximum number of non-empty queues.
     pub flows: u32,
-    /// Number of hash values.
+    /// Number of possible hash values.
     pub divisor: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Number of bytes that a queue may send per turn.
     pub quantum: Bytes,
     /// Interval between two changes of the hash. `None`: the hash never changes.
     pub perturb: Option<Duration>,
@@ -40,7 +41,7 @@ pub struct SfqConfig {
 }
 
 impl Default for SfqConfig {
-    /// Linux's defaults on an Ethernet device.
+    /// Linux's defaults for an Ethernet device.
     fn default() -> SfqConfig {
         SfqConfig {
             limit: 127,
@@ -96,7 +97,7 @@ impl Discipline for SfqConfig {
     }
 }
 
-/// Largest number of queues and hash values, which limits the memory (Linux's `SFQ_MAX_FLOWS` and the limit of its
+/// Maximum number of queues and of hash values, which bounds the memory (Linux's `SFQ_MAX_FLOWS` and the limit of its
 /// divisor).
 const MOST: u32 = 65_408;
 
@@ -108,15 +109,15 @@ pub struct Sfq {
     hash: FlowHash,
     /// Time of the next change of the hash.
     perturb_at: Time,
-    /// The queue of each hash value, if it has packets.
+    /// For each hash value, the queue of its flows; `None` if they have no packets.
     by_hash: Vec<Option<u32>>,
     /// All queues.
     queues: Vec<Slot>,
     /// The queues without packets.
     free: Vec<u32>,
-    /// The queues with packets, the next one to serve first.
+    /// The non-empty queues, in the order in which they are served.
     round: VecDeque<u32>,
-    /// The queues of each length. The one that reached the length last is at the end.
+    /// For each length, the queues of this length, in the order in which they reached it.
     by_length: Vec<Vec<u32>>,
     backlog: Backlog,
 }
@@ -127,7 +128,7 @@ struct Slot {
     ring: PacketRing,
     /// Hash value of the flows in the queue.
     hash: usize,
-    /// Bytes that the queue may still send in its turn.
+    /// Number of bytes that the queue may still send in its turn.
     allotment: i64,
 }
 
@@ -160,7 +161,7 @@ impl Sfq {
         })
     }
 
-    /// Records a new length of a queue.
+    /// Moves a queue from one list of `by_length` to another after its length has changed.
     fn moves(&mut self, queue: u32, from: usize, to: usize) {
         if from > 0 {
             let place = self.by_length[from].iter().rposition(|other| *other == queue);
@@ -172,13 +173,13 @@ impl Sfq {
             }
             self.by_length[to].push(queue);
         }
-        // Keeps the longest queue at the end of the list.
+        // Remove empty lists from the end, so that the last list has the longest queues.
         while self.by_length.last().is_some_and(Vec::is_empty) {
             self.by_length.pop();
         }
     }
 
-    /// Returns the queue of a hash value, assigning a free one if necessary. `None` if all queues are used.
+    /// The queue of a hash value. If there is none, assigns a free queue; `None` if all queues are in use.
     fn queue_for(&mut self, hash: usize) -> Option<u32> {
         if let Some(queue) = self.by_hash[hash] {
             return Some(queue);
@@ -189,7 +190,7 @@ impl Sfq {
         Some(queue)
     }
 
-    /// Appends a packet to its queue, which joins the round if it was empty.
+    /// Appends a packet to a queue. If the queue was empty, it joins the round.
     fn put(&mut self, queue: u32, waiting: QueuedPacket) {
         let slot = &mut self.queues[queue as usize];
         let before = slot.len();
@@ -201,7 +202,7 @@ impl Sfq {
         self.moves(queue, before, before + 1);
     }
 
-    /// Removes a queue's oldest or newest packet. The queue leaves the round if it is then empty.
+    /// Removes a queue's oldest or newest packet. If the queue is then empty, it leaves the round.
     fn take(&mut self, queue: u32, newest: bool) -> QueuedPacket {
         let slot = &mut self.queues[queue as usize];
         let before = slot.len();
@@ -218,10 +219,11 @@ impl Sfq {
         taken
     }
 
-    /// Makes room: drops a packet of the longest queue, or of the next one to serve if all queues have one packet.
+    /// Drops a packet of the longest queue to make room. If all queues have one packet, drops the packet of the queue
+    /// to be served next.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
-        // As in Linux's sfq_drop: with one packet per queue, no queue is too long.
+        // As in Linux's sfq_drop: if all queues have one packet, there is no longest queue.
         let longest = match self.by_length.len() - 1 {
             1 => self.round.front(),
             length => self.by_length[length].last(),
@@ -231,18 +233,18 @@ impl Sfq {
         cx.drop(victim.packet, DropReason::QueueFull);
     }
 
-    /// Changes the hash if a change is due. Queued packets move to their new queues.
+    /// Changes the hash if a change is due, and moves queued packets to their new queues.
     fn perturb(&mut self, cx: &mut Cx<'_>) {
         let Some(period) = self.config.perturb else { return };
         if self.perturb_at > cx.now() {
             return;
         }
-        // Several missed changes have the effect of one.
+        // Several missed changes have the same effect as one.
         let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
         self.perturb_at += period * (missed + 1);
-        // A new perturbation: flows that share a queue are separated, and others may meet.
+        // With the new hash, flows that shared a queue are separated, and other flows may share one.
         self.hash = FlowHash::new(&mut self.rng);
-        // Packets of a queue keep their order; queues are emptied in the order of service.
+        // Empty the queues in the order of service, so that the packets of each flow keep their order.
         let mut waiting = Vec::new();
         for queue in std::mem::take(&mut self.round) {
             let slot = &mut self.queues[queue as usize];
@@ -270,7 +272,7 @@ impl Qdisc for Sfq {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.perturb(cx);
         let hash = queue_of(self.hash.flow(&packet), self.by_hash.len());
-        // As in Linux's sfq_enqueue: all queues are in use.
+        // As in Linux's sfq_enqueue, a packet that needs a new queue is dropped if all queues are in use.
         let Some(queue) = self.queue_for(hash) else { return cx.drop(packet, DropReason::QueueFull) };
         // The depth limits a single flow even if the whole queue has room.
         if self.queues[queue as usize].len() >= self.config.depth as usize {
@@ -297,7 +299,7 @@ impl Qdisc for Sfq {
         loop {
             let queue = *self.round.front()?;
             let slot = &mut self.queues[queue as usize];
-            // As in Linux, a queue may overdraw its allotment by one packet.
+            // As in Linux, a queue may exceed its allotment by one packet.
             if slot.allotment <= 0 {
                 slot.allotment += self.config.quantum.get() as i64;
                 self.round.rotate_left(1);

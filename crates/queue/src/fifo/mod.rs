@@ -1,6 +1,6 @@
-//! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt and Ott 1996).
+//! A FIFO in a bounded buffer: drop-tail, or drop-from-front (Lakshman, Neidhardt and Ott 1996).
 //!
-//! For a drop-tail FIFO on a plain line, a link uses a faster implementation with the same results
+//! For a drop-tail FIFO in front of a plain line, a link uses a faster implementation with the same results
 //! (`crates/link/src/drop_tail_path.rs`).
 
 mod threshold;
@@ -19,12 +19,12 @@ pub struct FifoConfig {
     pub limit: Limit,
     /// The packet that is dropped if there is no room.
     pub drop: DropFrom,
-    /// Bytes that the buffer counts for each packet in addition to the IP packet.
+    /// Size of the link header that the buffer counts with each IP packet, in bytes.
     pub header: Bytes,
 }
 
 impl FifoConfig {
-    /// Returns a drop-tail FIFO that counts only bytes of IP.
+    /// A drop-tail FIFO that counts IP packets without link headers.
     pub const fn new(limit: Limit) -> FifoConfig {
         FifoConfig { limit, drop: DropFrom::Tail, header: Bytes::ZERO }
     }
@@ -51,7 +51,8 @@ pub enum DropFrom {
     /// The arriving packet.
     #[default]
     Tail,
-    /// The oldest packets, until the arriving one fits: the sender detects the loss earlier by one queueing delay.
+    /// The oldest packets are dropped until the arriving packet fits. The sender then detects the loss earlier, by one
+    /// queueing delay.
     Front,
 }
 
@@ -90,21 +91,21 @@ impl Fifo {
         Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })
     }
 
-    /// Returns the buffer and its used room.
+    /// The buffer, with its capacity and its used part.
     pub fn room(&self) -> &BufferLimit {
         &self.room
     }
 
-    /// Returns which packet is dropped if there is no room.
+    /// The packet that is dropped if there is no room: the arriving one, or the oldest ones.
     pub fn drops_from(&self) -> DropFrom {
         self.drop
     }
 
-    /// Drops packets from the front until a packet of `size` fits. Returns false if the arriving packet itself must be
-    /// dropped.
+    /// Drops packets from the front until a packet of `size` bytes fits. Returns false if the arriving packet must be
+    /// dropped instead.
     #[cold]
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
-        // A packet larger than the whole buffer must not displace all others in vain.
+        // A packet that is larger than the whole buffer never fits, so it must not displace other packets.
         if self.drop == DropFrom::Tail || !self.room.could_fit(size) {
             return false;
         }
@@ -115,7 +116,7 @@ impl Fifo {
         true
     }
 
-    /// Removes the packet at this position in the order of arrival, counted from 0.
+    /// Removes the packet at this position. Positions are in the order of arrival, counted from 0.
     pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
         let packet = self.ring.take_at(place)?;
         self.room.release(packet.size());
@@ -133,7 +134,7 @@ impl Fifo {
 impl Qdisc for Fifo {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
-        // Room is made before the packet enters, so that the buffer never exceeds its limit.
+        // Make room before the packet is enqueued, so that the buffer never exceeds its limit.
         if !self.room.fits(size) && !self.make_room(size, cx) {
             cx.drop(packet, DropReason::QueueFull);
             return;

@@ -1,14 +1,15 @@
 //! A FIFO that marks every packet above a threshold and none below it, as DCTCP requires of a switch (RFC 8257, section
 //! 3.1).
 //!
-//! The threshold is either a depth, compared with the backlog that an arriving packet finds, or a time, compared with
-//! the sojourn time of a departing packet. The latter is the native step of DualPI2's low-latency queue (RFC 9332,
-//! appendix A.1) and the `ce_threshold` of Linux's codel and fq_codel.
+//! The threshold is either a depth or a time. A depth is compared with the backlog when a packet arrives. A time is
+//! compared with the sojourn time when a packet departs, as in the native step of DualPI2's low-latency queue (RFC
+//! 9332, appendix A.1) and in the `ce_threshold` of Linux's codel and fq_codel.
 //!
-//! The packets that may be marked are a setting: all that are capable of ECN (RFC 3168, section 5, treats ECT(0) and
-//! ECT(1) equally; data centres), or only L4S packets with ECT(1) (RFC 9331, section 5: a sender of ECT(0) reacts to
-//! each mark as to a loss, so a step would starve it). Packets that may not be marked pass, and are dropped only if
-//! there is no room. RED with equal thresholds and a weight of 1 drops them at the step instead.
+//! A setting selects the packets that may be marked. One choice is all ECN-capable packets, for data centres (RFC 3168,
+//! section 5, treats ECT(0) and ECT(1) equally). The other is L4S packets with ECT(1) only: RFC 9331, section 5,
+//! because a sender of ECT(0) reacts to each mark as to a loss, so a step would starve it. Packets that may not be
+//! marked are dropped only if there is no room. (RED with equal thresholds and a weight of 1 drops them at the step
+//! instead.)
 //!
 //! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 
@@ -28,7 +29,7 @@ pub struct ThresholdConfig {
 }
 
 impl Default for ThresholdConfig {
-    /// Marks every packet that had to wait.
+    /// A threshold of 0: marks every packet that has to wait.
     fn default() -> ThresholdConfig {
         let mark_threshold = MarkThreshold::Sojourn(Duration::ZERO);
         ThresholdConfig { limit: Limit::default(), mark_threshold, ect: Markable::Ect }
@@ -58,9 +59,9 @@ impl Part for ThresholdConfig {
 /// The threshold above which packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkThreshold {
-    /// A packet is marked if it finds a larger backlog than this.
+    /// A packet is marked if the backlog at its arrival exceeds this.
     Depth(Threshold),
-    /// A packet is marked if its sojourn time is longer than this.
+    /// A packet is marked if its sojourn time exceeds this.
     Sojourn(Duration),
 }
 
@@ -116,7 +117,7 @@ impl ThresholdFifo {
 
     /// Marks the packet if it may be marked.
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
-        // `cx.mark` leaves packets that are not capable of ECN unchanged.
+        // `cx.mark` does not change packets that are not ECN-capable.
         if self.ect == Markable::Ect || packet.ecn() != Ecn::Ect0 {
             cx.mark(packet, MarkReason::Threshold);
         }
@@ -126,7 +127,7 @@ impl ThresholdFifo {
 impl Qdisc for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         if let MarkThreshold::Depth(depth) = self.mark_threshold {
-            // A packet that is about to be dropped must not be marked first.
+            // If there is no room, the packet is dropped and must not be counted as marked.
             if depth.measure(self.fifo.backlog()) > depth.count() && self.fifo.room().fits(packet.size()) {
                 self.mark(&mut packet, cx);
             }

@@ -1,9 +1,9 @@
-//! Bytes of an IP packet on the wire, for links and for disciplines that shape.
+//! The size of an IP packet on the wire, for links and for disciplines that shape.
 //!
-//! The overheads are those of the encapsulations' standards: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP
+//! The overheads come from the standards of the encapsulations: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP
 //! over AAL5), RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-byte trailer, whole cells of 48 in 53 bytes), IEEE 802.3
-//! clause 61 (PTM: 64/65). Not modelled: bit stuffing of HDLC-like framing, and the interleaving or coding of the
-//! physical layer.
+//! clause 61 (PTM: 64/65). Not modelled: bit stuffing of HDLC-like framing, and interleaving or coding of the physical
+//! layer.
 
 use lopsided_core::Bytes;
 use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};
@@ -22,9 +22,9 @@ use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Framing {
-    /// Bytes added to each packet.
+    /// Number of bytes added to each packet.
     pub overhead: Bytes,
-    /// Size of the smallest frame in bytes, overhead included. Smaller frames are padded.
+    /// Minimum size of a frame in bytes, including the overhead. Smaller frames are padded.
     pub minimum: Bytes,
     /// The unit that carries a frame.
     pub cell_format: CellFormat,
@@ -34,12 +34,12 @@ pub struct Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum CellFormat {
-    /// Single bytes, without further overhead.
+    /// Plain bytes, without further overhead.
     #[default]
     None,
     /// ATM cells of 53 bytes, 48 of them payload. The last cell is padded.
     Atm,
-    /// One byte of synchronization for each started block of 64 bytes (PTM).
+    /// One byte of synchronization for every 64 bytes or part of them (PTM).
     Ptm,
 }
 
@@ -48,7 +48,7 @@ impl Choice for CellFormat {
         &[("none", CellFormat::None), ("atm", CellFormat::Atm), ("ptm", CellFormat::Ptm)];
 }
 
-/// Largest overhead per packet in bytes. No real line adds more.
+/// Maximum overhead per packet in bytes, far above that of any real line.
 const MOST_OVERHEAD: Bytes = Bytes::new(10_000);
 
 impl Part for Framing {
@@ -82,7 +82,7 @@ impl Part for Framing {
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
         self.check()?;
-        // An overhead given with a kind is added to that of the kind.
+        // If a scenario gives a kind and an overhead, the overhead is added to that of the kind.
         if let Some(base) = given.preset.and_then(Framing::named).filter(|_| given.has("overhead")) {
             self.overhead += base.overhead;
         }
@@ -90,7 +90,7 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // The overhead of a named kind is added to the given one, so the sum may be larger.
+        // The sum of a given overhead and that of a named kind may exceed the limit for the given one.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {
@@ -104,16 +104,16 @@ impl Part for Framing {
 part_value!(Framing);
 
 impl Framing {
-    /// The IP packet alone.
+    /// No framing: the IP packet only.
     pub const NONE: Framing = Framing::plain(0);
-    /// An Ethernet device in Linux: the header of 14 bytes, without padding.
+    /// An Ethernet device in Linux: a header of 14 bytes, without padding.
     pub const ETHERNET: Framing = Framing::plain(14);
-    /// An Ethernet line: preamble 8, header 14, padding to 64, check sequence 4, gap 12.
+    /// An Ethernet line: preamble 8 bytes, header 14, padding to 64, check sequence 4, gap 12.
     pub const ETHERNET_WIRE: Framing =
         Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
-    /// PPPoE on an Ethernet device: Ethernet header 14, PPPoE 6, PPP 2.
+    /// PPPoE on an Ethernet device: Ethernet header 14 bytes, PPPoE 6, PPP 2.
     pub const PPPOE: Framing = Framing::plain(22);
-    /// Cable, as the rate limiter of a DOCSIS modem counts: header 14, check sequence 4, padding to 64 bytes.
+    /// Cable, as counted by the rate limiter of a DOCSIS modem: header 14 bytes, check sequence 4, padding to 64.
     pub const DOCSIS: Framing =
         Framing { overhead: Bytes::new(18), minimum: Bytes::new(64), cell_format: CellFormat::None };
 
@@ -136,7 +136,7 @@ impl Framing {
         ("pppoe-ptm", Framing::ptm(30)),
     ];
 
-    /// Returns a framing with a constant number of bytes per packet.
+    /// A framing that adds a constant number of bytes to each packet.
     pub const fn plain(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::None }
     }
@@ -151,15 +151,15 @@ impl Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Ptm }
     }
 
-    /// Returns the framing of this name.
+    /// The framing of this name, or `None` if the name is unknown.
     pub fn named(name: &str) -> Option<Framing> {
         Framing::NAMED.iter().find(|(known, _)| *known == name).map(|(_, framing)| *framing)
     }
 
-    /// Returns the bytes on the wire of an IP packet of this size.
+    /// The size on the wire of an IP packet of this size.
     #[inline]
     pub fn wire_size(&self, ip: Bytes) -> Bytes {
-        // Padding comes before the cells: a frame is padded to its minimum and then cut.
+        // Pad first: a frame is padded to its minimum size before it is divided into cells.
         let frame = (ip.get() + self.overhead.get()).max(self.minimum.get());
         Bytes::new(match self.cell_format {
             CellFormat::None => frame,

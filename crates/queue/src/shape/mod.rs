@@ -1,4 +1,4 @@
-//! Disciplines that limit a rate, and the size of a packet on the line.
+//! Disciplines that limit a rate, and the size of a packet on the wire.
 
 mod framing;
 mod htb;

@@ -1,11 +1,11 @@
 //! A policer: drops arriving packets that exceed its rate, and delays none.
 //!
-//! A token bucket fills at `rate`, up to `burst`. A packet takes its size in tokens, and is dropped if there are fewer
-//! (RFC 2697's committed bucket with excess dropped; `police` in Linux and IOS; a "rate limiter" instead of a "shaper"
-//! in merritt2010, section 2.6). Conforming packets enter a FIFO queue, which stays short if the following link is
-//! faster.
+//! Tokens are added to a bucket at `rate`, up to `burst`. A packet removes its size in tokens, and is dropped if the
+//! bucket has fewer (RFC 2697's committed bucket with excess dropped; `police` in Linux and IOS; a "rate limiter"
+//! instead of a "shaper" in merritt2010, section 2.6). Conforming packets enter a FIFO queue, which stays short if the
+//! following link is faster.
 //!
-//! Sizes are bytes of IP. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
+//! Sizes are those of IP packets. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
 
 use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
@@ -14,9 +14,9 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerConfig {
-    /// Rate at which the bucket fills, in bits of IP per second.
+    /// Rate at which tokens are added: a bit rate that counts whole IP packets.
     pub rate: BitRate,
-    /// Depth of the bucket in bytes of IP.
+    /// Depth of the bucket in bytes of IP packets.
     pub burst: Bytes,
     /// Capacity of the queue behind the policer.
     pub limit: Limit,
@@ -53,8 +53,7 @@ impl Discipline for PolicerConfig {
     }
 }
 
-/// Tokens of one byte. A token is a bit divided by 10^9, so a rate in bit/s gains a whole number of tokens per
-/// nanosecond.
+/// Number of tokens per byte. A token is 10^-9 bit, so a rate in bit/s adds a whole number of tokens per nanosecond.
 const OCTET: u128 = 8 * 1_000_000_000;
 
 /// A policer, and the FIFO queue behind it.
@@ -79,10 +78,10 @@ impl Policer {
         Ok(Policer { fifo, rate: config.rate, depth, tokens: depth, filled_at: Time::ZERO })
     }
 
-    /// Adds the tokens that have arrived since the last call.
+    /// Adds the tokens for the time since the last call.
     fn fill(&mut self, now: Time) {
         let waited = u128::from(now.saturating_since(self.filled_at).as_nanos());
-        // Exact integers: a token is 10^-9 bit.
+        // Exact in integers: 1 bit/s x 1 ns is one token.
         self.tokens = self.depth.min(self.tokens + waited * u128::from(self.rate.as_bps()));
         self.filled_at = now;
     }
@@ -92,7 +91,7 @@ impl Qdisc for Policer {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.fill(cx.now());
         let cost = u128::from(packet.size().get()) * OCTET;
-        // A packet that exceeds the rate takes no tokens.
+        // A packet that is dropped removes no tokens.
         if self.tokens < cost {
             cx.drop(packet, DropReason::Policed);
             return;

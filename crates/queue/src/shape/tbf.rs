@@ -1,15 +1,15 @@
 //! A token bucket in front of a queue of its own: a shaper inside the tree of disciplines (Linux's `sch_tbf`,
 //! tc-tbf(8)).
 //!
-//! Tokens are nanoseconds at `rate`, up to those of `burst`. The packet at the head waits until there are tokens for
-//! all of it. With a `peakrate` it also waits for a second bucket with a depth of `mtu`. A link's own token bucket
-//! (`shaper`) behaves in the same way if nothing is between the bucket and the line.
+//! A token is one nanosecond at `rate`; the bucket holds at most the tokens of `burst`. The packet at the head waits
+//! until there are tokens for all of it. With a `peakrate` it also waits for a second bucket whose depth is `mtu`. A
+//! link's own token bucket (`shaper`) behaves in the same way if nothing is between the bucket and the line.
 //!
-//! The head's size is looked up whenever something changes, as in the kernel. From a child that cannot return the size
-//! ([`Qdisc::peek`]) the head is taken out at that time.
+//! The size of the head packet is looked up at every change, as in the kernel. If the child cannot return the size
+//! ([`Qdisc::peek`]), the head packet is dequeued from the child at that time.
 //!
-//! Sizes are bytes of IP plus `overhead`. A packet larger than the bucket is dropped on arrival; Linux would segment it
-//! if possible.
+//! Sizes are those of IP packets plus `overhead`. A packet larger than the bucket is dropped on arrival; Linux would
+//! segment it if possible.
 
 use crate::{
     Backlog, Child, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Waiting,
@@ -20,15 +20,15 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of a token bucket filter, named as in tc-tbf(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TbfConfig {
-    /// Rate at which the bucket fills.
+    /// Rate at which tokens are added to the bucket.
     pub rate: BitRate,
     /// Depth of the bucket in bytes.
     pub burst: Bytes,
-    /// Rate at which a burst leaves. `None`: infinitely fast.
+    /// Maximum rate of a burst. `None`: infinitely fast.
     pub peakrate: Option<BitRate>,
-    /// Depth of the second bucket, for `peakrate`, in bytes.
+    /// Depth of the second bucket, which limits the rate to `peakrate`, in bytes.
     pub mtu: Bytes,
-    /// Bytes counted for each packet in addition to the IP packet.
+    /// Number of bytes that are counted with each IP packet.
     pub overhead: Bytes,
     /// The queue behind the bucket.
     pub queue: QueueConfig,
@@ -88,7 +88,7 @@ impl Discipline for TbfConfig {
     }
 }
 
-/// A bucket of time at a rate: its tokens are nanoseconds.
+/// A token bucket. A token is one nanosecond at the bucket's rate.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     rate: BitRate,
@@ -102,13 +102,14 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// Returns the tokens after a wait and the cost of a packet. Negative if the packet must wait longer.
+    /// The tokens that are left after `waited` nanoseconds and a packet of this size. Negative if the packet must wait
+    /// longer.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }
 }
 
-/// Returns the nanoseconds that this many bytes take at a rate.
+/// The transmission time of this many bytes at a rate, in nanoseconds.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
@@ -120,9 +121,9 @@ pub struct Tbf {
     bucket: Bucket,
     peak: Option<Bucket>,
     overhead: Bytes,
-    /// Time up to which tokens are counted.
+    /// Time up to which tokens have been added.
     counted: Time,
-    /// Size of the packet at the child's head, if a packet is ready.
+    /// Size of the packet at the child's head; `None` if no packet is ready.
     head: Option<Bytes>,
 }
 
@@ -146,12 +147,12 @@ impl Tbf {
 
     /// Looks up the size of the packet at the child's head.
     fn look(&mut self, cx: &mut Cx<'_>) {
-        // A child may hold its packets back.
+        // The child may delay its packets.
         let ready = self.child.ready_at(cx.now()) == Some(cx.now());
         self.head = if ready { self.child.peek(cx) } else { None };
     }
 
-    /// Returns the nanoseconds until both buckets have the tokens for a packet of this size.
+    /// The nanoseconds until both buckets have enough tokens for a packet of this size.
     fn lacking(&self, size: Bytes, now: Time) -> u64 {
         let waited = now.saturating_since(self.counted).as_nanos() as i64;
         let lack = |bucket: &Bucket| -bucket.left_after(waited, size + self.overhead);
@@ -174,7 +175,7 @@ impl Qdisc for Tbf {
         let now = cx.now();
         self.look(cx);
         let size = self.head?;
-        // The head waits for tokens; `ready_at` returns when.
+        // There are not enough tokens for the head packet yet; `ready_at` returns when there will be.
         if self.lacking(size, now) > 0 {
             return None;
         }
@@ -182,11 +183,12 @@ impl Qdisc for Tbf {
         let waited = now.saturating_since(self.counted).as_nanos() as i64;
         let size = given.packet.size() + self.overhead;
         for bucket in std::iter::once(&mut self.bucket).chain(&mut self.peak) {
-            // `dequeue` never overdraws a bucket, so tokens stay at zero or above.
+            // There are enough tokens, so the result is never negative.
             bucket.tokens = bucket.left_after(waited, size);
         }
         self.counted = now;
-        // As in the kernel, the next head is looked up at once: a child without `peek` releases it now.
+        // As in the kernel, the size of the next head packet is looked up at once. A child without `peek` releases this
+        // packet now.
         self.look(cx);
         Some(given)
     }

@@ -3,7 +3,7 @@
 use lopsided_core::Bytes;
 use lopsided_spec::Fault;
 
-/// Largest number of queues to which a discipline can hash flows, as in Linux.
+/// Maximum number of queues to which a discipline can hash flows, as in Linux.
 pub(crate) const MOST_QUEUES: u32 = 65_536;
 
 /// Checks a limit in packets or bytes.
@@ -15,7 +15,7 @@ pub(crate) fn limit(name: &'static str, most: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks the number of queues to which flows are hashed.
+/// Checks the number of queues over which a hash distributes flows.
 pub(crate) fn flows(count: u32) -> Result<(), Fault> {
     if !(1..=MOST_QUEUES).contains(&count) {
         return Err(Fault::new("flows", format!("there are from 1 to {MOST_QUEUES} queues")));

@@ -1,9 +1,9 @@
-//! Checks a discipline against its contract after every operation. Each enqueued packet leaves once, is dropped once
-//! with a reason, or counts in the backlog; its ECN field changes only by a mark in the accounting.
+//! Checks a discipline against its contract after every operation. Each enqueued packet must leave once, be dropped
+//! once with a reason, or count in the backlog, and its ECN field may change only by a mark in the accounting.
 //!
-//! The discipline works on a private accounting, so that the drops that it reports can be compared with its contents.
-//! The events are then posted to the real accounting. A packet costs an operation on a tree, so this is for tests and
-//! debug runs.
+//! The discipline uses a private accounting, so that the drops that it reports can be compared with its contents. The
+//! events are then copied to the real accounting. Each packet costs an operation on a tree, so the checks are for tests
+//! and debug runs.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
@@ -12,8 +12,8 @@ use lopsided_core::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A queue that is checked after every operation. A violation panics with a message that names it. Results are those of
-/// the queue inside.
+/// A queue that is checked after every operation. A violation panics with a message that names it. The results are
+/// those of the wrapped queue.
 ///
 /// # Examples
 ///
@@ -27,21 +27,21 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub struct CheckedQdisc<Q> {
     queue: Q,
-    /// The packets that must be inside, by packet number.
+    /// The packets that the queue must contain, by packet number.
     inside: BTreeMap<u64, Entry>,
-    /// Bytes of these packets.
+    /// Total size of the packets in `inside`.
     bytes: Bytes,
-    /// The accounting that the discipline works on.
+    /// The accounting that the discipline uses.
     private: Accounting,
-    /// Events of that accounting since the last operation.
+    /// Events of the private accounting since the last operation.
     seen: Arc<Mutex<Vec<Seen>>>,
     /// Time of the last operation.
     latest: Time,
-    /// Time and result of the last `peek`. `None` after the next enqueue or removal.
+    /// Time and result of the last `peek`. `None` after an enqueue or a removal, which may change the head.
     shown: Option<(Time, Bytes)>,
 }
 
-/// A packet that must be inside, as it was enqueued.
+/// A packet that the queue must contain, as it was when it was enqueued.
 #[derive(Debug)]
 struct Entry {
     size: Bytes,
@@ -49,7 +49,7 @@ struct Entry {
     ecn: Ecn,
 }
 
-/// Events of the private accounting, in order.
+/// An event of the private accounting.
 #[derive(Debug)]
 enum Seen {
     Enqueued(Packet, Backlog),
@@ -57,7 +57,7 @@ enum Seen {
     Dropped(Packet, DropReason),
 }
 
-/// Records the events of the private accounting.
+/// An observer that records the events of the private accounting.
 struct EventRecorder(Arc<Mutex<Vec<Seen>>>);
 
 impl Observer for EventRecorder {
@@ -118,7 +118,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
     }
 
-    /// Removes a packet from the expected contents. Checks that it was inside and is unchanged.
+    /// Removes a packet from the expected contents. Panics if the packet was not in them or has changed.
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id());
         let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id()));
@@ -133,10 +133,10 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         entry
     }
 
-    /// Posts the recorded events to the real accounting, and compares them with the expected contents. `offered` is the
-    /// packet that is being enqueued.
+    /// Copies the recorded events to the real accounting, and compares them with the expected contents. `offered` is
+    /// the number of the packet that is being enqueued.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
-        // The events of this operation; the recorder starts empty for the next one.
+        // Take the events of this operation, so that the recorder is empty for the next one.
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
         let (mut taken_in, mut refused) = (false, false);
         for seen in told {
@@ -155,8 +155,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
                 }
                 Seen::Dropped(packet, why) => {
                     self.take(&packet, "the discipline discarded");
-                    // A discipline may drop other packets to make room, but must either enqueue or drop the offered
-                    // one.
+                    // A discipline may drop other packets to make room, but it must enqueue or drop the offered packet.
                     refused |= Some(packet.id()) == offered;
                     cx.drop(packet, why);
                 }
@@ -165,14 +164,14 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
     }
 
-    /// Checks the last results of `peek` and `ready_at` against the packet that was returned.
+    /// Checks the packet that `dequeue` returned against the previous results of `peek` and `ready_at`.
     fn check_promises(&mut self, ready: Option<Time>, waiting: usize, given: Option<&QueuedPacket>) {
         match (given, self.shown.take()) {
-            // A later arrival may change the head, so a size is binding only at the same instant.
+            // A later arrival may change the head, so the size must match only at the instant of the `peek`.
             (Some(given), Some((at, size))) if at == self.latest => {
                 assert_eq!(given.packet.size(), size, "a packet of another size was shown before");
             }
-            // `None` is allowed if packets were dropped, or if `ready_at` then returns a later time.
+            // `None` is allowed only if packets were dropped, or if `ready_at` now returns a later time.
             (None, _) if ready == Some(self.latest) && waiting == self.inside.len() => {
                 assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but gives no packet and drops none");
             }
@@ -197,7 +196,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         self.shown = None;
         let id = packet.id();
         self.put(&packet, cx.now());
-        // The discipline reports to the private accounting; `post` transfers its events.
+        // The discipline uses the private accounting; `post` copies its events.
         self.queue.enqueue(packet, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(Some(id), cx);
         self.check();
@@ -261,7 +260,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         let removed = self.queue.remove(waiting, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);
         if let Some(packet) = &removed {
-            // A filter relies on getting exactly the packet that it names.
+            // `remove` must return exactly the requested packet.
             assert_eq!(packet.id(), waiting.id, "another packet was asked for");
             self.take(packet, "the discipline gave up");
         }
@@ -282,7 +281,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// Copies a packet for the real accounting, where it replaces a packet that was dropped in the private one. `Packet` is
+/// Creates a copy of a packet for the real accounting, where the copy is dropped instead of the original. `Packet` is
 /// not `Clone`, so that no packet is sent twice.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())

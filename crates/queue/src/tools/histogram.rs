@@ -4,19 +4,19 @@
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Bits of a value after the leading one that determine its bucket: 64 buckets per octave. A bucket is at most 1/64 of
-/// its value wide, so its middle is off by at most 0.8 %.
+/// Number of bits after the leading one that determine the bucket of a value: 64 buckets per octave. The width of a
+/// bucket is at most 1/64 of its value, so its middle differs from each of its values by at most 0.8 %.
 const MANTISSA_BITS: u32 = 6;
 
-/// Buckets per page, as a power of 2. Memory is allocated in pages.
+/// Number of buckets per page, as a power of 2. Memory is allocated in pages.
 const PAGE_BITS: u32 = 3;
 const PAGE: usize = 1 << PAGE_BITS;
 
-/// Counts of durations: exact below 128 ns, within 0.8 % above.
+/// A histogram of durations. Values below 128 ns are exact, larger ones are within 0.8 %.
 ///
-/// Counters exist only for pages with a non-zero count. A queue with few different durations takes some hundred bytes,
-/// one with all durations 8 kB. Counters have 16 bits, because a large network has tens of thousands of histograms with
-/// a few thousand durations each. Overflows are counted separately.
+/// Counters exist only for pages with a non-zero count. The histogram of a queue with few different durations takes
+/// some hundred bytes, one with all possible durations 8 kB. Counters have 16 bits, because a large network has tens of
+/// thousands of histograms with a few thousand durations each. Overflows are counted separately.
 ///
 /// # Examples
 ///
@@ -34,11 +34,11 @@ pub struct Histogram {
     zeros: u32,
     /// Number of the first page in `pages`.
     first: u32,
-    /// For each page, the index of its counters in `counts`, or [`NOWHERE`].
+    /// For each page from `first` on, the index of its counters in `counts`; [`NOWHERE`] if it has none.
     pages: Vec<u16>,
     /// The counters of the allocated pages.
     counts: Vec<[u16; PAGE]>,
-    /// Number of overflows of each bucket that has overflowed.
+    /// For each bucket that has overflowed, the number of overflows.
     #[expect(clippy::box_collection, reason = "most histograms have none")]
     overflows: Option<Box<BTreeMap<usize, u32>>>,
 }
@@ -62,12 +62,12 @@ impl Histogram {
         }
     }
 
-    /// Counts this many durations of zero.
+    /// Adds `times` durations of zero.
     pub fn add_zeros(&mut self, times: u32) {
         self.zeros += times;
     }
 
-    /// Counts overflows of a bucket.
+    /// Adds `times` overflows of a bucket's counter.
     #[cold]
     fn overflow(&mut self, bucket: usize, times: u32) {
         *self.overflows.get_or_insert_default().entry(bucket).or_default() += times;
@@ -90,7 +90,7 @@ impl Histogram {
         if self.pages.is_empty() {
             self.first = page;
         }
-        // Pages before the first one are rare; `pages` grows at its front.
+        // A page before the first one is rare; `pages` then grows at its front.
         if page < self.first {
             self.pages.splice(0..0, std::iter::repeat_n(NOWHERE, (self.first - page) as usize));
             self.first = page;
@@ -102,7 +102,7 @@ impl Histogram {
         }
         let place = self.counts.len() as u16;
         if self.counts.len() == self.counts.capacity() {
-            // Most queues need few pages, so capacity grows by 25 % instead of doubling.
+            // Grows by 25 % instead of doubling, because most queues need few pages.
             self.counts.reserve_exact(1 + self.counts.len() / 4);
         }
         self.counts.push([0; PAGE]);
@@ -115,11 +115,11 @@ impl Histogram {
         u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
-    /// Returns the smallest duration that is not exceeded by at least `fraction` of all, rounded to the middle of its
-    /// bucket. `None` if the histogram is empty.
+    /// The smallest duration such that at least `fraction` of all durations do not exceed it, rounded to the middle of
+    /// its bucket. `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
-        // Nearest rank: no interpolation between durations.
+        // Nearest-rank method, without interpolation.
         let rank = ((fraction * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut seen = u64::from(self.zeros);
         if seen >= rank {
@@ -146,7 +146,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the buckets with a count, in ascending order, and their counts.
+    /// The non-empty buckets in ascending order, with their counts.
     fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let used = self.pages.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
         let all = used.flat_map(move |(at, place)| {
@@ -159,14 +159,14 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// Returns the count of a bucket whose counter has this value.
+    /// The count of a bucket, from its 16-bit counter and its overflows.
     fn times(&self, bucket: usize, counter: u16) -> u64 {
         let overflows = self.overflows.as_ref().and_then(|overflows| overflows.get(&bucket)).copied().unwrap_or(0);
         u64::from(overflows) << u16::BITS | u64::from(counter)
     }
 }
 
-/// Returns the bucket of a value. Buckets are 1 wide below 128, then their width doubles with every octave.
+/// The bucket of a value. The width of a bucket is 1 for values below 128, and doubles with every octave above.
 #[inline]
 fn bucket(value: u64) -> usize {
     let lowest = 1 << MANTISSA_BITS;

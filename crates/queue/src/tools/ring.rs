@@ -1,4 +1,4 @@
-//! Packets in the order of arrival, and their backlog. Most disciplines are built on it.
+//! Packets in the order of arrival, and their backlog. Most disciplines use this list.
 
 use crate::{Backlog, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, Packet, Time};
@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 ///
 /// A packet can be removed from the middle. It is found by its place number or its arrival time, and leaves an empty
 /// place. Empty places are removed when they reach the front, or when more than half of all places are empty. Packets
-/// are thus rarely moved, and the cost per packet stays constant on average.
+/// are thus rarely moved, and the amortized cost per packet is constant.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
     /// Number of the first place. Places have consecutive numbers.
     first: u64,
-    /// Lowest valid place number. Packets with a lower number have been moved, so they are found by their arrival time.
+    /// Lowest valid place number. Packets with a lower number have been moved, and can be found only by their arrival
+    /// time.
     numbered_from: u64,
     /// Number of empty places.
     empty: usize,
@@ -65,15 +66,15 @@ impl PacketRing {
         self.places.iter().find(|place| place.packet.is_some()).map(|place| place.size)
     }
 
-    /// Returns the number of the place that the next packet will get.
+    /// The place number that the next packet will get.
     #[inline]
     pub fn next_place(&self) -> u64 {
         self.first + self.places.len() as u64
     }
 
-    /// Removes a packet from any place.
+    /// Removes a packet from anywhere in the list.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
-        // After a compaction old numbers are wrong, so the packet is found by its arrival time.
+        // A compaction invalidates older place numbers. Such a packet is found by its arrival time.
         let at = match waiting.place {
             Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
             _ => self.search(waiting)?,
@@ -88,7 +89,7 @@ impl PacketRing {
         packet
     }
 
-    /// Returns the index of a packet, found by its arrival time.
+    /// The index of a packet, found by its arrival time.
     fn search(&self, waiting: &Waiting<'_>) -> Option<usize> {
         // Places are in the order of arrival.
         let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
@@ -96,7 +97,7 @@ impl PacketRing {
         came_then.position(|place| place.holds(waiting.id)).map(|at| first + at)
     }
 
-    /// Removes the packet with this many packets before it. Takes linear time.
+    /// Removes the packet that has `number` packets before it. Takes linear time.
     pub fn take_at(&mut self, number: usize) -> Option<Packet> {
         let place = self.places.iter_mut().filter(|place| place.packet.is_some()).nth(number)?;
         let packet = place.packet.take();
@@ -106,7 +107,7 @@ impl PacketRing {
         packet
     }
 
-    /// True if the list should be compacted.
+    /// True if more than 8 places, and more than half of all places, are empty.
     #[inline]
     fn is_mostly_empty(&self) -> bool {
         self.empty > 8 && 2 * self.empty > self.places.len()
@@ -124,7 +125,7 @@ impl PacketRing {
             self.empty -= 1;
         }
         if self.is_mostly_empty() {
-            // New numbers start after all old ones, so that no old number finds another packet.
+            // New place numbers start above all old ones, so that an old number never finds another packet.
             self.first = self.next_place();
             self.places.retain(|place| place.packet.is_some());
             self.numbered_from = self.next_place();
@@ -142,11 +143,11 @@ impl PacketRing {
         let Place { packet, enqueued_at, size } = self.places.pop_back()?;
         self.backlog.remove(size);
         self.tidy();
-        // `tidy` keeps empty places away from the end.
+        // `tidy` removes empty places at the end, so the last place has a packet.
         packet.map(|packet| QueuedPacket { packet, enqueued_at })
     }
 
-    /// Appends a packet that was enqueued earlier, in another queue. Observers are not notified again.
+    /// Appends a packet that was enqueued in another queue before. Observers are not notified again.
     pub fn put(&mut self, waiting: QueuedPacket) {
         let QueuedPacket { packet, enqueued_at } = waiting;
         let size = packet.size();
@@ -155,7 +156,7 @@ impl PacketRing {
         self.places.push_back(Place { packet: Some(packet), enqueued_at, size });
     }
 
-    /// Returns the queued packets and bytes.
+    /// The number and total size of the queued packets.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

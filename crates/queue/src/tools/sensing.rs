@@ -1,16 +1,16 @@
 //! Active sensing: a discipline sends small packets through its own queue and over the link, and the far end returns
-//! them. Their delay includes all queues on the path, also those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
+//! them. Their delay includes all queues on the path, even those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
 //!
-//! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow, and a
-//! timestamp of 8 bytes as its payload: 28 bytes in IPv4. One follows each 4th data packet. The far end swaps the
-//! addresses ([`turn`]), and the packet returns like any other packet of that direction.
+//! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow. Its
+//! payload is a timestamp of 8 bytes, so it has 28 bytes in IPv4. One sensing packet follows each 4th data packet. The
+//! far end swaps the addresses ([`turn`]), and the packet returns like any other packet of the opposite direction.
 //!
-//! **Deviations.** The dissertation does not say how sensing packets are marked. Here they have protocol 253, which RFC
-//! 3692 reserves for experiments. The top bit of the timestamp is set when the packet turns around, so that no second
-//! far end returns it again.
+//! **Deviations.** The dissertation does not say how sensing packets are identified. In this module they have protocol
+//! 253, which RFC 3692 reserves for experiments. The top bit of the timestamp is set when the packet turns around, so
+//! that a second far end does not turn it around again.
 //!
-//! **Hostile input.** A returning packet counts only if its timestamp is outstanding; any other packet is passed on. At
-//! most 4,096 timestamps are outstanding; beyond that the oldest count as lost.
+//! **Hostile input.** A returning packet counts only if its timestamp is outstanding; any other packet is forwarded. At
+//! most 4,096 timestamps are outstanding; if there are more, the oldest count as lost.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 pub const SENSING_PROTOCOL: u8 = 253;
 /// Number of data packets per sensing packet.
 const PACKETS_FOR_EACH: u32 = 4;
-/// Largest number of outstanding sensing packets.
+/// Maximum number of outstanding sensing packets.
 const MOST_OUT: usize = 4096;
-/// Flag in a timestamp: the packet has turned around at the far end.
+/// Flag in the timestamp of a packet that has turned around at the far end.
 const TURNED: u64 = 1 << 63;
 
 /// The place where a discipline's sensing packets turn around.
@@ -40,20 +40,20 @@ impl Choice for FarEnd {
     const WORDS: &'static [(&'static str, FarEnd)] = &[("link", FarEnd::Link), ("stage", FarEnd::Stage)];
 }
 
-/// Text of the key for the far end, shared by all disciplines that sense.
+/// Text of the key for the far end, for all disciplines that send sensing packets.
 pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far end of this link, or the next stage of kind reflector on their path, which may be behind other links.";
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str =
     "Smoothing of round trips: as in RFC 6298, or as the dissertation prints it, with RTTVAR instead of SRTT.";
 
-/// How the discipline treats the delay of the link itself, which is the delay without a queue.
+/// Whether a sample includes the delay of the link itself, which is the delay without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The smallest sample so far is subtracted from every sample. The rest is the queueing delay, which the text
-    /// refers to.
+    /// The smallest sample so far is subtracted from every sample. The difference is the queueing delay, which the text
+    /// of the dissertation means.
     #[default]
     Subtract,
-    /// Samples are used unchanged, as the algorithm is written. A long link then always looks congested.
+    /// Samples are used unchanged, as the algorithm is printed. A long link then always seems congested.
     Keep,
 }
 
@@ -64,7 +64,7 @@ impl Choice for BaseDelay {
 /// Text of the key for the base delay.
 pub(crate) const BASE_DELAY: &str = "Treatment of the link's own delay in a sample: the shortest delay so far is subtracted (subtract), or the whole sample counts (keep).";
 
-/// Returns the timestamp of a sensing packet, with the flag [`TURNED`] if it has turned around.
+/// The timestamp of a sensing packet, with the flag [`TURNED`] if it has turned around; `None` for any other packet.
 fn stamp(packet: &Packet) -> Option<u64> {
     if *packet.transport() != (Transport::Other { protocol: SENSING_PROTOCOL }) {
         return None;
@@ -72,13 +72,13 @@ fn stamp(packet: &Packet) -> Option<u64> {
     Some(u64::from_be_bytes(packet.payload().bytes()?.try_into().ok()?))
 }
 
-/// True if the packet is a sensing packet, on its way out or back.
+/// True if the packet is a sensing packet, in either direction.
 pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// Turns a sensing packet around at the far end of a link. Returns false, without a change, for any other packet and
-/// for a sensing packet that has turned around before.
+/// Turns a sensing packet around at the far end of a link. Any other packet, and a sensing packet that has already
+/// turned around, stays unchanged; the result is then false.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
@@ -87,24 +87,24 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// Creates sensing packets, and recognizes them when they return. `owner` is the number of the queue that a sensing
-/// packet belongs to.
+/// Creates sensing packets, and recognizes them when they return. `owner` is the number of the queue to which a sensing
+/// packet belongs.
 #[derive(Debug, Default)]
 pub(crate) struct Sensor {
     /// Outstanding packets: timestamp and owner, in the order of the timestamps.
     out: VecDeque<(u64, u32)>,
     base_delay: BaseDelay,
-    /// The smallest round trip so far.
+    /// The smallest round trip so far; `None` before the first sample.
     shortest: Option<Duration>,
     /// The largest timestamp so far.
     newest: u64,
-    /// The packet to create next.
+    /// The sensing packet that is to be created next.
     made: Option<NewPacket>,
-    /// Number of packets sent.
+    /// Number of sensing packets sent.
     sent: u64,
-    /// Number of packets that returned.
+    /// Number of sensing packets that returned.
     came_home: u64,
-    /// Number of packets that count as lost.
+    /// Number of sensing packets that count as lost.
     given_up: u64,
 }
 
@@ -117,7 +117,7 @@ impl Sensor {
         Sensor { base_delay, ..Sensor::default() }
     }
 
-    /// Handles a packet of this owner that enters the queue. Every 4th data packet is followed by a sensing packet.
+    /// Handles a packet that enters the queue `owner`. After every 4th data packet, prepares a sensing packet.
     pub fn follow(&mut self, packet: &Packet, since: &mut SinceSensed, owner: u32, now: Time) {
         if PacketKind::of(packet) != PacketKind::Data || is_sensing(packet) {
             return;
@@ -127,37 +127,37 @@ impl Sensor {
             return;
         }
         since.0 = 0;
-        // Timestamps are unique, also if several packets arrive in the same nanosecond.
+        // Timestamps must be unique, even for packets that arrive in the same nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
-        // A link that never returns sensing packets must not use more and more memory.
+        // Bounds the memory if a link never returns sensing packets.
         if self.out.len() == MOST_OUT {
             self.out.pop_front();
             self.given_up += 1;
         }
         self.out.push_back((stamp, owner));
         self.sent += 1;
-        // A mark would be of no use: no end host evaluates a sensing packet.
+        // Not ECN-capable: no end host would react to a mark on a sensing packet.
         let ip = IpHeader { ecn: Ecn::NotEct, ..packet.ip() };
         let transport = Transport::Other { protocol: SENSING_PROTOCOL };
         self.made = Some(NewPacket::new(packet.flow(), ip, transport, Payload::real(stamp.to_be_bytes().to_vec())));
     }
 
-    /// Removes and returns the sensing packet to create, if there is one.
+    /// Removes and returns the sensing packet that is to be created, if there is one.
     pub fn take_made(&mut self) -> Option<NewPacket> {
         self.made.take()
     }
 
-    /// Returns the owner of an outbound sensing packet.
+    /// The owner of an outstanding sensing packet that has not turned around; `None` for any other packet.
     pub fn owner(&self, packet: &Packet) -> Option<u32> {
         let place = self.out.binary_search_by_key(&stamp(packet)?, |(stamp, _)| *stamp).ok()?;
         Some(self.out[place].1)
     }
 
-    /// Handles a packet of the other direction. If it is outstanding, returns its owner and its delay, without the base
-    /// delay if so configured.
+    /// Handles a packet of the opposite direction. If it is an outstanding sensing packet, returns its owner and its
+    /// delay, which excludes the base delay if so configured.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
-        // An outbound sensing packet of another discipline passes here too.
+        // A sensing packet of another discipline that has not turned around may pass here, too.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
         let (_, owner) = self.out.remove(place)?;
@@ -168,7 +168,7 @@ impl Sensor {
         Some((owner, if self.base_delay == BaseDelay::Subtract { took.saturating_sub(shortest) } else { took }))
     }
 
-    /// Calls `out` with the numbers of packets sent, returned and given up.
+    /// Calls `out` with the numbers of sensing packets sent, returned and lost.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("sensing_sent_packets", self.sent as f64);
         out("sensing_returned_packets", self.came_home as f64);
@@ -176,7 +176,7 @@ impl Sensor {
     }
 }
 
-/// The rule that smooths samples of a round trip.
+/// The rule by which round-trip samples are smoothed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothing {
     /// SRTT and RTTVAR of RFC 6298, section 2, with alpha 1/8 and beta 1/4.
@@ -190,7 +190,7 @@ impl Choice for Smoothing {
         &[("rfc6298", Smoothing::Rfc6298), ("printed", Smoothing::Printed)];
 }
 
-/// A smoothed RTT. It expires [`Estimate::LASTS`] after the last sample.
+/// A smoothed RTT, which expires [`Estimate::LASTS`] after the last sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     smoothed: Option<i64>,
@@ -201,8 +201,8 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Lifetime of an estimate. The dissertation has none. Without it, packets would be dropped forever because of the
-    /// last sample if the link stopped returning sensing packets.
+    /// Lifetime of an estimate after its last sample. The dissertation has no such limit. Without it, a link that stops
+    /// returning sensing packets would leave the discipline dropping packets forever.
     pub const LASTS: Duration = Duration::from_secs(5);
 
     /// Adds a sample.
@@ -228,7 +228,7 @@ impl Estimate {
         self.latest().filter(|_| now.saturating_since(self.heard_at) <= Estimate::LASTS)
     }
 
-    /// Returns the estimate, whatever its age.
+    /// The estimate, even if it has expired.
     pub fn latest(&self) -> Option<Duration> {
         self.smoothed.map(|smoothed| Duration::from_nanos(smoothed as u64))
     }

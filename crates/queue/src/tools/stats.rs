@@ -1,14 +1,13 @@
-//! Measurements of a queue, independent of its discipline: counts, backlog over time, sojourn times. The memory is
-//! constant.
+//! Measurements of a queue of any discipline: packet counts, backlog over time, sojourn times. The memory is constant.
 
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Count, Duration, Time};
 
 /// The statistics of one queue since the start.
 ///
-/// The area under the backlog over time is computed without an integral. A packet that arrives at `a` and leaves at `b`
-/// adds `b - a`. The area is thus the sum of departure times minus the sum of arrival times, plus the current backlog
-/// times the current time. The sums wrap around, which is harmless because the area itself does not.
+/// The area under the curve of the backlog is computed without an integral. A packet that arrives at `a` and leaves at
+/// `b` adds `b - a`. The area is thus the sum of departure times minus the sum of arrival times, plus the product of
+/// the current backlog and the current time. The sums wrap around, which is harmless because the area itself does not.
 ///
 /// # Examples
 ///
@@ -37,41 +36,42 @@ pub struct QueueStats {
     longest: u64,
     max_packets: u32,
     max_bytes: u64,
-    /// Area in packet-nanoseconds, without the current backlog times the current time.
+    /// Area under the backlog in packet-nanoseconds, without the term for the current backlog.
     area_packets: u64,
-    /// Area in byte-nanoseconds, without the current backlog times the current time.
+    /// Area under the backlog in byte-nanoseconds, without the term for the current backlog.
     area_bytes: u128,
     dropped_packets: u64,
     dropped_bytes: u64,
     sojourns: Histogram,
-    /// Packets sent by the time of the last sample.
+    /// Number of packets sent before the last sample.
     sampled_packets: u64,
-    /// Sum of sojourn times at the last sample, in nanoseconds.
+    /// Sum of the sojourn times before the last sample, in nanoseconds.
     sampled_sojourn: u64,
 }
 
-/// A queue at one instant: counts since the start, and sojourn times of the packets that left since the last sample.
+/// The state of a queue at one instant: counts since the start, and sojourn times of the packets that departed since
+/// the last sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueSample {
     /// Current backlog.
     pub backlog: Backlog,
     /// Packets that arrived, whether enqueued or not.
     pub arrived_packets: u64,
-    /// Packets that the discipline refused or dropped.
+    /// Packets that the discipline dropped, on arrival or later.
     pub dropped_packets: u64,
     /// Packets that left for the line.
     pub sent_packets: u64,
     /// Bytes that left for the line.
     pub sent_bytes: Bytes,
-    /// Mean sojourn time since the last sample. `None` if no packet has left since.
+    /// Mean sojourn time of the packets that departed since the last sample. `None` if there are none.
     pub sojourn_mean: Option<Duration>,
-    /// Longest sojourn time since the last sample. `None` if no packet has left since.
+    /// Longest sojourn time of the packets that departed since the last sample. `None` if there are none.
     pub sojourn_max: Option<Duration>,
 }
 
 impl QueueStats {
-    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards; the packet or others may have
-    /// been dropped.
+    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards, which shows whether packets
+    /// were dropped.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
@@ -85,25 +85,25 @@ impl QueueStats {
         self.notice(self.backlog);
     }
 
-    /// Records a packet that arrives at `now` and departs at `departs`. `backlog` is the backlog at its arrival, itself
-    /// included. Allowed only if the backlog is not read in between.
+    /// Records the arrival at `now` and the departure at `departs` of a packet in one call. `backlog` is the backlog
+    /// just after the arrival, including the packet. The backlog may not be read before `departs`.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
-        // Most packets on a fast line do not wait; they add nothing to the area.
+        // Fast path: a packet that does not wait adds nothing to the area.
         if departs == now {
             return self.sent_at_once(size);
         }
         debug_assert!(departs > now);
-        // Arrival and departure in one step: the backlog itself is unchanged.
+        // Arrival and departure cancel out in the current backlog, so only the area changes.
         let sojourn = Duration::from_nanos(departs.as_nanos() - now.as_nanos());
         self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
         self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
         self.sent(size, sojourn);
     }
 
-    /// Records packets that found the queue empty and departed at once. `largest` is the size of the largest. No two of
-    /// them may have arrived at the same time.
+    /// Records packets that found the queue empty and departed at once. `largest` is the size of the largest packet.
+    /// All arrival times must be different.
     pub fn passed(&mut self, packets: Count, largest: Bytes) {
         if packets.packets > 0 {
             self.notice(Backlog { packets: 1, bytes: largest });
@@ -113,14 +113,14 @@ impl QueueStats {
         }
     }
 
-    /// Records a packet that left for the line at `now`.
+    /// Records the departure at `now` of a packet that was enqueued before.
     #[inline]
     pub fn left(&mut self, now: Time, enqueued_at: Time, size: Bytes) {
         self.gone(now, 1, size);
         self.sent(size, now.saturating_since(enqueued_at));
     }
 
-    /// Records a departure without a wait.
+    /// Records a departure with a sojourn time of zero.
     #[inline]
     fn sent_at_once(&mut self, size: Bytes) {
         self.sent_packets += 1;
@@ -128,7 +128,7 @@ impl QueueStats {
         self.sojourns.add(Duration::ZERO);
     }
 
-    /// Records a departure after this sojourn time.
+    /// Records a departure with this sojourn time.
     #[inline]
     fn sent(&mut self, size: Bytes, sojourn: Duration) {
         self.sent_packets += 1;
@@ -138,7 +138,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Records drops that the discipline made on its own at `now`: `backlog` is the backlog afterwards.
+    /// Records packets that the discipline dropped at `now` without an arrival. `backlog` is the backlog afterwards.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         // Most calls find no drop.
@@ -151,7 +151,7 @@ impl QueueStats {
         }
     }
 
-    /// Updates the largest backlog: raises its packets and its bytes to those of `backlog` if they are larger.
+    /// Updates the largest backlog, separately for packets and bytes.
     #[inline]
     pub fn notice(&mut self, backlog: Backlog) {
         self.max_packets = self.max_packets.max(backlog.packets);
@@ -181,17 +181,17 @@ impl QueueStats {
         self.backlog
     }
 
-    /// Returns the number of packets that arrived: departed, dropped or queued.
+    /// Number of packets that arrived, which is the sum of departed, dropped and queued packets.
     pub fn arrived_packets(&self) -> u64 {
         self.sent_packets + self.dropped_packets + u64::from(self.backlog.packets)
     }
 
-    /// Returns the number of packets that the discipline refused or dropped.
+    /// Number of packets that the discipline dropped, on arrival or later.
     pub fn dropped_packets(&self) -> u64 {
         self.dropped_packets
     }
 
-    /// Returns the total size of the packets that the discipline refused or dropped.
+    /// Total size of the packets that the discipline dropped, on arrival or later.
     pub fn dropped_bytes(&self) -> Bytes {
         Bytes::new(self.dropped_bytes)
     }
@@ -213,7 +213,7 @@ impl QueueStats {
 
     /// Returns the mean backlog in packets from time zero to `now`.
     pub fn mean_packets(&self, now: Time) -> f64 {
-        // Packets still queued have added no departure time yet.
+        // Add the term for the packets that are still queued, which have no departure time yet.
         let waiting = now.as_nanos().wrapping_mul(u64::from(self.backlog.packets));
         self.area_packets.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
@@ -239,13 +239,13 @@ impl QueueStats {
         &self.sojourns
     }
 
-    /// Returns the current state, with the sojourn times since the previous sample.
+    /// The current state, with the sojourn times of the packets that departed since the previous sample.
     pub fn sample(&mut self) -> QueueSample {
-        // Means of an interval are differences of running sums, so that a sample costs no pass over packets.
+        // Compute the mean from the differences of running sums.
         let left = self.sent_packets - self.sampled_packets;
         let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Duration::from_nanos);
         let longest = (left > 0).then_some(Duration::from_nanos(self.recent_longest));
-        // The longest sojourn time of the whole run must survive the reset.
+        // Keep the longest sojourn time of the whole run before `recent_longest` is reset.
         self.longest = self.longest.max(self.recent_longest);
         self.recent_longest = 0;
         self.sampled_packets = self.sent_packets;
@@ -262,7 +262,7 @@ impl QueueStats {
     }
 }
 
-/// Returns bytes times nanoseconds since time zero.
+/// The product of bytes and nanoseconds since time zero.
 #[inline]
 fn octet_nanos(now: Time, bytes: Bytes) -> u128 {
     u128::from(now.as_nanos()) * u128::from(bytes.get())

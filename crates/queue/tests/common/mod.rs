@@ -1,4 +1,4 @@
-//! Packets, and an observer of their losses.
+//! Packets for tests, and an observer that records enqueued and dropped packets.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps, UdpHeader};
@@ -9,7 +9,7 @@ use lopsided_core::{
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-/// Returns a UDP packet of `size` bytes in total, at least 28.
+/// A UDP packet of `size` bytes including headers, at least 28.
 pub fn packet(id: u64, size: u32) -> Packet {
     packet_with(Ecn::Ect0, id, size)
 }
@@ -24,7 +24,7 @@ pub fn packet_of_class(dscp: u8, ecn: Ecn, id: u64, size: u32) -> Packet {
     Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))
 }
 
-/// A TCP segment with an ACK, of the connection from port `flow`.
+/// A TCP segment with the ACK flag, of the connection from port `flow`.
 #[derive(Clone, Debug)]
 pub struct Segment {
     pub flow: u16,
@@ -71,7 +71,7 @@ pub fn cx(now: Time, accounting: &mut Accounting) -> Cx<'_> {
     Cx::new(now, NodeId(0), accounting)
 }
 
-/// Records the packets that enter a queue and the packets that are dropped, in order.
+/// An observer that records the packets that enter a queue and the packets that are dropped, in order.
 #[derive(Clone, Default)]
 pub struct Drops {
     drops: Arc<Mutex<Vec<(u64, DropReason)>>>,
@@ -79,7 +79,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Returns an accounting with such an observer.
+    /// An accounting with such an observer.
     pub fn watched() -> (Drops, Accounting) {
         let drops = Drops::default();
         let mut accounting = Accounting::new(1);

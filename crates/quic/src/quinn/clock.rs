@@ -4,19 +4,19 @@ use lopsided_core::{Duration, Time};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Locks a mutex, poisoned or not. After a panic in another thread the run ends anyway.
+/// Locks a mutex even if it is poisoned, because after a panic in another thread the run ends anyway.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Converts the simulator's time to quinn's instants. Only differences of instants are meaningful.
+/// Converts the simulator's time to quinn's instants. Only differences between instants are meaningful.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Instant,
 }
 
 impl Default for Clock {
-    /// A clock with the process' base, which is read once.
+    /// A clock whose base is the same for the whole process. The base is read once.
     #[expect(clippy::disallowed_methods, reason = "only this call creates an Instant; the code uses only differences")]
     fn default() -> Clock {
         static BASE: OnceLock<Instant> = OnceLock::new();

@@ -1,9 +1,9 @@
-//! Congestion controls for quinn: an adapter from lopsided's controls to quinn's contract, and an observer around
-//! controls of either kind.
+//! Congestion controls for quinn: an adapter that runs lopsided's controls under quinn's contract, and an observer
+//! around controls of either kind.
 //!
-//! quinn's contract reports the bytes and the send time of each acknowledged packet, and that packets were lost or
-//! marked. That is enough for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all
-//! losses among packets sent before the period began.
+//! quinn reports the bytes and the send time of each acknowledged packet, and that packets were lost or marked. This is
+//! enough for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all losses among
+//! packets that were sent before the period began.
 
 use super::clock::{Clock, lock};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
@@ -31,16 +31,16 @@ pub(super) struct Watched {
     pub ssthresh: Option<u64>,
     /// True from a reduction of the window until a packet sent after it is acknowledged.
     pub in_recovery: bool,
-    /// RTTs of acknowledged packets that the endpoint has not taken yet.
+    /// RTT samples of acknowledged packets that the endpoint has not fetched yet.
     pub rtts: Vec<Duration>,
     pub ecn_reductions: u64,
     pub loss_reductions: u64,
     pub persistent: u64,
     /// True if the application had nothing to send when the last ACK arrived.
     pub app_limited: bool,
-    /// True if an observer wants `events`.
+    /// True if an observer receives `events`.
     pub listened: bool,
-    /// Events that the endpoint has not taken yet.
+    /// Events that the endpoint has not fetched yet.
     pub events: Vec<TimedTcpEvent>,
 }
 
@@ -58,7 +58,7 @@ enum Inner {
     Ours(Box<Ours>),
 }
 
-/// Wraps a control, and records its input and its window.
+/// Wraps a control, and records its inputs and its window.
 struct Watching {
     clock: Clock,
     inner: Inner,
@@ -77,12 +77,12 @@ pub(super) struct WatchingFactory {
     listened: AtomicBool,
 }
 
-/// The origin of the control.
+/// The control to build: lopsided's or one of quinn's.
 pub(super) enum Source {
     NewReno,
     Cubic,
-    /// quinn's BBR, which scenarios cannot choose: its random generator cannot be seeded, and quinn does not pace at
-    /// its rate. The random numbers only affect that rate, so packets do not depend on them.
+    /// quinn's BBR, which scenarios cannot choose: its random generator cannot be seeded, and quinn does not use its
+    /// pacing rate. The random numbers affect only this rate, so packets do not depend on them.
     Bbr,
     Ours(cc::ControllerFactory),
 }
@@ -94,12 +94,12 @@ impl fmt::Debug for WatchingFactory {
 }
 
 impl WatchingFactory {
-    /// `initial_window` is in packets.
+    /// Creates the factory. `initial_window` is in packets.
     pub fn new(clock: Clock, source: Source, initial_window: u64) -> WatchingFactory {
         WatchingFactory { clock, source, initial_window, latest: Mutex::default(), listened: AtomicBool::new(false) }
     }
 
-    /// Connections built from now on record events.
+    /// Makes connections that are built from now on record events.
     pub fn listen(&self) {
         self.listened.store(true, Ordering::Relaxed);
     }
@@ -170,7 +170,7 @@ impl Controller for Watching {
             let mut watched = lock(&self.watched);
             let took = now.saturating_duration_since(sent);
             watched.rtts.push(Duration::from_nanos(took.as_nanos() as u64));
-            // RFC 9002 section 7.3.2: an ACK of a packet that was sent during the recovery ends it.
+            // RFC 9002, section 7.3.2: recovery ends when a packet that was sent during recovery is acknowledged.
             if self.recovery_start.is_some_and(|start| sent > start) {
                 self.recovery_start = None;
                 watched.in_recovery = false;
@@ -193,7 +193,7 @@ impl Controller for Watching {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         {
             let mut watched = lock(&self.watched);
-            // quinn's own count replaces the observer's estimate.
+            // Use quinn's own count instead of the observer's estimate.
             (watched.in_flight, watched.app_limited) = (in_flight, app_limited);
         }
         match &mut self.inner {
@@ -228,7 +228,7 @@ impl Controller for Watching {
         }
         match &mut self.inner {
             Inner::Quinn(control) => control.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes),
-            // RFC 9002, section 7.6.2: persistent congestion reduces again within a recovery period.
+            // RFC 9002, section 7.6.2: persistent congestion reduces the window again within a recovery period.
             Inner::Ours(ours) if begins || is_persistent_congestion => {
                 let signal = match (is_persistent_congestion, lost_bytes) {
                     // RFC 9002, section 7.6.2: the window falls to its minimum, as after a TCP timeout.
@@ -282,7 +282,7 @@ impl Controller for Watching {
         metrics
     }
 
-    /// quinn clones a control only for a new path, on which the control must start from its initial state.
+    /// quinn clones a control only for a new path, so the clone must start from its initial state.
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.clock.instant(Time::ZERO);
         Arc::clone(&self.factory).build(start, SMALLEST_MTU)
@@ -302,7 +302,7 @@ impl Controller for Watching {
 
 /// One of lopsided's congestion controls.
 struct Ours {
-    /// In a mutex because quinn requires its controls to be `Sync`.
+    /// The control is in a mutex because quinn requires controls to be `Sync`.
     control: Mutex<Box<dyn cc::Controller>>,
     /// The control's window in bytes, at least 2 packets.
     window: u64,
@@ -364,7 +364,7 @@ impl Ours {
         ours
     }
 
-    /// The control. `&mut self` needs no lock.
+    /// The control, without locking: `&mut self` guarantees exclusive access.
     fn control(&mut self) -> &mut dyn cc::Controller {
         &mut **self.control.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -386,7 +386,7 @@ impl Ours {
     }
 
     fn take_window(&mut self) {
-        // RFC 9002, section 7.2: the smallest window is 2 packets.
+        // RFC 9002, section 7.2: the minimum window is 2 packets.
         self.window = self.control().cwnd().get().max(2 * self.mss);
     }
 
@@ -404,7 +404,7 @@ impl Ours {
     fn acked(&mut self, bytes: u64, rtt: Duration, estimator: &RttEstimator) {
         self.acked += bytes;
         self.packets += 1;
-        // The oldest packet has the longest RTT of the frame, the newest the shortest.
+        // Of the packets acknowledged by one frame, the oldest has the longest RTT and the newest the shortest.
         self.rtt = Some(self.rtt.map_or(rtt, |oldest| oldest.max(rtt)));
         self.newest_rtt = Some(self.newest_rtt.map_or(rtt, |newest| newest.min(rtt)));
         self.srtt = Some(Duration::from_nanos(estimator.get().as_nanos() as u64));
@@ -424,7 +424,7 @@ impl Ours {
         let path = self.path(state, app_limited);
         if !self.established {
             self.established = true;
-            // The first acknowledgement ends the handshake, as far as the control is concerned.
+            // For the control, the handshake ends with the first acknowledgement.
             self.control().on_established(now, &path);
         }
         // RFC 9002, section 7.8: an underused window must not grow.

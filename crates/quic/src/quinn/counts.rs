@@ -1,4 +1,4 @@
-//! Counts the packets and bytes that one end of a connection sent and received, from the packets themselves.
+//! Counts the packets and bytes that one end of a connection sends and receives, by parsing the packets.
 
 use crate::frames::{self, Frame, PacketKind};
 use lopsided_core::Bytes;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct PacketCounts {
     counters: LinkCounters,
-    /// Retransmissions that the endpoint has not taken yet.
+    /// Retransmissions that the endpoint has not fetched yet.
     events: Vec<TcpEvent>,
     /// Number and stream bytes of each 1-RTT packet with stream data that is not acknowledged, by number. Lost packets
     /// stay here, because their ACK may only be late.
@@ -19,7 +19,7 @@ pub(super) struct PacketCounts {
     largest_sent: Option<u64>,
     /// Largest 1-RTT packet number received.
     largest_received: Option<u64>,
-    /// The end of the data sent on each stream: stream ID and offset.
+    /// For each stream, its ID and the highest offset sent so far.
     edges: Vec<(u64, u64)>,
 }
 
@@ -27,17 +27,17 @@ pub(super) struct PacketCounts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LinkCounters {
     pub sums: Counters,
-    /// Bytes sent, up to a limit.
+    /// UDP payload bytes sent, counted up to `HANDSHAKE_OCTETS`.
     pub bytes_unvalidated: u64,
-    /// Bytes received, up to a limit.
+    /// UDP payload bytes received, counted up to `HANDSHAKE_OCTETS`.
     pub bytes_before: u64,
 }
 
-/// Limit of the bytes counted for anti-amplification, which matters only during the handshake.
+/// Maximum of the bytes counted for anti-amplification, which matter only during the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
 /// A packet whose number is this much below an acknowledged one will not be acknowledged any more.
 const OLD: u64 = 1 << 16;
-/// Largest number of events kept for the endpoint.
+/// Maximum number of events kept for the endpoint.
 const MOST_EVENTS: usize = 1 << 12;
 
 impl PacketCounts {
@@ -45,7 +45,7 @@ impl PacketCounts {
         self.counters
     }
 
-    /// Retransmissions since the last call.
+    /// Returns the retransmissions since the last call.
     pub fn take_events(&mut self) -> Vec<TcpEvent> {
         std::mem::take(&mut self.events)
     }
@@ -77,7 +77,7 @@ impl PacketCounts {
                 self.counters.sums.retransmits += u64::from(again > 0);
             }
             self.counters.sums.pure_acks_out += u64::from(acks && !eliciting);
-            // Only 1-RTT packets are stored, because only their ACKs are evaluated.
+            // Store only 1-RTT packets, because only their ACKs are evaluated.
             if packet.kind == PacketKind::OneRtt {
                 self.largest_sent = Some(number);
                 if octets > 0 {
@@ -87,10 +87,10 @@ impl PacketCounts {
         }
     }
 
-    /// Records that a range is sent, and returns the number of its bytes that were sent before.
+    /// Records that a range of a stream is sent. Returns the number of its bytes that had been sent before.
     fn advance(&mut self, id: u64, offset: u64, len: u64) -> u64 {
         let at = self.edges.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            // Only the 64 newest streams are kept: an older stream has ended.
+            // Keep only the 64 newest streams. Older streams are assumed to have ended.
             if self.edges.len() == 64 {
                 self.edges.remove(0);
             }
@@ -98,7 +98,7 @@ impl PacketCounts {
             self.edges.len() - 1
         });
         let edge = &mut self.edges[at].1;
-        // Bytes below the edge were sent before.
+        // Bytes below the stream's edge were sent before.
         let again = edge.saturating_sub(offset).min(len);
         *edge = (*edge).max(offset + len);
         again
@@ -139,7 +139,7 @@ impl PacketCounts {
         }
         let octets = self.sent.drain(from..to).map(|(_, octets)| u64::from(octets)).sum();
         self.counters.sums.bytes_acked += Bytes::new(octets);
-        // A byte sent twice may be acknowledged twice, but must count once.
+        // A byte that was sent twice may be acknowledged twice, but must be counted once.
         let unique = self.counters.sums.bytes_sent.saturating_sub(self.counters.sums.bytes_retransmitted);
         self.counters.sums.bytes_acked = self.counters.sums.bytes_acked.min(unique);
         while self.sent.front().is_some_and(|(number, _)| number + OLD < end) {

@@ -1,8 +1,8 @@
 //! A session without encryption: plain text with the sizes of TLS 1.3 and AES-GCM.
 //!
-//! The tag of a packet holds its number, its key and a checksum of its contents. A changed packet, or one protected
-//! with another key, is rejected as with an AEAD. The handshake has the number and the sizes of TLS's messages. Only
-//! their transport parameters have contents; all other bytes are padding.
+//! The tag of a packet contains the packet's number, its key and a checksum of its contents. A packet that was changed,
+//! or that was protected with another key, is rejected as with an AEAD. The handshake has the same number and sizes of
+//! messages as TLS. Only their transport parameters have contents; all other bytes are padding.
 
 use super::clock::lock;
 use crate::frames::{CID_LEN, PacketKind, put_varint};
@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex};
 
 /// Length of an AEAD tag, and of the sample for header protection (RFC 9001, section 5), in bytes.
 pub(super) const TAG: usize = 16;
-/// RFC 9000, section 14.1: the smallest datagram of a client with an Initial packet, in bytes.
+/// RFC 9000, section 14.1: minimum size of a client's datagram that contains an Initial packet, in bytes.
 const SMALLEST_INITIAL: usize = 1200;
-/// Largest handshake message in bytes.
+/// Maximum size of a handshake message in bytes.
 const LARGEST_MESSAGE: usize = 1 << 20;
 
 /// Sizes of the handshake messages in bytes.
@@ -29,7 +29,7 @@ const LARGEST_MESSAGE: usize = 1 << 20;
 pub(super) struct HandshakeSizes {
     pub client_hello: usize,
     pub server_hello: usize,
-    /// EncryptedExtensions, Certificate, CertificateVerify and Finished.
+    /// Total size of EncryptedExtensions, Certificate, CertificateVerify and Finished.
     pub server_flight: usize,
     pub finished: usize,
 }
@@ -44,24 +44,25 @@ impl HeaderKey for PlainHeader {
     }
 }
 
-/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for this, but it
-/// obeys such frames (draft-ietf-quic-ack-frequency). The session therefore inserts a frame in front of a received
-/// packet's contents before the connection reads them. The frame never appears on the wire.
+/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for it, but obeys
+/// such frames (draft-ietf-quic-ack-frequency). The session therefore inserts a frame in front of the contents of a
+/// received packet before the connection reads them. The frame is never sent on the wire.
 #[derive(Debug, Default)]
 pub(super) struct LocalAcks {
     /// 1-RTT packets received.
     pub received: u64,
     frame: Vec<u8>,
-    /// Number of packets that still get the frame. More than one, because quinn discards a duplicate packet unread.
+    /// Number of packets into which the frame is still to be inserted. More than one, because quinn discards duplicate
+    /// packets without reading them.
     left: u8,
     sequence: u64,
 }
 
 impl LocalAcks {
-    /// From the next packet on, the receiver acknowledges every `packets` packets, after at most `delay_us`
+    /// Sets the ACK behaviour from the next received packet on: one ACK per `packets` packets, after at most `delay_us`
     /// microseconds.
     pub fn set(&mut self, packets: u64, delay_us: u64, reordering: u64) {
-        // quinn discards a duplicate packet unread, and with it a copy of the frame. Three copies are enough.
+        // If a packet is a duplicate, quinn discards it without reading the frame. Three copies are enough.
         self.left = 3;
         self.frame = vec![0x40, 0xaf];
         for number in [self.sequence, packets - 1, delay_us, reordering] {
@@ -82,7 +83,8 @@ impl LocalAcks {
     }
 }
 
-/// A key: a number made of space, phase and sender. For received 1-RTT packets it carries the receiver's ACK behaviour.
+/// A key: a number composed of packet number space, phase and sender. A key for received 1-RTT packets also has the
+/// receiver's ACK behaviour.
 struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
 
 impl PlainKey {
@@ -95,8 +97,8 @@ impl PlainKey {
     }
 }
 
-/// A checksum that detects changed packets: each multiplication to 128 bits takes in 16 bytes, in four independent lanes
-/// that a processor computes in parallel.
+/// A checksum that detects changed packets. Each multiplication to 128 bits processes 16 bytes, in four independent
+/// lanes that the processor computes in parallel.
 fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let word = |octets: &[u8; 8]| u64::from_le_bytes(*octets);
@@ -132,7 +134,7 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
         }
         let mut last = [0; 8];
         last[..part.len()].copy_from_slice(part);
-        // The number of bytes distinguishes zeros at the end from nothing.
+        // The length distinguishes trailing zeros from missing bytes.
         sum = mix(sum, word(&last), 2 + part.len() as u64);
     }
     mix(mix(sum, lanes[1], lanes[2]), lanes[3], 3)
@@ -258,7 +260,7 @@ struct PlainSession {
     parameters: Vec<u8>,
     peer: Option<TransportParameters>,
     inbox: Vec<u8>,
-    /// Number of complete messages received.
+    /// Number of handshake messages received completely.
     received: u8,
     /// Number of sending steps completed.
     sent: u8,
@@ -285,7 +287,7 @@ impl PlainSession {
         }
     }
 
-    /// Appends a message: its length, the length of the parameters, the parameters, and zeros.
+    /// Appends a message: its length, the length of the transport parameters, the parameters, and zeros as padding.
     fn put(buf: &mut Vec<u8>, parameters: &[u8], size: usize) {
         let (start, size) = (buf.len(), size.max(8 + parameters.len()));
         buf.extend_from_slice(&(size as u32).to_be_bytes());
@@ -343,7 +345,7 @@ impl Session for PlainSession {
             }
             self.inbox.drain(..size);
             self.received = self.received.saturating_add(1);
-            // The client's Finished is the second message that a server receives.
+            // The second message that a server receives is the client's Finished.
             if self.side.is_server() && self.received == 2 {
                 self.complete = true;
             }
@@ -355,8 +357,8 @@ impl Session for PlainSession {
         Ok(self.peer)
     }
 
-    /// Writes the next message. quinn sends bytes written together with new keys in the packet number space before
-    /// those keys.
+    /// Writes the next handshake message, and returns new keys if there are any. quinn sends bytes that are returned
+    /// together with new keys in the packet number space before those keys.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let sizes = self.sizes;
         let step = (self.side.is_client(), self.sent, self.received);
@@ -456,7 +458,7 @@ impl ServerConfig for PlainConfig {
     }
 }
 
-/// Signs tokens of stateless resets. Not secure, but the same for the same seed.
+/// Signs the tokens of stateless resets. Not secure, but repeatable: the same seed gives the same tokens.
 pub(super) struct SeededHmac(pub u64);
 
 impl SeededHmac {

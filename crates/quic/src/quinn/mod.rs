@@ -1,11 +1,12 @@
 //! quinn-proto as one of lopsided's transports: one end of a flow.
 //!
 //! A socket is a bidirectional stream. The socket that opens a connection uses the connection's first stream, which is
-//! opened with the first byte written. A client closes its connection when none of its sockets is open. A server's
+//! opened with the first byte written. A client closes a connection when none of its sockets is open. A server's
 //! connections end when their clients close them.
 //!
-//! Data that the application writes waits in the socket until quinn takes it, so that the socket can report its true
-//! free space. The endpoint reads received data from quinn at once, so flow control never waits for the application.
+//! Data that the application writes stays in the socket until quinn accepts it, so that the socket can report its
+//! actual free space. The endpoint reads received data from quinn at once, so flow control never waits for the
+//! application.
 
 mod clock;
 mod congestion;
@@ -41,7 +42,7 @@ use std::sync::{Arc, Mutex};
 /// RFC 9000, section 18.2: default of max_ack_delay.
 const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// Connection IDs of 8 bytes from the flow's own random stream.
+/// Generates connection IDs of 8 bytes from the flow's own random stream.
 struct SeededIds(Rng);
 
 impl ConnectionIdGenerator for SeededIds {
@@ -58,7 +59,7 @@ impl ConnectionIdGenerator for SeededIds {
     }
 }
 
-/// A constant time of day. Only tokens contain it.
+/// A time of day that is constant. Only tokens contain it.
 struct Epoch;
 
 impl TimeSource for Epoch {
@@ -84,7 +85,7 @@ pub struct QuicEndpoint {
     sockets: Vec<Option<Socket>>,
     free_sockets: Vec<u32>,
     events: VecDeque<(SocketId, SocketEvent)>,
-    /// Packets of the latest batch that the host has not taken yet.
+    /// Packets of the latest batch that the host has not fetched yet.
     outbox: VecDeque<(Vec<u8>, Ecn)>,
     /// Index of the next connection to poll for packets.
     sending: usize,
@@ -99,9 +100,9 @@ pub struct QuicEndpoint {
     past_srtt: Option<Duration>,
     cwnd: Option<u64>,
     rtts: Vec<Duration>,
-    /// The kinds of events that an observer wants.
+    /// The kinds of events that an observer receives.
     listened: TcpEventMask,
-    /// Events that the observer has not taken yet.
+    /// Events that the observer has not fetched yet.
     traced: VecDeque<TimedTcpEvent>,
 }
 
@@ -112,22 +113,22 @@ struct Link {
     /// True if this end opened the connection.
     client: bool,
     established: bool,
-    /// True if the connection is closed or lost: its sockets get no more events.
+    /// True once the connection is closed or lost. Its sockets then get no more events.
     over: bool,
     watched: Arc<Mutex<Watched>>,
     local_acks: Arc<Mutex<LocalAcks>>,
     /// The ACK behaviour in force.
     acks: LocalAck,
-    /// True if the ACK behaviour is in force and never changes.
+    /// True if the ACK behaviour in force is final.
     acks_settled: bool,
     arrivals: Arrivals,
     counts: PacketCounts,
-    /// Bytes that quinn took from sockets.
+    /// Number of bytes that quinn accepted from the connection's sockets.
     written: u64,
-    /// The last reason that limited the sender, as reported to observers.
+    /// The latest reason why the sender was limited, as reported to observers.
     limit: Option<Limit>,
     state: State,
-    /// Sockets that wait until the peer permits another stream, the oldest first.
+    /// Sockets that wait for the peer to permit another stream, oldest first.
     waiting: VecDeque<u32>,
     open_sockets: u32,
     /// True if the connection may have something to send.
@@ -144,8 +145,8 @@ struct LocalAck {
 }
 
 impl LocalAck {
-    /// True if the difference is too small for a change. A delay derived from the RTT changes slightly with every
-    /// sample.
+    /// True if the difference is too small to change the ACK behaviour. A delay derived from the RTT varies slightly
+    /// with every sample.
     fn is_near(self, other: LocalAck) -> bool {
         // Within 20 %.
         let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
@@ -153,12 +154,12 @@ impl LocalAck {
     }
 }
 
-/// The largest number of packets received within one RTT.
+/// Measures the largest number of packets received within one RTT.
 #[derive(Debug, Default)]
 struct Arrivals {
     /// Start of the current RTT.
     since: Time,
-    /// Number of packets received before the current RTT.
+    /// Number of packets received before the start of the current RTT.
     before: u64,
     /// The largest number within one RTT so far.
     most: u64,
@@ -173,7 +174,7 @@ impl Arrivals {
     }
 }
 
-/// A stream of a connection, possibly not opened yet.
+/// A stream of a connection, which may not be open yet.
 struct Socket {
     link: usize,
     stream: Option<StreamId>,
@@ -181,22 +182,23 @@ struct Socket {
     opener: bool,
     queue: VecDeque<Bytes>,
     queued: u64,
-    /// Bytes that quinn took.
+    /// Number of bytes that quinn accepted.
     written: u64,
     inbox: Vec<u8>,
-    /// Number of readable bytes. `inbox` stays empty if the application discards contents.
+    /// Number of bytes that the application can read. If the application discards contents, only this number is stored,
+    /// and `inbox` stays empty.
     readable: u64,
-    /// The application closed its direction.
+    /// True once the application has closed its sending direction.
     closing: bool,
-    /// The FIN was passed to quinn.
+    /// True once the FIN was passed to quinn.
     finished: bool,
-    /// All data and the FIN are acknowledged.
+    /// True once all data and the FIN are acknowledged.
     sent_all: bool,
-    /// The peer's FIN was read.
+    /// True once the peer's FIN was read.
     received_all: bool,
-    /// The peer opened the stream, and the event `Accepted` is still to be queued.
+    /// True if the peer opened the stream and the event `Accepted` has not been queued yet.
     fresh: bool,
-    /// The event `Closed` is queued.
+    /// True once the event `Closed` was queued.
     ended: bool,
 }
 
@@ -225,7 +227,7 @@ impl QuicEndpoint {
             (CcSource::Quinn, other) => return Err(format!("quinn has no congestion control {other:?}")),
         };
         let controllers = Arc::new(WatchingFactory::new(clock, source, u64::from(config.initial_window)));
-        // Sizes as rustls sends them with one certificate chain and X25519.
+        // Sizes that rustls sends with one certificate chain and X25519.
         let sizes = HandshakeSizes {
             client_hello: 280,
             server_hello: 90,
@@ -310,11 +312,11 @@ impl QuicEndpoint {
         place
     }
 
-    /// Processes the events of a connection.
+    /// Handles the pending events of a connection.
     fn serve(&mut self, place: usize, now: Time) {
         loop {
             let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
-            // Endpoint events come first, because the endpoint's answer can cause events of the connection.
+            // Endpoint events come first, because the endpoint's response may cause events of the connection.
             if let Some(event) = link.connection.poll_endpoint_events() {
                 let drained = event.is_drained();
                 if let Some(event) = self.endpoint.handle_event(link.handle, event) {
@@ -350,7 +352,7 @@ impl QuicEndpoint {
                     };
                     self.end_sockets(place, reason);
                 }
-                // One event can announce several streams.
+                // One event may announce several streams.
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                     while let Some(id) = self.accept_stream(place) {
                         let socket = self.add_socket(place, Some(id), false);
@@ -375,7 +377,7 @@ impl QuicEndpoint {
                         self.end_if_done(socket);
                     }
                 }
-                // The peer permits more streams.
+                // The peer permits more streams, so open streams for the sockets that wait.
                 Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
                     let waiting: Vec<u32> = link.waiting.drain(..).collect();
                     waiting.into_iter().for_each(|socket| self.flush(socket));
@@ -389,7 +391,7 @@ impl QuicEndpoint {
         self.adapt_acks(place, now);
     }
 
-    /// Adapts the receiver's own ACK behaviour, unless the sender requests one.
+    /// Adapts the receiver's ACK behaviour, unless the sender requests one.
     fn adapt_acks(&mut self, place: usize, now: Time) {
         let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
         if link.acks_settled || !link.established {
@@ -402,7 +404,7 @@ impl QuicEndpoint {
         let begun = received >= u64::from(config.ack_start);
         link.arrivals.note(now, rtt, received);
         let share = (link.arrivals.most as f64 * config.ack_window_share) as u64;
-        // At the beginning, ACKs are at least as frequent as RFC 9000 section 13.2.2 recommends: one per 2 packets.
+        // RFC 9000, section 13.2.2: at the start of a connection, send ACKs at least for every second packet.
         let packets = match begun {
             true => u64::from(config.ack_packets).max(share.min(u64::from(config.ack_packets_most))),
             false => u64::from(config.ack_packets.min(2)),
@@ -411,7 +413,7 @@ impl QuicEndpoint {
             true => config.max_ack_delay.as_micros().min((rtt.as_micros() as f64 * config.ack_delay_rtts) as u64),
             false => config.max_ack_delay.as_micros(),
         };
-        // quinn rejects delays below 1 ms, the resolution of its timers.
+        // quinn rejects delays below 1 ms, which is the resolution of its timers.
         let wanted =
             LocalAck { packets, delay_us: delay.max(1000), reordering: u64::from(config.reordering_threshold) };
         if !wanted.is_near(link.acks) {
@@ -426,7 +428,7 @@ impl QuicEndpoint {
             self.trace(place, now);
         }
         self.end_sockets(place, CloseReason::Normal);
-        // A later connection may take this index and must not inherit the sockets.
+        // A later connection may reuse this index, and must not inherit the sockets.
         for socket in self.sockets.iter_mut().flatten().filter(|socket| socket.link == place) {
             socket.link = usize::MAX;
         }
@@ -436,7 +438,7 @@ impl QuicEndpoint {
         self.past_srtt = Some(from_std(link.connection.rtt()));
     }
 
-    /// Closes the client's connections that have no sockets left.
+    /// Closes the client's connections that have no open sockets.
     fn close_idle(&mut self, now: Time) {
         for place in 0..self.connections.len() {
             let Some(link) = self.connections[place].as_deref_mut() else { continue };
@@ -506,7 +508,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Puts the next batch of packets of any connection into the outbox. Returns false if there is none.
+    /// Moves the next batch of packets of any connection into the outbox. Returns false if there is none.
     fn fill_outbox(&mut self, now: Time) -> bool {
         let (instant, most) = (self.clock.instant(now), self.config.gso_packets as usize);
         while self.sending < self.connections.len() {
@@ -530,7 +532,7 @@ impl QuicEndpoint {
                 }
                 return true;
             }
-            // Nothing more to send: update the timer, then handle the events that sending caused.
+            // Nothing more to send: update the timer, then handle the events that the sending caused.
             link.touched = false;
             if self.listened != TcpEventMask::NONE {
                 self.trace(place, now);
@@ -545,12 +547,13 @@ impl QuicEndpoint {
         false
     }
 
-    /// The reason why the connection sends nothing more at present.
+    /// The reason why the connection sends no more packets now; `None` if no limit applies.
     fn limit_of(&self, place: usize, now: Time) -> Option<Limit> {
         let link = self.connections.get(place)?.as_deref()?;
         let counters = link.counts.counters();
         if !link.established {
-            // RFC 9000, section 8.1: before address validation a server may send 3 times the bytes received.
+            // RFC 9000, section 8.1: before address validation, a server may send at most 3 times the bytes that it
+            // received.
             let blocked = !link.client && counters.bytes_unvalidated > 3 * counters.bytes_before;
             return blocked.then_some(Limit::AntiAmplification);
         }

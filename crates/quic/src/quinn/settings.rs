@@ -8,7 +8,7 @@ use quinn_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, Transport
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Number of streams that a peer may have open at once.
+/// Maximum number of streams that a peer may have open at once.
 const MAX_STREAMS: u32 = 1000;
 /// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
@@ -17,7 +17,7 @@ fn varint(value: u64) -> VarInt {
     VarInt::from_u64(value).unwrap_or(VarInt::MAX)
 }
 
-/// quinn's configuration for a flow's settings.
+/// quinn's configuration of a connection with the settings of a flow.
 pub(super) fn transport_config(
     config: &QuicConfig,
     end: &TransportEnd,

@@ -45,7 +45,7 @@ impl QuicEndpoint {
         self.sockets.iter().position(of).map(|at| at as u32)
     }
 
-    /// Passes as much of the socket's queue to quinn as quinn takes.
+    /// Passes as much of the socket's queue to quinn as quinn accepts.
     pub(super) fn flush(&mut self, place: u32) {
         let Some(socket) = self.sockets.get_mut(place as usize).and_then(Option::as_mut) else { return };
         let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) else { return };
@@ -64,7 +64,7 @@ impl QuicEndpoint {
         let Some(id) = socket.stream else { return };
         let mut stream = link.connection.send_stream(id);
         while !socket.queue.is_empty() {
-            // quinn takes chunks without copying them.
+            // Pass chunks, which quinn accepts without copying.
             let pieces = socket.queue.make_contiguous();
             match stream.write_chunks(pieces) {
                 Ok(written) => {
@@ -79,7 +79,7 @@ impl QuicEndpoint {
                 }
                 Err(WriteError::Blocked) => break,
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
-                    // The peer sent STOP_SENDING, so the rest of the data is useless.
+                    // The peer sent STOP_SENDING, so the rest of the data need not be sent.
                     (socket.queued, socket.sent_all, socket.finished) = (0, true, true);
                     socket.queue.clear();
                 }
@@ -102,14 +102,14 @@ impl QuicEndpoint {
             return;
         };
         let mut stream = link.connection.recv_stream(id);
-        // quinn may report a stream as readable once more after its end was read.
+        // quinn may report a stream as readable once more after its end has been read.
         let Ok(mut chunks) = stream.read(true) else { return };
         let (mut octets, mut ended) = (0, false);
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     octets += chunk.bytes.len() as u64;
-                    // Discard the contents if the application never looks at them.
+                    // The application does not read contents, so discard them.
                     if !self.drains {
                         socket.inbox.extend_from_slice(&chunk.bytes);
                     }
@@ -147,7 +147,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Queues the event `Closed`. The application can read the socket until it takes that event.
+    /// Queues the event `Closed`. The application can read from the socket until it fetches that event.
     pub(super) fn end_socket(&mut self, place: u32, reason: CloseReason) {
         let Some(socket) = self.sockets[place as usize].as_mut() else { return };
         if !std::mem::replace(&mut socket.ended, true) {

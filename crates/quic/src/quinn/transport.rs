@@ -11,7 +11,7 @@ use lopsided_tcp::{Counters, State};
 use quinn_proto::{EcnCodepoint, VarInt};
 use std::net::SocketAddr;
 
-/// Number of bytes that a socket holds for quinn.
+/// Maximum number of bytes that a socket stores before quinn accepts them.
 const SOCKET_BUFFER: u64 = 256 << 10;
 /// Contents of virtual payloads.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -60,7 +60,7 @@ impl Transport for QuicEndpoint {
         let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return Payload::EMPTY };
         let octets = std::mem::take(&mut of.readable);
         match std::mem::take(&mut of.inbox) {
-            // The contents were discarded on arrival.
+            // The contents were discarded on arrival, so only the length is returned.
             inbox if inbox.is_empty() => Payload::virtual_len(octets as u32),
             inbox => Payload::real(inbox),
         }
@@ -89,7 +89,7 @@ impl Transport for QuicEndpoint {
             link.over = true;
             link.connection.close(self.clock.instant(now), VarInt::from_u32(1), Bytes::new());
         } else if let Some(id) = stream {
-            // An error means that the direction has ended already.
+            // An error means that this direction has already ended.
             let _ = link.connection.send_stream(id).reset(VarInt::from_u32(1));
             let _ = link.connection.recv_stream(id).stop(VarInt::from_u32(1));
         }
@@ -109,7 +109,7 @@ impl Transport for QuicEndpoint {
     fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let Header::Udp(header) = packet.transport() else { return };
         let data = packet.payload();
-        // The end that does not open connections takes its peer's address from the first packet.
+        // A server learns its peer's address from the first packet.
         self.remote.get_or_insert(SocketAddr::new(packet.src(), header.src_port));
         let ecn = match packet.ecn() {
             Ecn::NotEct => None,
@@ -117,7 +117,7 @@ impl Transport for QuicEndpoint {
             Ecn::Ect1 => Some(EcnCodepoint::Ect1),
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
-        // Process at once unless packets must wait for the processor or for a batch.
+        // Process the packet at once, unless it must wait for the processor or for its batch.
         let idle = self.inbox.is_empty() && self.config.receive_wait.is_zero() && self.busy_until <= now;
         if idle {
             self.work(now);
@@ -162,7 +162,7 @@ impl Transport for QuicEndpoint {
     fn poll_timeout(&self) -> Option<Time> {
         let links = self.connections.iter().flatten();
         let timers = links.clone().filter_map(|link| link.timeout).min();
-        // The host must call again when the processor is free, if there is something to send.
+        // If there are packets to send, the host must call again when the processor is free.
         let waits = !self.outbox.is_empty() || links.clone().any(|link| link.touched);
         let processor = (waits && self.busy_until > Time::ZERO).then_some(self.busy_until);
         let inbox = self.inbox_due.map(|due| due.max(self.busy_until));

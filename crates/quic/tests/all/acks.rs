@@ -1,4 +1,4 @@
-//! Sizes of ACK packets, exact to the byte.
+//! The sizes of ACK packets, exact to the byte.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Time};
@@ -45,7 +45,8 @@ fn acks_have_the_size_of_the_arithmetic() {
             expected += counts.map_or(0, |counts| counts.into_iter().map(varint_len).sum());
             assert_eq!(seen.octets.len(), expected, "largest {largest}, {} ranges", ranges.len());
             assert_eq!(ranges[0].1, largest);
-            // quinn sometimes skips a packet number to detect peers that acknowledge blindly (RFC 9000, section 21.4).
+            // quinn sometimes skips a packet number to detect peers that acknowledge packets which they did not receive
+            // (RFC 9000, section 21.4).
             assert!(loss_every > 0 || ranges.len() <= 8, "nothing is missing but numbers that were skipped");
             assert!(counts.is_some() || !ecn, "marks are counted where packets are ECN-capable");
         }
@@ -53,8 +54,8 @@ fn acks_have_the_size_of_the_arithmetic() {
     }
 }
 
-/// The receiver sends one ACK per configured number of packets, whether the sender requests that or the receiver
-/// decides.
+/// The receiver sends one ACK per configured number of packets, both if the sender requests this and if the receiver
+/// decides itself.
 #[test]
 fn the_ack_ratio_is_the_one_that_was_set() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {
@@ -70,7 +71,7 @@ fn the_ack_ratio_is_the_one_that_was_set() {
         let data = kinds(false, |frame| matches!(frame, Frame::Stream { .. }));
         let acks = kinds(true, |frame| matches!(frame, Frame::Ack { .. }));
         let ratio = data / acks;
-        // The ACK timer sometimes ends a batch early.
+        // The ACK timer may expire before a batch is complete.
         let least = if packets_per_ack == 10 { 4.0 } else { 0.85 * f64::from(packets_per_ack) };
         assert!((least..1.1 * f64::from(packets_per_ack)).contains(&ratio), "{packets_per_ack} {asks}: {ratio}");
         let asked = kinds(false, |frame| matches!(frame, Frame::AckFrequency { .. }));

@@ -1,4 +1,4 @@
-//! Arbitrary datagrams: an endpoint survives them, and its stream stays intact.
+//! An endpoint survives arbitrary datagrams, and its stream stays intact.
 
 use crate::pair::{Pair, Seen, packet, pattern};
 use lopsided_app::Transport;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The parser accepts any bytes without a panic.
+    /// The parser must not panic for any input.
     #[test]
     fn any_octets_can_be_read(octets in prop::collection::vec(any::<u8>(), 0..200)) {
         for packet in packets(&octets) {

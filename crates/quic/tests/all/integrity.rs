@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// A link without losses delivers at the first attempt, after a handshake of one RTT.
+/// A link without losses delivers the data at the first attempt, after a handshake of one RTT.
 #[test]
 fn a_clean_line_takes_two_round_trips_and_the_data() {
     let content = pattern(1000);

@@ -7,7 +7,7 @@ use lopsided_quic::{Clock, QuicConfig, QuicEndpoint};
 use lopsided_tcp::{RunControllers, StackConfig};
 use std::net::SocketAddr;
 
-/// The link's treatment of a packet: the delay of each copy that arrives, in nanoseconds.
+/// Decides the fate of a packet on the link: the delay of each copy that arrives, in nanoseconds.
 pub type Fate = Box<dyn FnMut(&Seen) -> Vec<u64>>;
 
 /// A packet on the link.
@@ -56,7 +56,7 @@ pub fn endpoint(config: &QuicConfig, opens: bool, seed: u64, clock: Clock) -> Qu
     QuicEndpoint::new(config, &end, clock).expect("a window-based control")
 }
 
-/// The packet as a host would pass it to an endpoint.
+/// The packet in the form in which a host passes it to an endpoint.
 pub fn packet(seen: &Seen) -> Packet {
     let addresses = Addresses::new(addr(seen.up).ip(), addr(!seen.up).ip()).expect("IPv4");
     let header = UdpHeader { src_port: addr(seen.up).port(), dst_port: addr(!seen.up).port() };
@@ -82,7 +82,7 @@ impl Pair {
         }
     }
 
-    /// Transfers everything, or stops at `until`.
+    /// Runs until the transfer is complete, or until `until`.
     pub fn run(&mut self, until: Time) {
         let socket = self.ends[0].connect(self.now).expect("a client");
         self.ends[0].write(self.now, socket, &Payload::real(b"please".to_vec()));

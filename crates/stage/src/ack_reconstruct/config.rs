@@ -7,19 +7,19 @@ use lopsided_spec::{Choice, Fault, Key, Part, key};
 /// Settings of ACK reconstruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckReconstructConfig {
-    /// The side of the queue that the stage is on.
+    /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// Number of segments that each ACK covers after reconstruction.
+    /// Number of segments that an inserted ACK acknowledges.
     pub every: u32,
-    /// Number of segments above which a gap between ACKs is filled.
+    /// A gap is filled if an ACK acknowledges more than this number of segments.
     pub threshold: u32,
     /// Weight of a new sample in the smoothed interval between ACKs.
     pub gain: f64,
-    /// Mean time between ACKs before the first sample. `None`: the first sample.
+    /// Initial mean time between ACKs. `None`: the first sample is the initial mean.
     pub interval: Option<Duration>,
     /// Payload of a full segment in bytes.
     pub segment: Bytes,
-    /// Longest delay of a reconstructed ACK.
+    /// Maximum delay of a reconstructed ACK.
     pub max_delay: Duration,
     /// True if the stage follows the paper's text where it differs from the authors' code.
     pub text: bool,
@@ -27,13 +27,13 @@ pub struct AckReconstructConfig {
     pub spacing: Spacing,
 }
 
-/// The spacing of the ACKs that fill a gap.
+/// How the ACKs that fill a gap are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spacing {
-    /// They share one mean interval, in proportion to the bytes that each acknowledges.
+    /// They share one mean interval, each in proportion to the bytes that it acknowledges.
     #[default]
     Share,
-    /// Each leaves one mean interval after the previous one, as in the authors' code.
+    /// Each ACK leaves one mean interval after the previous one, as in the authors' code.
     Interval,
 }
 
@@ -104,12 +104,12 @@ impl Part for AckReconstructConfig {
 }
 
 impl AckReconstructConfig {
-    /// Returns the number of bytes that an inserted ACK acknowledges.
+    /// Number of bytes that an inserted ACK acknowledges.
     pub(super) fn step(&self) -> u32 {
         self.every * self.segment.get() as u32
     }
 
-    /// True if an advance by this number of bytes is a gap to fill.
+    /// True if an ACK that newly acknowledges this number of bytes leaves a gap to fill.
     pub(super) fn is_gap(&self, octets: u32) -> bool {
         u64::from(octets) > u64::from(self.threshold) * self.segment.get()
     }

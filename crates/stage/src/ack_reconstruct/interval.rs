@@ -1,21 +1,23 @@
 //! ACK reconstruction as the authors' code runs in ns-2.35, which differs from the paper's text: a pacer.
 //!
-//! - If no ACK waits and the arriving ACK leaves no gap, it is forwarded at once. So are all ACKs after a duplicate of
-//!   a forwarded ACK, up to the first ACK for new data.
-//! - Any other ACK is spread. From the last forwarded number on, one ACK is sent for each `every` segments: the first
-//!   at once, each next one a full mean interval later. At most `every` segments are thus acknowledged per arriving
-//!   ACK. The rest waits, and the sender's round trip grows. If a number already waits, it keeps the earlier of the two
-//!   times. No ACK leaves after one with a larger number. Each number is sent once: a duplicate ends here.
+//! - If no ACK waits and the arriving ACK leaves no gap, the ACK is forwarded at once. After a duplicate of a forwarded
+//!   ACK, all ACKs up to and including the first ACK for new data are forwarded at once, too.
+//! - Any other ACK is spread. From the last forwarded acknowledgement number on, one ACK is sent for each `every`
+//!   segments: the first at once, each further one a full mean interval later. At most `every` segments are thus
+//!   acknowledged per arriving ACK. The remaining ACKs wait, and the sender's round trip grows. If an ACK with the same
+//!   number already waits, the earlier of the two departure times applies. No ACK leaves after one with a larger
+//!   number. Each number is forwarded once; a duplicate is not forwarded.
 //!
 //! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK, even if
 //! other ACKs came in between. An ACK is a duplicate only if it repeats an ACK that was forwarded at once. The reason
 //! is a bug: ns-2.35 reads the number of a spread ACK from a packet that it has already freed. The number is zero by
-//! then, so the ACK is forgotten. In the ns of the paper's time a freed packet was not cleared. The mean was then
-//! smaller, and duplicates counted while ACKs waited. The cell of table 1 for which the paper prints 8.57 Mbit/s comes
-//! to 4.7 Mbit/s in ns-2.35 with the old behaviour, and to 8.4 Mbit/s with the present one.
+//! then, so the ACK is not stored as the last one. In the ns version of the paper's time a freed packet was not
+//! cleared. The mean was then smaller, and duplicates counted even while ACKs waited. For the cell of table 1 in which
+//! the paper has 8.57 Mbit/s, ns-2.35 gives 4.7 Mbit/s with the old behaviour and 8.4 Mbit/s with the present one.
 //!
 //! If a mean is given at the start, the time since the handshake is the first sample. An ACK that only opens the
-//! window, or ends an echo of marks, is forwarded at once after all ACKs that wait. Such ACKs do not exist in ns-2.
+//! window, or that ends an echo of ECN marks, is forwarded at once, after all waiting ACKs of its connection. Such ACKs
+//! do not exist in ns-2.
 
 use super::config::AckReconstructConfig;
 use super::inserted::{Mean, inserted};
@@ -26,7 +28,7 @@ use lopsided_core::{Cx, Duration, Packet, Seq, Time};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Spreads ACKs by a full mean interval each.
+/// Spreads ACKs so that each leaves a full mean interval after the previous one.
 #[derive(Debug)]
 pub(super) struct ByInterval {
     config: AckReconstructConfig,
@@ -36,7 +38,7 @@ pub(super) struct ByInterval {
 /// The state of one connection.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Highest number that was forwarded.
+    /// Highest acknowledgement number that was forwarded.
     sent: Seq,
     /// Acknowledgement number of the last ACK that arrived.
     number: Seq,
@@ -44,14 +46,14 @@ pub(super) struct Stream {
     window: u16,
     /// Flags of the last ACK that arrived.
     flags: Flags,
-    /// Number of the last ACK that was forwarded at once.
+    /// Acknowledgement number of the last ACK that was forwarded at once.
     at_once: Seq,
-    /// Arrival time of that ACK.
+    /// Arrival time of the last ACK that was forwarded at once.
     came: Time,
-    /// True once a duplicate of that ACK has arrived.
+    /// True once a duplicate of the last ACK that was forwarded at once has arrived.
     is_duplicated: bool,
     mean: Mean,
-    /// Latest time for which any ACK was ever scheduled. Until then arriving ACKs are spread.
+    /// Latest departure time that was ever scheduled. ACKs that arrive before it are spread.
     busy_until: Time,
 }
 
@@ -64,16 +66,16 @@ impl ByInterval {
     fn spread(&mut self, stream: &mut Stream, ack: Ack, interval: Duration, waiting: &mut Waiting, cx: &mut Cx<'_>) {
         let (now, step, connection) = (cx.now(), self.config.step(), ack.connection);
         let gap = if ack.header.ack.after(stream.sent) { ack.header.ack.since(stream.sent) } else { 0 };
-        // A number that was forwarded before is a duplicate and ends here.
+        // This acknowledgement number was forwarded before, so the ACK is a duplicate and is not forwarded.
         let Some(last) = gap.div_ceil(step).checked_sub(1) else { return cx.absorb(ack.packet) };
         let goes = |place: u32| now + (interval * u64::from(place)).min(self.config.max_delay);
         stream.busy_until = stream.busy_until.max(goes(last));
-        // The waiting ACKs by their numbers, relative to the last forwarded number.
+        // The waiting ACKs, by acknowledgement number relative to the last one that was forwarded.
         let ahead = |(time, packet): (Time, Packet)| {
             (packet.tcp().expect("only such wait").ack.since(stream.sent), (time, packet))
         };
         let mut all: BTreeMap<u32, (Time, Packet)> = waiting.take(connection).into_iter().map(ahead).collect();
-        // Inserted ACKs must not advertise more than the receiver did at either end of the gap.
+        // An inserted ACK must not advertise a larger window than the ACKs before and after the gap.
         let window = stream.window.min(ack.header.window);
         for place in 0..last {
             match all.entry((place + 1) * step) {
@@ -86,13 +88,13 @@ impl ByInterval {
         }
         match all.entry(gap) {
             Entry::Occupied(mut set) => {
-                // The number already waits; the earlier of the two times counts.
+                // An ACK with this number already waits. It keeps the earlier of the two departure times.
                 set.get_mut().0 = set.get().0.min(goes(last));
                 cx.absorb(ack.packet);
             }
             Entry::Vacant(free) => _ = free.insert((goes(last), ack.packet)),
         }
-        // From the largest number down: an ACK that would leave after a larger number is dropped.
+        // In descending order of numbers: an ACK that would leave after one with a larger number is superfluous.
         let mut soonest = Time::MAX;
         let mut kept = Vec::with_capacity(all.len());
         for (time, packet) in all.into_values().rev() {
@@ -126,8 +128,8 @@ impl Rule for ByInterval {
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
-    /// True if the rule decides about this ACK. An ACK that only opens the window, or shows that there are no more
-    /// marks, is not spread.
+    /// True if the rule applies to this ACK. An ACK that only opens the window, or that ends an echo of ECN marks, is
+    /// not spread.
     fn takes(stream: &Stream, header: &TcpHeader) -> bool {
         header.ack != stream.number || (header.window, header.flags) == (stream.window, stream.flags)
     }
@@ -136,7 +138,7 @@ impl Rule for ByInterval {
         let now = cx.now();
         let number = ack.header.ack;
         waiting.release(ack.connection, now, out).into_iter().for_each(|last| stream.sent = last);
-        // Every arriving ACK is a sample, also one that is a duplicate.
+        // Every arriving ACK is a sample, even a duplicate.
         let interval = Duration::from_nanos(stream.mean.sample(self.config.gain, stream.came, now) as u64);
         let is_new = number.after(stream.sent);
         let closes_no_gap = !(is_new && self.config.is_gap(number.since(stream.sent)));

@@ -1,18 +1,19 @@
 //! ACK reconstruction (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, section
-//! 6.4; RFC 3449, section 5.3.1). After a slow line the stage recreates ACKs that were filtered or dropped before the
-//! line. A sender whose window grows with each ACK then receives a smooth stream.
+//! 6.4; RFC 3449, section 5.3.1). Behind a slow line, the stage recreates ACKs that were filtered or dropped in front
+//! of that line. A sender whose window grows with each ACK then receives a smooth stream of ACKs.
 //!
-//! If an ACK advances by more than `threshold` segments, the stage inserts ACKs before it, one for each `every`
-//! segments. All of them, the arriving one last, are spread over the mean time between arriving ACKs, an average with
-//! the weight `gain`. A gap of `d` segments takes `ceil(d / every) - 1` inserted ACKs, which divide it evenly. The
-//! paper's text has one ACK less: `text = true`.
+//! If an ACK acknowledges more than `threshold` segments, the stage inserts ACKs before it, one for each `every`
+//! segments. The inserted ACKs and, after them, the arriving one are spread over the mean time between arriving ACKs,
+//! an average with the weight `gain`. A gap of `d` segments takes `ceil(d / every) - 1` inserted ACKs, which divide it
+//! evenly. The paper's text has one ACK less: `text = true`.
 //!
 //! With `spacing = "interval"` the stage is a pacer, like the authors' code in ns-2 (`interval.rs`).
 //!
-//! No data is acknowledged that the receiver has not acknowledged: inserted numbers are between two numbers that
-//! arrived. An inserted ACK is a copy of the arriving one with its own number and the smaller of the two windows. Only
-//! plain ACKs are spread. An ACK with data, flags, SACK blocks or counts of marks is forwarded at once, after all ACKs
-//! that wait. The state can be lost without harm. No ACK waits longer than `max_delay`.
+//! The stage never acknowledges data that the receiver has not acknowledged: inserted numbers are between two numbers
+//! that arrived. An inserted ACK is a copy of the arriving one with its own number and the smaller of the two windows.
+//! Only plain ACKs are spread. An ACK with data, flags, SACK blocks or counts of ECN marks is forwarded at once, after
+//! the waiting ACKs of its connection. The stage's state can be lost without harm. No ACK waits longer than
+//! `max_delay`.
 
 mod config;
 mod inserted;

@@ -1,4 +1,4 @@
-//! ACK reconstruction as in the paper's text: the ACKs of a gap share the mean time between ACKs.
+//! ACK reconstruction as in the paper's text: the ACKs of a gap share one mean time between ACKs.
 
 use super::config::AckReconstructConfig;
 use super::inserted::{Mean, inserted};
@@ -14,7 +14,7 @@ pub(super) struct ByShare {
     inserted: u64,
 }
 
-/// The state of one connection: number, window and arrival time of the last ACK, and the mean interval.
+/// The state of one connection: acknowledgement number, window and arrival time of the last ACK, and the mean interval.
 #[derive(Debug)]
 pub(super) struct Stream {
     number: Seq,
@@ -32,7 +32,7 @@ impl ByShare {
 impl Rule for ByShare {
     type Stream = Stream;
 
-    /// Starts with the first ACK after the handshake: the time since a SYN is not a time between two ACKs.
+    /// Starts with the first ACK after the handshake, because the time since a SYN is not a time between two ACKs.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Stream> {
         let mean = Mean::new(self.config.interval);
         let begun = Stream { number: header.ack, window: header.window, came: now, mean };
@@ -51,14 +51,14 @@ impl Rule for ByShare {
         let missing =
             if self.config.is_gap(gap) { gap.div_ceil(step).saturating_sub(if text { 2 } else { 1 }) } else { 0 };
         let first = waiting.last(ack.connection).unwrap_or(now).max(now);
-        // `max_delay` limits the delay, but the order of ACKs has priority.
+        // `max_delay` limits the delay, but ACKs must stay in order even if this takes longer.
         let latest = (now + max_delay).max(first);
-        // The text delays each ACK by its part of the gap; the arriving ACK gets the rest.
+        // The delay of an inserted ACK is proportional to the bytes up to its number; the arriving ACK leaves last.
         let share = f64::from(step) / f64::from(gap.max(1));
         let at = |number: u32| {
             (first + Duration::from_nanos((mean * (share * f64::from(number)).min(1.0)) as u64)).min(latest)
         };
-        // Inserted ACKs must not advertise more than the receiver did at either end of the gap.
+        // An inserted ACK must not advertise a larger window than the ACKs before and after the gap.
         let window = stream.window.min(ack.header.window);
         for number in 1..=missing {
             let made = inserted(&ack, stream.number + number * step, window, cx);

@@ -1,4 +1,4 @@
-//! Stages in a row, and the segments that pass through them.
+//! A test bench: stages in a row, and the segments that pass through them.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
@@ -26,13 +26,13 @@ impl Bench {
         Bench::chain(vec![config.build(&role).expect("the settings are right")])
     }
 
-    /// Creates a row of stages. Segments pass through the first one first.
+    /// Creates a row of stages. Segments pass through the stages in the given order.
     pub fn chain(stages: Vec<Box<dyn Stage>>) -> Bench {
         let stages = stages.into_iter().map(StageNode::new).collect();
         Bench { stages, accounting: Accounting::new(1), segments: Vec::new() }
     }
 
-    /// Offers a segment. `change` sets the fields other than the number.
+    /// Offers a segment. `change` sets the header fields other than the acknowledgement number.
     pub fn offer(&mut self, now: Time, ack: u32, payload: u32, change: impl FnOnce(&mut TcpHeader)) {
         self.run_until(now);
         let options = TcpOptions::default();
@@ -56,7 +56,7 @@ impl Bench {
         }
     }
 
-    /// Returns the stage whose timer expires first, and the time.
+    /// The timer that expires first: its time, and the index of its stage.
     fn next(&self) -> Option<(Time, usize)> {
         let timers = self.stages.iter().enumerate().filter_map(|(at, stage)| Some((stage.poll_timeout()?, at)));
         timers.min()
@@ -87,7 +87,7 @@ impl Bench {
         self.stages.iter().fold(Count::ZERO, |sum, stage| sum + stage.held())
     }
 
-    /// Returns the acknowledgement numbers that were forwarded, with their times.
+    /// The acknowledgement numbers that were forwarded, with their times.
     pub fn passed(&self) -> Vec<(u32, Time)> {
         self.segments.iter().map(|(header, time)| (header.ack.get(), *time)).collect()
     }

@@ -1,16 +1,16 @@
-//! RED: random early detection. Drops or marks packets at random, by the average backlog (Floyd and Jacobson, Random
-//! Early Detection Gateways for Congestion Avoidance, 1993), with ECN (RFC 3168, section 7) and the gentle slope
-//! (Floyd, Recommendation on using the "gentle_" variant of RED, 2000).
+//! RED: random early detection. Drops or marks packets at random, with a probability that depends on the average
+//! backlog (Floyd and Jacobson, Random Early Detection Gateways for Congestion Avoidance, 1993), with ECN (RFC 3168,
+//! section 7) and the gentle slope (Floyd, Recommendation on using the "gentle_" variant of RED, 2000).
 //!
 //! **The average** is exponentially weighted over arrivals: each arriving packet, enqueued or not, moves it by `weight`
-//! towards the backlog that the packet finds. An empty queue may have no arrivals for a while. For an idle time the
-//! average therefore decays by `(1 - weight)^m`, where m is the number of average packets that the line would have sent
-//! meanwhile (section 4). The idle time starts when the queue becomes empty. With thresholds in packets the average is
-//! in packets, with thresholds in bytes it is in bytes. The probability does not depend on a packet's size (the paper's
+//! towards the backlog that the packet finds. An idle queue has no arrivals. The average therefore decays by `(1 -
+//! weight)^m` for an idle time, where m is the number of average packets that the line would have sent in that time
+//! (section 4). The idle time starts when the queue becomes empty. With thresholds in packets the average is in
+//! packets, with thresholds in bytes it is in bytes. The probability does not depend on a packet's size (the paper's
 //! byte mode is not implemented).
 //!
-//! **The selection** is that of the paper's section 8: a random number sets the number of packets until the next mark.
-//! It is uniform over 1 to 1/p instead of geometric, which spreads marks evenly.
+//! **The selection** is that of the paper's section 8: a random number sets the number of packets until the next drop
+//! or mark. This number is uniform over 1 to 1/p instead of geometric, which spreads drops and marks evenly.
 //!
 //! | average | plain | gentle |
 //! |---|---|---|
@@ -19,20 +19,20 @@
 //! | `max` to 2 `max` | all packets | p grows from `probability` to 1 |
 //! | above 2 `max` | all packets | all packets |
 //!
-//! With `ecn`, a packet that is capable of ECN, ECT(0) and ECT(1) alike (RFC 3168, section 5), is marked instead of
-//! dropped. Above the upper threshold RFC 3168, section 7, requires drops. `harddrop` does that; without it, packets
-//! capable of ECN are marked there too.
+//! With `ecn`, an ECN-capable packet is marked instead of dropped; ECT(0) and ECT(1) are treated equally (RFC 3168,
+//! section 5). Above the upper threshold, RFC 3168, section 7, requires drops. `harddrop` follows this; without it,
+//! ECN-capable packets are marked even there.
 //!
 //! **Linux's `sch_red`** (tc-red(8)) is the plain variant in bytes, with a power of two as its weight, and `harddrop`
-//! off by default. Settings of the same names give the same results, except that Linux uses fixed point. Below a
-//! shaper, Linux's RED never detects that it is idle: `tbf` peeks before it dequeues, and RED's idle time starts only
-//! when a dequeue finds no packet. The average then changes only with arrivals (`idle_decay = false`). Once above
-//! `max`, RED drops hundreds of further packets that cannot be marked, such as SYNs and retransmissions, however slowly
-//! they arrive.
+//! off by default. Settings of the same names give the same results, except that Linux uses fixed-point arithmetic.
+//! Under a shaper, Linux's RED never detects that it is idle: `tbf` peeks before it dequeues, and RED's idle time
+//! starts only when a dequeue finds no packet. The average then changes only with arrivals (`idle_decay = false`). Once
+//! the average is above `max`, RED drops hundreds of further packets that cannot be marked, such as SYNs and
+//! retransmissions, even if they arrive slowly.
 //!
 //! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): with `marks` RED
-//! also marks ACKs, which are never capable of ECN, and with `victim` a full queue drops a random queued packet. In the
-//! paper the packet to mark is random too; here it is the arriving one, as in the authors' code.
+//! also marks ACKs, which are never ECN-capable, and with `victim` a full queue drops a random packet. In the paper the
+//! packet to mark is random, too; in this module it is the arriving one, as in the authors' code.
 //!
 //! With `adaptive` the probability at `max` adapts to the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001). See
 //! also [`crate::AredConfig`], which derives all thresholds as in that paper.

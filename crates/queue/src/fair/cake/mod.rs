@@ -3,27 +3,28 @@
 //!
 //! CAKE consists of
 //!
-//! - a shaper that counts the bytes of a packet on the line (framing, cells included),
+//! - a shaper that counts the bytes of a packet on the wire, including framing and cells,
 //! - tins, which are classes of service by DSCP, each with a share of the rate,
 //! - a queue for each flow in a tin, found in an 8-way set-associative hash table, and served by deficit round robin
 //!   with a quantum that the flows of a host share,
-//! - COBALT in each queue, which always marks packets that are capable of ECN.
+//! - COBALT in each queue, which always marks ECN-capable packets.
 //!
-//! If there is no room, the longest queue drops its head.
+//! If there is no room, the packet at the head of the longest queue is dropped.
 //!
 //! **Choice of a tin.** With a `bandwidth` each tin has a rate as its threshold. A tin below its threshold has
-//! priority; otherwise the tin that is nearest to its threshold is served. Without a `bandwidth` the tins share by
-//! deficit round robin in the same proportions.
+//! priority; otherwise the tin that is nearest to its threshold is served. Without a `bandwidth` the tins share the
+//! link by deficit round robin in the same proportions.
 //!
 //! **Where documents and Linux differ**, this module follows Linux: tc-cake(8) gives the voice tin of `diffserv3` a
 //! shorter interval, the kernel does not (`docs/fidelity/queues.md`).
 //!
-//! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is stored as long as it has a flow
-//! in the table; in Linux, as long as one of its flows is busy. The quantum of a flow is divided exactly and rounded at
-//! random. A flow with a large negative deficit skips most of the rounds in which it could not send (`turn_wheel.rs`).
+//! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is kept as long as it has a flow in
+//! the table; Linux keeps it as long as one of its flows is busy. The quantum of a flow is divided exactly and rounded
+//! at random. A flow with a large negative deficit skips most of the rounds in which it could not send
+//! (`turn_wheel.rs`).
 //!
 //! Not modelled: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock (which only these two need),
-//! NAT look-ups, `wash`, `split-gso`, overriding tins and flows by marks.
+//! NAT look-ups, `wash`, `split-gso`, and overrides of tins and flows by firewall marks.
 
 mod config;
 mod flow;

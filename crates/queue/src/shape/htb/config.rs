@@ -4,7 +4,7 @@ use crate::{QueueConfig, Rule};
 use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// Settings of a tree of classes with rates.
+/// Settings of HTB: a tree of classes with rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HtbConfig {
     /// The classes, numbered from 0. A parent precedes its children.
@@ -13,30 +13,30 @@ pub struct HtbConfig {
     pub classify: Vec<Rule>,
     /// The leaf for packets that no rule matches. `None`: the last class.
     pub default_class: Option<u32>,
-    /// Divisor that gives the quantum of classes without one: rate in bytes/s divided by this, in bytes.
+    /// Determines the quantum of classes without one: their rate in bytes/s, divided by `r2q`, in bytes.
     pub r2q: u32,
-    /// Bytes counted for each packet in addition to the IP packet.
+    /// Number of bytes that are counted with each IP packet.
     pub overhead: Bytes,
 }
 
 /// Settings of one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HtbClass {
-    /// Number of the class from which this one borrows. `None`: a root.
+    /// Number of the class from which this class borrows. `None`: a root.
     pub parent: Option<u32>,
     /// Guaranteed rate.
     pub rate: BitRate,
-    /// Rate that the class can reach by borrowing. `None`: the guaranteed rate.
+    /// Maximum rate of the class, including borrowed bandwidth. `None`: the guaranteed rate.
     pub ceil: Option<BitRate>,
-    /// Bytes that the class may send at once at its rate. `None`: 1,600.
+    /// Maximum burst at the guaranteed rate, in bytes. `None`: 1,600.
     pub burst: Option<Bytes>,
-    /// Bytes that the class may send at once at its ceiling. `None`: 1,600.
+    /// Maximum burst at the ceiling, in bytes. `None`: 1,600.
     pub cburst: Option<Bytes>,
-    /// Bytes that the class sends in its turn. `None`: from `r2q`.
+    /// Number of bytes that the class may send per turn. `None`: computed from `r2q`.
     pub quantum: Option<Bytes>,
-    /// Priority for unused bandwidth: 0 is the highest, 7 the lowest.
+    /// Priority for unused bandwidth, from 0 (highest) to 7 (lowest).
     pub prio: u32,
-    /// The queue of a leaf. Inner classes have none.
+    /// The queue of a leaf. Inner classes have no queue.
     pub queue: Option<QueueConfig>,
 }
 
@@ -138,33 +138,33 @@ impl Part for HtbConfig {
     }
 }
 
-/// The burst of a class without one, as `tc` sets it on a machine with fine-grained timers.
+/// Default burst of a class, as `tc` computes it on a machine with high-resolution timers.
 const LEAST_BURST: Bytes = Bytes::new(1600);
 
 impl HtbConfig {
-    /// Largest depth of a tree (`TC_HTB_MAXDEPTH`).
+    /// Maximum depth of the tree (`TC_HTB_MAXDEPTH`).
     pub const MOST_LEVELS: usize = 8;
     /// Number of priorities (`TC_HTB_NUMPRIO`).
     pub const PRIORITIES: usize = 8;
 
-    /// True if no class has this one as its parent.
+    /// True if no class has this class as its parent.
     pub fn is_leaf(&self, class: usize) -> bool {
         self.classes.iter().all(|other| other.parent != Some(class as u32))
     }
 
-    /// Returns the number of classes above this one.
+    /// Number of ancestors of this class.
     pub(super) fn depth(&self, class: usize) -> usize {
         std::iter::successors(self.classes[class].parent, |parent| self.classes[*parent as usize].parent).count()
     }
 
-    /// Returns the bytes that a class sends in its turn.
+    /// Number of bytes that a class may send per turn.
     pub(super) fn quantum(&self, class: usize) -> Bytes {
-        // tc-htb(8): quanta from r2q stay between 1,000 and 200,000 bytes.
+        // tc-htb(8): quanta computed from `r2q` are limited to 1,000 to 200,000 bytes.
         let by_rate = self.classes[class].rate.as_bps() / 8 / u64::from(self.r2q.max(1));
         self.classes[class].quantum.unwrap_or(Bytes::new(by_rate.clamp(1000, 200_000)))
     }
 
-    /// Returns the leaf for packets that no rule matches.
+    /// The leaf for packets that no rule matches.
     pub(super) fn default_leaf(&self) -> usize {
         self.default_class.map_or(self.classes.len() - 1, |class| class as usize)
     }
@@ -173,7 +173,7 @@ impl HtbConfig {
     fn check_class(&self, number: usize) -> Result<(), Fault> {
         let class = &self.classes[number];
         let fault = |what: String| Err(Fault::new("classes", format!("class {number}: {what}")));
-        // This order also excludes circles.
+        // Parents must precede their children, so the tree cannot contain a circle.
         if class.parent.is_some_and(|parent| parent as usize >= number) {
             return fault("a parent stands before its children".to_owned());
         }
@@ -192,7 +192,7 @@ impl HtbConfig {
         if self.depth(number) >= HtbConfig::MOST_LEVELS {
             return fault(format!("a tree has at most {} levels", HtbConfig::MOST_LEVELS));
         }
-        // Packets wait only in leaves.
+        // Only leaves store packets.
         if class.queue.is_some() && !self.is_leaf(number) {
             return fault("only a class without children has a `queue`".to_owned());
         }

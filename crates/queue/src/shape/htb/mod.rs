@@ -10,14 +10,14 @@
 //! | not negative | negative | borrows from its parent, if the parent can send or borrow |
 //! | not negative | not negative | can send |
 //!
-//! A packet is charged after it is sent, so a bucket can become negative by one packet. Its class and all classes above
-//! are charged; those below the lender only at their ceiling.
+//! A packet is charged after it is sent, so a bucket can become negative by one packet. The packet's class and all its
+//! ancestors are charged; classes below the lender are charged only at their ceiling.
 //!
 //! Classes that need not borrow are served first, then classes that borrow from the deepest parents, and so on up to
-//! the root. Among these the lowest `prio` is served first, and equal ones in turn, by deficit round robin with
-//! `quantum` bytes.
+//! the root. Among these, classes with the lowest `prio` are served first. Classes with the same `prio` are served in
+//! turn, by deficit round robin with `quantum` bytes.
 //!
-//! A leaf whose child holds packets back leaves the round until the child is ready. Linux does not allow such a child.
+//! A leaf whose child delays packets leaves the round until the child is ready. Linux does not allow such a child.
 //!
 //! Not modelled: the queue for unclassified packets (`direct_qlen`), which go to a default class instead; Linux's
 //! coarser `hysteresis`, which is off by default; offload to hardware.
@@ -35,7 +35,7 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// Longest time in ns that a bucket gains at once, and the lowest level of a bucket.
+/// Maximum time in ns for which a bucket gains tokens at once, and the magnitude of its lowest level.
 const LONGEST: i64 = 60_000_000_000;
 
 /// HTB: the tree and its leaves' queues.
@@ -44,15 +44,14 @@ pub struct Htb {
     nodes: Vec<Node>,
     /// The children of the leaves.
     leaves: Classes,
-    /// The node of each leaf.
+    /// The node number of each leaf.
     leaf_nodes: Vec<usize>,
     overhead: Bytes,
     /// The nodes of each level.
     by_level: Vec<Vec<usize>>,
-    /// The classes that can send without borrowing, by level (0 for leaves, then from the deepest parents to the roots)
-    /// and priority.
+    /// The classes that can send without borrowing, by level (0 for leaves, the highest level for roots) and priority.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
-    /// One bit for each row: set if the row is not empty.
+    /// One bit for each row, which is set if the row is not empty.
     occupied: u64,
 }
 
@@ -81,38 +80,38 @@ struct Node {
     level: usize,
     rate: Bucket,
     ceil: Bucket,
-    /// Time up to which the buckets are filled.
+    /// Time up to which tokens have been added to the buckets.
     counted: Time,
     mode: Mode,
-    /// Time at which the mode may improve. `None` if the class can send.
+    /// Time at which the mode may change to a better one. `None` if the class can send.
     better_at: Option<Time>,
     kind: Kind,
 }
 
-/// A leaf with packets, or an inner class with children.
+/// A leaf with a queue, or an inner class with children.
 #[derive(Debug)]
 enum Kind {
     Leaf(Leaf),
-    /// By priority: the children that borrow from this class.
+    /// For each priority, the children that borrow from this class.
     Inner(Box<[Wheel; HtbConfig::PRIORITIES]>),
 }
 
 /// The state of a leaf.
 #[derive(Debug)]
 struct Leaf {
-    /// Number of the leaf among the leaves.
+    /// Index of the leaf in `Htb::leaves`.
     number: usize,
     prio: usize,
     quantum: i64,
-    /// Bytes left of the leaf's turn, on each level from which it can borrow.
+    /// Deficit in bytes on each level from which the leaf can borrow.
     deficit: [i64; HtbConfig::MOST_LEVELS],
-    /// True if the leaf's child has released a packet.
+    /// True while the leaf's child has a packet ready.
     active: bool,
-    /// Time at which the leaf's child releases a packet, if it holds all of them back now.
+    /// Time at which the leaf's child will have a packet ready, if it delays all its packets now.
     ready_at: Option<Time>,
 }
 
-/// The mode of a class: see the table at the top.
+/// The mode of a class: see the table in the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Cannot send.
@@ -123,13 +122,13 @@ enum Mode {
     Sends,
 }
 
-/// A bucket of time at a rate: its tokens are nanoseconds.
+/// A token bucket. A token is one nanosecond at the bucket's rate.
 #[derive(Debug)]
 struct Bucket {
     rate: BitRate,
     depth: i64,
     tokens: i64,
-    /// The size charged last, and its cost. Most packets have the size of the previous one.
+    /// Size and cost of the packet charged last. Most packets have the same size as the previous one.
     last: (Bytes, i64),
 }
 
@@ -139,7 +138,7 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth, last: (Bytes::ZERO, 0) }
     }
 
-    /// Fills the bucket after `waited` nanoseconds, and charges a packet.
+    /// Adds the tokens of `waited` nanoseconds, and removes those of a packet.
     fn charge(&mut self, waited: i64, size: Bytes) {
         if self.last.0 != size {
             self.last = (size, nanos_at(self.rate, size));
@@ -149,18 +148,18 @@ impl Bucket {
     }
 }
 
-/// Returns the nanoseconds that this many bytes take at a rate.
+/// The transmission time of this many bytes at a rate, in nanoseconds.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
 
 impl Node {
-    /// Returns the nanoseconds since the buckets were filled, with an upper bound.
+    /// The nanoseconds since tokens were last added, at most [`LONGEST`].
     fn waited(&self, now: Time) -> i64 {
         (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
     }
 
-    /// Returns the mode after a wait, and the nanoseconds until it may improve.
+    /// The mode after `waited` nanoseconds, and the nanoseconds from then until the mode may improve.
     fn mode_after(&self, waited: i64) -> (Mode, i64) {
         let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
         if ceil < 0 {
@@ -237,7 +236,7 @@ impl Htb {
         Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows, occupied: 0 })
     }
 
-    /// Returns the state of a leaf.
+    /// The state of a leaf, given by its node number.
     fn leaf(&mut self, node: usize) -> &mut Leaf {
         match &mut self.nodes[node].kind {
             Kind::Leaf(leaf) => leaf,
@@ -245,7 +244,7 @@ impl Htb {
         }
     }
 
-    /// Returns the children that borrow from an inner class at a priority.
+    /// The children that borrow from an inner class at this priority.
     fn feed(&mut self, node: usize, prio: usize) -> &mut Wheel {
         match &mut self.nodes[node].kind {
             Kind::Inner(feeds) => &mut feeds[prio],
@@ -253,8 +252,8 @@ impl Htb {
         }
     }
 
-    /// Adds a class that has packets: to its row if it can send, or to its parent if it borrows. The parent is then
-    /// added in the same way.
+    /// Adds a class with packets: to its row if the class can send, to its parent if it borrows. In the second case,
+    /// adds the parent in the same way.
     fn attach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -274,7 +273,7 @@ impl Htb {
         }
     }
 
-    /// Removes a class: the opposite of [`Htb::attach`].
+    /// Removes a class; undoes [`Htb::attach`].
     fn detach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -286,7 +285,7 @@ impl Htb {
             }
             (Mode::Borrows, Some(parent)) => {
                 let feed = self.feed(parent, prio);
-                // As in Linux, a borrowing class that returns soon resumes its turn.
+                // As in Linux, a borrowing class that returns soon continues its turn.
                 feed.remove_for_now(node);
                 if feed.is_empty() {
                     self.detach(parent, prio);
@@ -296,12 +295,12 @@ impl Htb {
         }
     }
 
-    /// Updates the mode of a class after its buckets have changed or time has passed.
+    /// Updates the mode of a class after its tokens have changed or time has passed.
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
         if mode != self.nodes[node].mode {
-            // A class is registered according to its mode, so it is removed with the old mode and added with the new
-            // one.
+            // The mode determines the wheel that a class belongs to, so remove the class before the change and add it
+            // afterwards.
             let wanted: [bool; HtbConfig::PRIORITIES] = std::array::from_fn(|prio| self.nodes[node].wants(prio));
             let wanted = || (0..HtbConfig::PRIORITIES).filter(|prio| wanted[*prio]);
             wanted().for_each(|prio| self.detach(node, prio));
@@ -312,11 +311,11 @@ impl Htb {
         self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
     }
 
-    /// Updates a leaf after an enqueue, a dequeue or a time of readiness of its child. The leaf is active while its
+    /// Updates a leaf after an enqueue or a dequeue, or when its child becomes ready. The leaf is active while its
     /// child has a packet ready.
     fn update_leaf(&mut self, node: usize, now: Time) {
         let number = self.leaf(node).number;
-        // A child may hold its packets back, for example a `tbf` inside the leaf.
+        // The child may delay its packets, for example a `tbf` inside the leaf.
         let ready = self.leaves.class_ready_at(number, now);
         let is_active = ready == Some(now);
         let leaf = self.leaf(node);
@@ -333,7 +332,7 @@ impl Htb {
         }
     }
 
-    /// Applies the changes of a level that are due.
+    /// Applies the changes of modes that are due on a level.
     fn catch_up(&mut self, level: usize, now: Time) {
         for at in 0..self.by_level[level].len() {
             let node = self.by_level[level][at];
@@ -348,9 +347,9 @@ impl Htb {
         }
     }
 
-    /// Returns the leaf whose turn it is in a row.
+    /// The leaf whose turn it is in a row.
     fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
-        // The classes on the way down from the row. Each one has its turn in the wheel of the class above it.
+        // The path from the row down to a leaf. Each class on it has the turn in the wheel of the class above.
         let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
         if self.rows[level][prio].is_empty() {
             return None;
@@ -360,7 +359,7 @@ impl Htb {
             match wheel.turn() {
                 None => {
                     wheel.begin_again();
-                    // All classes of this wheel had their turn, so the turn of the class above ends too.
+                    // The round of this wheel is over, so the turn of the class above ends, too.
                     if depth > 0 {
                         depth -= 1;
                         self.wheel(level, prio, way[..depth].last()).advance();
@@ -375,7 +374,7 @@ impl Htb {
         }
     }
 
-    /// Returns the wheel of the parent, or of the row if there is no parent.
+    /// The wheel of the parent, or that of the row if there is no parent.
     fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
         match parent {
             None => &mut self.rows[level][prio],
@@ -383,22 +382,22 @@ impl Htb {
         }
     }
 
-    /// Returns a packet from the leaf whose turn it is in a row.
+    /// Dequeues a packet from the leaf whose turn it is in a row.
     fn dequeue_row(&mut self, level: usize, prio: usize, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let now = cx.now();
         while let Some(node) = self.whose_turn(level, prio) {
             let number = self.leaf(node).number;
             let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
             let Some(given) = given else {
-                // The child dropped its packets, or releases none now.
+                // The child returned no packet: it dropped its packets, or delays them.
                 self.update_leaf(node, now);
                 continue;
             };
             let size = given.packet.size() + self.overhead;
             let leaf = self.leaf(node);
-            // Each level has its own deficit, because a leaf takes turns with other classes on each level.
+            // A leaf takes turns with other classes on each level, so each level has its own deficit.
             leaf.deficit[level] -= size.get() as i64;
-            // The leaf has used its quantum, so the wheel of the lender advances to the next class.
+            // The leaf has used its quantum, so the turn passes to the next class of the lender's wheel.
             if leaf.deficit[level] < 0 {
                 leaf.deficit[level] += leaf.quantum;
                 match self.nodes[node].parent {
@@ -413,17 +412,17 @@ impl Htb {
         None
     }
 
-    /// Charges a packet to its leaf and to all classes above.
+    /// Charges a packet to its leaf and to all ancestors of the leaf.
     fn charge(&mut self, leaf: usize, lender_level: usize, size: Bytes, now: Time) {
         let mut paying = Some(leaf);
         while let Some(at) = paying {
             let node = &mut self.nodes[at];
             let waited = node.waited(now);
-            // As in Linux's htb_charge_class: the lender and the classes above it are also charged at their rate.
+            // As in Linux's htb_charge_class, the lender and its ancestors are also charged at their guaranteed rate.
             if node.level >= lender_level {
                 node.rate.charge(waited, size);
             } else {
-                // Below the lender the guaranteed rate is not used, only the ceiling.
+                // Classes below the lender do not use their guaranteed rate, so only their ceiling is charged.
                 node.rate.tokens += waited;
             }
             node.ceil.charge(waited, size);

@@ -1,13 +1,14 @@
-//! A round robin over classes: its members, and the class whose turn it is.
+//! A round robin over classes: the members, and the class whose turn it is.
 
-/// Members by number, and the class whose turn it is. After the last member the round ends; `begin_again` restarts it.
+/// The members, in the order of their numbers, and the class whose turn it is. The round ends after the last member;
+/// `begin_again` starts a new one.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    /// The members, usually few, in ascending order.
+    /// The numbers of the members, in ascending order. Usually few.
     members: Vec<usize>,
     /// The class whose turn it is. `None` after the end of the round.
     turn: Option<usize>,
-    /// The class that left during its turn and keeps the turn if it returns.
+    /// A class that left during its turn, and gets the turn back if it returns.
     left: Option<usize>,
 }
 
@@ -30,12 +31,12 @@ impl Wheel {
         }
     }
 
-    /// Returns the first member with at least this number.
+    /// The first member whose number is at least `class`.
     fn from(&self, class: usize) -> Option<usize> {
         self.members.get(self.members.partition_point(|member| *member < class)).copied()
     }
 
-    /// Removes a class. If it is its turn, the turn passes to the next member.
+    /// Removes a class. If the class has the turn, the turn passes to the next member.
     pub fn remove(&mut self, class: usize) {
         if self.turn == Some(class) {
             self.advance();
@@ -43,7 +44,8 @@ impl Wheel {
         self.drop_out(class);
     }
 
-    /// Removes a class. If it is its turn, it resumes the turn if it returns before the round continues.
+    /// Removes a class temporarily. If the class has the turn, it gets the turn back if it returns before the next call
+    /// of `turn`.
     pub fn remove_for_now(&mut self, class: usize) {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
@@ -60,14 +62,14 @@ impl Wheel {
 
     /// Returns the class whose turn it is. `None` after the end of the round.
     pub fn turn(&mut self) -> Option<usize> {
-        // The class that left in its turn may be back; otherwise the next member has the turn.
+        // The class that left during its turn gets the turn if it has returned; otherwise the next member gets it.
         if let Some(left) = self.left.take() {
             self.turn = self.turn.or_else(|| self.from(left));
         }
         self.turn
     }
 
-    /// Starts the round again with the first member.
+    /// Starts a new round with the first member.
     pub fn begin_again(&mut self) {
         self.turn = self.members.first().copied();
     }
