@@ -286,20 +286,22 @@ for (const [name, width, height, colorScheme] of [["desktop", 1280, 900, "light"
   });
 }
 
-test("on a phone all charts stay in sight while the settings are used", async () => {
-  const { page, complaints, close } = await open({ viewport: { width: 390, height: 844 } });
-  for (const name of ["Buffer", "Rate", "Round trip without queues"]) {
-    const slider = page.locator(".control", { hasText: name }).locator("input").last();
-    // Centre the slider, as a user who scrolls to it does.
-    await slider.evaluate((element) => element.scrollIntoView({ block: "center" }));
-    const boxes = await page.locator("canvas.plot").evaluateAll((all) => all.map((each) => each.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom]));
-    const { y } = await slider.boundingBox();
-    assert.equal(boxes.length, 4);
-    for (const [top, bottom] of boxes) assert.ok(top >= 0 && bottom < y && y < 844, `${name} at ${y}: a chart from ${top} to ${bottom}`);
-  }
-  assert.deepEqual(complaints, []);
-  await close();
-});
+for (const [name, width, height] of [["phone", 390, 844], ["tablet", 820, 1100]]) {
+  test(`on a ${name} all charts stay in sight while the settings are used`, async () => {
+    const { page, complaints, close } = await open({ viewport: { width, height } });
+    for (const label of ["Buffer", "Rate", "Round trip without queues"]) {
+      const slider = page.locator(".control", { hasText: label }).locator("input").last();
+      // Centre the slider, as a user who scrolls to it does.
+      await slider.evaluate((element) => element.scrollIntoView({ block: "center" }));
+      const boxes = await page.locator("canvas.plot").evaluateAll((all) => all.map((each) => each.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom]));
+      const { y } = await slider.boundingBox();
+      assert.equal(boxes.length, 4);
+      for (const [top, bottom] of boxes) assert.ok(top >= 0 && bottom < y && y < height, `${label} at ${y}: a chart from ${top} to ${bottom}`);
+    }
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}
 
 test("without a worker the page itself runs the simulator", async () => {
   const context = await browser.newContext({ reducedMotion: "reduce" });
