@@ -305,6 +305,7 @@ impl Accounting {
     #[cold]
     pub(crate) fn publish(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
         let kind = event.kind();
+        // `mask` is the union over all observers, so check each observer's own mask again.
         for observer in &mut self.observers {
             if observer.mask().has(kind) {
                 observer.record(at, node, event);
@@ -314,7 +315,7 @@ impl Accounting {
 
     #[inline(always)]
     pub(crate) fn originate(&mut self, at: Time, node: NodeId, new: NewPacket) -> Packet {
-        // Counted at the node that creates the packet.
+        // Count the packet at the node that creates it; its end may be counted at another node.
         let counters = self.node_mut(node);
         let size = new.size();
         counters.originated.record(size);
@@ -356,6 +357,7 @@ impl Accounting {
 
     #[inline]
     pub(crate) fn delivered(&mut self, at: Time, node: NodeId, packet: &mut Packet) {
+        // The caller keeps the packet and may drop its box without an error from here on.
         packet.0.booking.end();
         let counters = self.node_mut(node);
         counters.delivered.record(packet.size());
@@ -382,6 +384,7 @@ impl Accounting {
     pub(crate) fn marked(&mut self, at: Time, node: NodeId, packet: &Packet, why: MarkReason) {
         let counters = self.node_mut(node);
         counters.rare().marked[why as usize].record(packet.size());
+        // The constant distinguishes a mark from a delivery at the same time.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX);
         if self.mask.has(EventMask::QUEUES) {
             self.publish(at, node, &Event::Marked { packet, why });
@@ -393,6 +396,7 @@ impl Accounting {
         let rare = counters.rare();
         rare.bytes_added += packet.size().saturating_sub(before);
         rare.bytes_removed += before.saturating_sub(packet.size());
+        // Include the new size, so that the digest shows a different rewrite of the same packet.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ packet.size().get() << 48);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Rewritten { packet, before });
@@ -402,6 +406,7 @@ impl Accounting {
     pub(crate) fn absorbed(&mut self, at: Time, node: NodeId, packet: Packet) {
         let counters = self.node_mut(node);
         counters.rare().absorbed.record(packet.size());
+        // The constant distinguishes an absorbed packet from a delivered or a marked one.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX >> 1);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Absorbed { packet: &packet });

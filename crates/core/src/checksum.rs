@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071): the one's complement of the one's complement sum of 16-bit words.
 
-/// The Internet checksum of data that arrives in pieces. Every piece but the last must have an even length.
+/// The Internet checksum of data that is added in pieces. Each piece except the last must have an even length.
 ///
 /// # Examples
 ///

@@ -66,13 +66,13 @@ pub trait Node: Debug + Send {
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
-/// The context of a call: the time and the accounting. A state machine can reach nothing else.
+/// The context of a call: the time and the accounting. A state machine has access to nothing else.
 ///
 /// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]. In between,
 /// only [`Cx::mark`] and [`Cx::rewrite`] change it.
 ///
 /// The context has no random numbers. A part that needs random numbers owns a [`crate::Rng`], seeded by the part's
-/// role, so that its draws never depend on other parts.
+/// role, so that its random numbers never depend on other parts.
 ///
 /// # Examples
 ///

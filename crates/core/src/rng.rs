@@ -6,7 +6,7 @@
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-/// The random numbers of one role of a run.
+/// A stream of random numbers for one role of a run.
 ///
 /// # Examples
 ///
@@ -58,6 +58,7 @@ impl Rng {
 }
 
 fn split_mix(value: u64) -> u64 {
+    // Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014: the constants of SplitMix64.
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A sequence number. The type has no `Ord`: which of two numbers is later is defined only if they are less than 2^31
-/// apart.
+/// A sequence number. The type does not implement `Ord`, because the order of two numbers is defined only if they are
+/// less than 2^31 apart.
 ///
 /// # Examples
 ///

@@ -20,8 +20,8 @@ use std::fmt;
 /// Returns the configuration of a connection with the given peer.
 type MakeConfig = Box<dyn FnMut(Endpoint) -> ConnConfig + Send>;
 
-/// A listening socket. It is polled like a connection, and each segment has a peer. Once a connection is
-/// [accepted](Listener::accept), pass the segments of that peer to the connection instead of the listener.
+/// A listening socket. Poll it like a connection; each segment comes with the address of its peer. Once you have
+/// [accepted](Listener::accept) a connection, pass the segments of that peer to the connection instead of the listener.
 ///
 /// # Examples
 ///

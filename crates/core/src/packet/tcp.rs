@@ -100,8 +100,8 @@ impl fmt::Debug for Flags {
 
 /// The options of one segment. On the wire each option is padded to whole 32-bit words (see [`TcpOptions::len`]).
 ///
-/// Most segments have timestamps only. All other options are in a separate box, because every packet in flight has a
-/// header.
+/// Most segments have only timestamps. All other options are stored in a separate box, because each packet in flight
+/// has a header, which must be small.
 ///
 /// # Examples
 ///
@@ -137,8 +137,8 @@ impl TcpOptions {
     /// - SACK: 4, and 8 per block
     /// - MSS: 4
     /// - window scale: 4
-    /// - SACK-permitted: 4, or 0 next to timestamps, whose padding it replaces
-    /// - accurate ECN: 2 and 3 per counter, rounded up to whole words
+    /// - SACK-permitted: 4; or 0 if timestamps are present, because it then takes the place of their padding
+    /// - accurate ECN: 2, and 3 per counter, rounded up to whole words
     #[inline]
     pub fn len(&self) -> u32 {
         // Fast path, because every queue and link reads the length of each packet.

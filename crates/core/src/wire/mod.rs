@@ -26,7 +26,7 @@ use crate::{FlowId, Packet, Payload, Time, Transport};
 /// Writes the whole packet.
 ///
 /// # Panics
-/// If the packet is larger than an IP packet can be: 65,535 bytes, for IPv6 without its header.
+/// If the packet is longer than the IP length field can express: 65,535 bytes, excluding the header for IPv6.
 ///
 /// # Examples
 ///

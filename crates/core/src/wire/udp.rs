@@ -15,6 +15,7 @@ pub(super) fn encode(header: UdpHeader, packet: &Packet, out: &mut Vec<u8>) {
     out.extend_from_slice(&header.src_port.to_be_bytes());
     out.extend_from_slice(&header.dst_port.to_be_bytes());
     out.extend_from_slice(&(len as u16).to_be_bytes());
+    // The checksum field must be zero while the checksum is computed.
     out.extend_from_slice(&[0, 0]);
     let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_UDP, len);
     sum.add(&out[start..]);

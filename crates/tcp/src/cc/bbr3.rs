@@ -1,9 +1,10 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr-06, BBR Congestion Control, July 2026). Sections are those of the draft.
+//! BBR version 3 (draft-ietf-ccwg-bbr-06, BBR Congestion Control, July 2026). Section numbers refer to the draft.
 //!
-//! In addition to version 1's model (bandwidth and propagation time), version 3 has two pairs of bounds set by loss:
-//! long-term bounds from the last probe, and short-term bounds since the last probe. This file has the state, the order
-//! of steps on an ACK (5.2.3), and rate and window (5.6). The states are in `startup` (5.3.1, 5.3.2), `probe_bw`
-//! (5.3.3) and `probe_rtt` (5.3.4). `losses` has the effect of losses on the model (5.5.10, 5.5.11).
+//! Version 1's model consists of the bandwidth and the propagation time. Version 3 adds upper bounds that losses set:
+//! long-term bounds, found by the last probe, and short-term bounds, which apply until the next probe. This file
+//! contains the model's state, the order of steps on an ACK (5.2.3), and the computation of rate and window (5.6). The
+//! states are in `startup` (5.3.1, 5.3.2), `probe_bw` (5.3.3) and `probe_rtt` (5.3.4); `losses` contains the effect of
+//! losses on the model (5.5.10, 5.5.11).
 //!
 //! Deviations:
 //!
@@ -11,7 +12,7 @@
 //!   round with loss, and during a probe as too many bytes in flight.
 //! - The state for undo is saved once per loss episode, at its first loss. The draft saves it in two places, and the
 //!   second would overwrite it with values that the loss has already changed.
-//! - A round of ProbeRTT counts as app-limited, without marking the connection so.
+//! - Samples of ProbeRTT count as app-limited, but the connection itself is not marked as app-limited.
 //! - A segment leaves the pacer when it is sent. Segments are sent one by one (the reference setup has no segmentation
 //!   offload), but the window includes the allowance for offload.
 //! - Startup ends if six ranges of the stream are lost in a round. Ranges are counted when they are marked, and

@@ -1,15 +1,15 @@
 //! Detection of a classic ECN queue for TCP Prague (Briscoe and Ahmed, "TCP Prague Fall-back on Detection of a Classic
 //! ECN AQM", arXiv 1911.00710; RFC 9331, section 4.3).
 //!
-//! A queue of an L4S AQM is short and steady, a queue of a classic AQM is longer and varies. So a score rises with the
-//! logarithms of the RTT's deviation and of the queueing delay, relative to reference values:
+//! The queue of an L4S AQM is short and steady; that of a classic AQM is longer and varies. A score therefore rises
+//! with the logarithms of the RTT's deviation and of the queueing delay, relative to reference values:
 //!
 //! ```text
 //! score += 1/2 log2(deviation / 750 us) + 1/2 log2(max(queueing delay / 2 ms, 1))      once per virtual round trip
 //! ```
 //!
-//! Up to 8 the flow behaves as at an L4S queue, from 9 on as at a classic queue. The score lies between 0 and 17, so a
-//! change of the queue takes many round trips to be detected.
+//! With a score up to 8, the flow behaves as at an L4S queue; from 9 on, as at a classic queue. The score is limited to
+//! the range from 0 to 17. A change of the queue is detected only after many round trips.
 //!
 //! Left out: the correction for application-limited flows, which the paper describes and Linux's module leaves out too.
 

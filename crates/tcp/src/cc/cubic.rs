@@ -1,22 +1,23 @@
 //! CUBIC (RFC 9438) as in Linux 6.1: the window is a cubic function of the time since the last reduction.
 //!
 //! All values are integers: time in ticks of the stack's clock and in 1/1024 s, factors in 1/1024, windows in whole
-//! segments. The target of an RTT ahead is converted to a number of acknowledged segments per segment of growth, at
-//! least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast convergence (section 4.7) and the
+//! segments. The target for one RTT later is converted to a number of acknowledged segments per segment of growth,
+//! at least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast convergence (section 4.7) and the
 //! Reno-friendly region (section 4.3) are on.
 //!
 //! Deviations from RFC 9438, as in Linux:
 //!
 //! - While the window is constant, the function is computed at most 32 times per second.
 //! - `alpha_cubic` does not become 1 when the friendly window reaches the window before the reduction.
-//! - An idle time shifts the epoch (section 5.8 recommends to end it).
-//! - Until the first reduction, congestion avoidance grows by at least one segment per 20 acknowledged.
+//! - An idle period shifts the epoch (section 5.8 recommends ending it).
+//! - Until the first reduction, the window grows by at least one segment per 20 acknowledged segments.
 //! - An undo restores window and threshold but not the epoch (unlike section 4.9).
 //! - A timeout resets the epoch and W_max.
 //!
 //! Deviation from Linux: the first estimate of a cube root comes from a formula instead of a table.
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 85 %; Linux does not have it.
+//! With alternative back-off (RFC 8511 section 3.1), which Linux does not implement, an ECN mark reduces the window to
+//! 85 %.
 //!
 //! Left out: pacing.
 

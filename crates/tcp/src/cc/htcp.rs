@@ -1,20 +1,20 @@
-//! H-TCP: the increase grows with the time since the last congestion, and the decrease follows the depth of the queue
+//! H-TCP: the increase grows with the time since the last congestion event, and the decrease depends on the queue
 //! (Leith and Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
 //!
 //! alpha is the increase in segments per RTT: 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2, from d = 1 s after the last
-//! congestion. It is scaled to an RTT of 100 ms, within a factor of 0.1 to 2, and by 2 (1 - beta). beta is RTTmin /
-//! RTTmax within 0.5 and 0.8, but 0.5 if the throughput changed by more than 20 % since the last congestion. Both
-//! options of the draft are on, as in Linux.
+//! congestion event. It is scaled to an RTT of 100 ms, by a factor between 0.1 and 2, and then by 2 (1 - beta). beta is
+//! RTTmin / RTTmax, limited to the range from 0.5 to 0.8, but 0.5 if the throughput has changed by more than 20 % since
+//! the last congestion event. Both options of the draft are on, as in Linux.
 //!
 //! As in Linux:
 //!
-//! - Times are ticks of the stack's clock (at 4 ms a short RTT is coarse), rates are whole segments per second, alpha
-//!   and beta are in 1/128.
-//! - The increase is whole segments and at least one, before beta's factor. On a path shorter than 100 ms H-TCP is
-//!   therefore not slower than Reno, unlike with the draft's scaling.
-//! - An ACK counts by its segments in the Open state, and as one segment in any other state.
+//! - Times are in ticks of the stack's clock (with 4 ms a short RTT is imprecise), rates in whole segments per second,
+//!   alpha and beta in units of 1/128.
+//! - Before the factor of beta is applied, the increase is a whole number of segments and at least one. On a path with
+//!   an RTT below 100 ms, H-TCP is therefore not slower than Reno, as it would be with the draft's scaling.
+//! - In the Open state an ACK counts for all segments that it covers, in any other state for one segment.
 //! - The first throughput sample covers all time before it, and is therefore 0.
-//! - While alpha exceeds the window, no throughput is sampled.
+//! - The throughput is not measured while alpha exceeds the window.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;

@@ -2,9 +2,9 @@
 //!
 //! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) uses two indications, as
 //! in Linux. The first is a train of closely spaced ACKs that lasts longer than half of the minimum RTT (section 4.1).
-//! The second is that the minimum RTT of a round exceeds the minimum RTT by 1/8, but at least by 4 ms and at most by 16
-//! ms (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own bursts, at
-//! most 1 ms. A pause of 2 ms ends the train.
+//! The second is that the minimum RTT of a round exceeds the overall minimum RTT by 1/8, but at least by 4 ms and at
+//! most by 16 ms (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own
+//! bursts, at most 1 ms. A pause of 2 ms ends the train.
 //!
 //! HyStart++ (RFC 9406) uses only the delay indication. It continues with a conservative phase, in which the window
 //! grows at 1/4 of the speed, and returns to slow start if the RTT falls.

@@ -128,7 +128,7 @@ pub(crate) fn maker(name: &str) -> Option<Build> {
 /// repeatable.
 pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
-/// The congestion controls that a run may use: the built-in ones and those that its caller adds.
+/// The congestion controls that a run may use: the built-in controllers, and controllers that its caller adds.
 ///
 /// They belong to the run, whereas a [`lopsided_spec::Registry`] belongs to the process. A factory is a closure that
 /// may own state of the run (a Python factory owns the object that ends the run if the factory fails), and two runs may

@@ -4,15 +4,15 @@
 //!
 //! Once per RTT, but at most every 50 ms, the acknowledged bytes give a bandwidth sample, which is smoothed twice with
 //! 7/8 (Linux's form of the low-pass filter). After fast recovery, window and threshold are bandwidth times RTTmin;
-//! after a timeout, the threshold is. Growth is Reno's.
+//! after a timeout, only the threshold is. The window grows as Reno's.
 //!
 //! As in Linux:
 //!
 //! - Values are in ticks of the stack's clock and whole bytes per tick. RTTs are rounded up, so RTTmin may be a tick
 //!   too long.
 //! - A duplicate ACK counts as one segment, which is subtracted from the next ACK that covers more than one. An ACK
-//!   that changes the window and covers nothing counts likewise.
-//! - The first ACK counts nothing.
+//!   that changes the advertised window and covers nothing counts in the same way.
+//! - The first ACK counts for no bytes.
 //! - The estimate is updated before an ACK is counted, so the ACK that ends a repair counts in the next sample.
 //! - Fast recovery reduces the window towards half; the bandwidth's window applies from its end.
 //!

@@ -128,8 +128,8 @@ pub struct SenderView {
     pub undisturbed: bool,
 }
 
-/// Decides when arriving data is acknowledged. The policy does not decide about ACKs that the RFCs require at once (for
-/// a FIN, an unacceptable segment, a mark).
+/// Decides when arriving data is acknowledged. The stack itself sends the ACKs that the RFCs require at once (for a
+/// FIN, an unacceptable segment, a mark).
 ///
 /// # Examples
 ///

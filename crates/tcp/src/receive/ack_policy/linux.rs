@@ -1,15 +1,15 @@
-//! Linux's acknowledgements.
+//! Linux's acknowledgement policy.
 //!
-//! - Quick ACKs: one per segment at the beginning of a connection, after a pause and after a duplicate.
+//! - Quick ACKs: one ACK per segment at the start of a connection, after a pause, and after a duplicate.
 //! - After the quick ACKs: one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
-//! - After three duplicate ACKs in a row: one duplicate ACK per compression interval (since 4.18).
-//! - An ACK by count that would offer a smaller window waits for the application's read. Quick ACKs end once the buffer
-//!   is half full.
+//! - After three consecutive duplicate ACKs: one duplicate ACK per compression interval (since 4.18).
+//! - If an ACK for two segments would advertise a smaller window, it waits until the application has read. Quick ACKs
+//!   end once less than half of the buffer is free.
 //! - A short segment is acknowledged when the application reads it. Since 6.1.57 this includes a full segment with PSH.
 //! - If the peer's data is ECN-capable, a segment that is not ECN-capable counts as a retransmission, and the next two
 //!   ACKs are quick. Two ACKs are also quick after the first mark.
-//! - Pingpong mode: if this end answers within the delay, its data carries the acknowledgements. Quick ACKs and ACKs on
-//!   read stop until the timer sends an ACK.
+//! - Pingpong mode: if this end sends data within the delay, that data carries the acknowledgements. Quick ACKs, and
+//!   ACKs after a read, then stop until the delayed-ACK timer sends an ACK.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};
