@@ -102,6 +102,7 @@ impl Line {
         if routes.path(ends[0], ends[1]).is_none() || routes.path(ends[1], ends[0]).is_none() {
             return Err(LineError::NoRoute("no route leads from client to server and back".to_owned()));
         }
+        // The endpoints of the line replace the hosts of the scenario, so no flow of the scenario may run.
         scenario.flows.clear();
         scenario.duration = FOREVER;
         // Disable periodic samples: a line runs without an end, so they would fill the memory.
@@ -109,6 +110,7 @@ impl Line {
         let capture = config.capture.map(|out| capture(&scenario, out));
         let outside = ends.map(|host| Outside {
             host,
+            // A packet from the client may have any destination, so the server gets all unknown addresses.
             takes_the_rest: host == ends[Side::Server as usize],
             ..Outside::default()
         });
@@ -237,6 +239,7 @@ impl Line {
     fn advance(&mut self, now: Time) {
         assert!(now >= self.network.now(), "time goes back from {:?} to {now:?}", self.network.now());
         while let Some(due) = self.network.next_time().filter(|due| *due <= now) {
+            // One event time per step: `collect` stamps deliveries with the network's current time.
             self.network.advance(due);
             self.collect();
         }

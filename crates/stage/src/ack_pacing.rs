@@ -103,6 +103,7 @@ impl Rule for Pacing {
         // connection.
         let in_order = waiting.last(connection).unwrap_or(now);
         let goes = pace.free_at.min(now + self.config.max_delay).max(in_order).max(now);
+        // The next ACK waits until the data that this ACK releases has been sent at `rate`.
         *pace = Pace { newest: header.ack, free_at: goes + data };
         self.delayed += u64::from(goes > now);
         waiting.hold(connection, goes, packet);

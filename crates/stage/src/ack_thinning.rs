@@ -101,6 +101,7 @@ impl Rule for Thinning {
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);
         }
+        // Hold the newest ACK until `keep` ACKs have arrived or the deadline expires.
         if known.count < self.config.keep {
             return waiting.hold(ack.connection, deadline, ack.packet);
         }
@@ -109,6 +110,7 @@ impl Rule for Thinning {
     }
 
     fn passes(known: &mut Thinned, header: &TcpHeader, _now: Time) {
+        // The forwarded segment carries the latest acknowledgement number, so the count restarts.
         *known = Thinned { newest: known.newest.later_of(header.ack), count: 0 };
     }
 

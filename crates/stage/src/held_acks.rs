@@ -56,6 +56,7 @@ fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && options.sack().is_empty()
         && options.accurate_ecn().is_none()
         && options.other().is_empty()
+        // A header that could not be parsed completely may contain more information.
         && packet.is_read_whole()
 }
 
@@ -160,6 +161,7 @@ impl Waiting {
         let mut last = None;
         while let Some((time, packet)) = waiting.pop_front() {
             if time > until {
+                // The next packet is now the first one, so its time is the deadline of the connection.
                 self.deadlines.insert((time, connection));
                 waiting.push_front((time, packet));
                 return last;
@@ -180,6 +182,7 @@ impl Waiting {
     /// Removes and returns all waiting packets of a connection, with the times at which they would have left.
     pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
         let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
+        // The connection has no waiting packet any more, so remove its deadline, too.
         waiting.front().into_iter().for_each(|(first, _)| _ = self.deadlines.remove(&(*first, connection)));
         waiting.iter().for_each(|(_, packet)| self.held.remove(packet.size()));
         waiting.into()

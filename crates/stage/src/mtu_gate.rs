@@ -38,6 +38,7 @@ impl Stage for MtuGate {
         if packet.size() <= Bytes::new(u64::from(self.mtu)) {
             return out.forward(packet);
         }
+        // RFC 1191, section 4: drop a packet that does not fit, and report the MTU to its sender.
         self.refused += 1;
         if is_answered(&packet) {
             self.messages.push(packet_too_big(&packet, self.mtu, self.router));
@@ -56,6 +57,7 @@ impl Stage for MtuGate {
         self.due = None;
         for message in self.messages.drain(..) {
             let message = cx.originate(message);
+            // The router originates this message, so report it to observers as a host reports a sent packet.
             cx.trace(EventMask::HOSTS, || Event::Sent(&message));
             out.reverse(message);
         }

@@ -125,6 +125,7 @@ impl Rule for ByInterval {
             mean: Mean::new(self.config.interval),
             busy_until: now,
         };
+        // With an initial mean, the time since the SYN is the first sample. Without one, wait for the first ACK.
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
@@ -146,12 +147,14 @@ impl Rule for ByInterval {
         if stream.is_duplicated || now >= stream.busy_until && closes_no_gap {
             stream.is_duplicated = number == stream.at_once || stream.is_duplicated && !is_new;
             stream.sent = stream.sent.later_of(number);
+            // ns-2.35 forgets spread ACKs (see above), so samples start at the last ACK that was forwarded at once.
             if !number.before(stream.at_once) {
                 (stream.at_once, stream.came) = (number, now);
             }
             out.forward(ack.packet);
         } else {
             let connection = ack.connection;
+            // The first ACK of the gap is due now, so release it at once.
             self.spread(stream, ack, interval, waiting, cx);
             waiting.release(connection, now, out).into_iter().for_each(|last| stream.sent = last);
         }
