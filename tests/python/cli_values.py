@@ -1,11 +1,11 @@
-"""Tries wrong values for every option of every command: each must cause an error message without a traceback.
+"""Tries invalid values for every option of every command: each must cause an error message without a traceback.
 
     .venv/bin/python tests/python/cli_values.py            all of them: some thousands, in minutes
     .venv/bin/python tests/python/cli_values.py run size   those of some commands
 
-Each case gives a command its required arguments and one option with one wrong value, within this process. A value that
-is accepted may start long work or a service: this is interrupted after a moment and counts as accepted. Nothing is sent
-to other hosts, and no existing interface is named.
+Each case calls a command in this process with its required arguments and with one option that has one invalid value. If
+the value is accepted, the command may start long work or a service: it is interrupted after a moment, and the value
+counts as accepted. Nothing is sent to other hosts, and no existing interface is named.
 """
 
 from __future__ import annotations
@@ -106,16 +106,16 @@ NEEDED = {
     "proxy": ["--port", "1"],
     "ui": ["folder", "--no-open-browser"],
 }
-"""The required arguments of each command; commands that are missing here need none."""
+"""The required arguments of each command; a command that is not listed needs none."""
 PATIENCE_S = 2.0
 
 
 class Long(BaseException):
-    """The value was accepted, and the work that it started takes long."""
+    """Raised if the value was accepted and the work that it started takes long."""
 
 
 def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
-    """Each command with one option and a wrong value, or with a wrong argument."""
+    """Yields each command with one option and an invalid value, or with an invalid argument."""
     for command in COMMANDS:
         if chosen and command.name not in chosen:
             continue
@@ -139,16 +139,15 @@ def options(command: str) -> list[str]:
     found: list[str] = []
     for argument in arguments:
         long = [name for name in argument.names if name.startswith("--")]
-        # Host names are not looked up, and thousands of processes are not started.
+        # Cases that look up host names or start thousands of processes are skipped.
         if long and long[0] not in ("--measure", "--dask", "--jobs"):
             found.append(long[0])
     return found
 
 
 def place(folder: Path) -> None:
-    """Creates the files that the cases name. Loads all modules, because a module that is interrupted while it loads
-    stays broken.
-    """
+    """Creates the files that the cases name, and loads all modules, because a module that is interrupted while it
+    loads stays broken."""
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -161,9 +160,8 @@ def place(folder: Path) -> None:
 
 
 def outcome(words: list[str]) -> str:
-    """Returns `refused`, `taken` or `long`; otherwise a description of the fault, which starts with an exclamation
-    mark.
-    """
+    """Returns `refused`, `taken` (accepted) or `long`; otherwise a description of the fault, which starts with an
+    exclamation mark."""
     said, printed = io.StringIO(), io.StringIO()
     terminal.out.cache_clear()
     terminal.errors.cache_clear()
@@ -179,14 +177,14 @@ def outcome(words: list[str]) -> str:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
-    # If emulate cannot find or run a command, it exits as a shell does.
+    # If emulate cannot find or execute its command, its exit codes are those of a shell.
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
         return "long"  # The interrupt came within a callback, which continues.
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
-    # The native module writes past Python's standard error.
+    # The native module writes directly to the process's standard error, not through Python.
     native = words[0] in ("emulate", "shape", "reflect")
     if code and not native and not said.getvalue().strip() and not printed.getvalue().strip():
         return "!not a word"
@@ -198,7 +196,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """Some cases, the same each time, with the same number for each command."""
+    """A fixed selection of the cases, with the same number for each command."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:
@@ -207,7 +205,7 @@ def sample(count: int, seed: int) -> list[list[str]]:
 
 
 def main() -> int:
-    """Tries all cases. Prints one line for each fault, and the number of each outcome."""
+    """Tries all cases. Prints one line per fault, and the number of cases with each outcome."""
     counts: Counter[str] = Counter()
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="lopsided-values-") as name:

@@ -1,4 +1,5 @@
-"""Fixtures: a short scenario with one flow each way, and one run of it; a paper, and one seed of it."""
+"""Fixtures: a short scenario with one flow per direction, and one run of it; a paper, and one seed of its
+experiments."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def adsl_file(tmp_path):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Skips a test if a run in real time reports that the machine is too busy: this is not a failure."""
+    """Skips a test if a run in real time reports that the machine is too busy, which is not a failure."""
     try:
         return (yield)
     except Overloaded as late:
@@ -74,7 +75,7 @@ def pytest_fixture_setup(fixturedef, request):
         pytest.skip(f"a busy machine: {late}")
 
 
-# --- fixtures of papers: the module of a paper's tests names it by `PAPER`.
+# --- Fixtures for tests of papers: the test module names its paper in `PAPER`.
 
 
 @pytest.fixture(scope="module")

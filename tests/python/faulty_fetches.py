@@ -1,7 +1,8 @@
-"""Downloads under random faults from a seed: the result is the object, or an error message explains the missing file.
+"""Downloads under random faults, chosen by a seed: the result must be the object, or an error message must explain why
+the file is missing.
 
-Forbidden results: bytes of another object or of two objects, an incomplete file under the final name, and any other
-file than the download's own.
+Forbidden results: bytes of another object or of two objects, an incomplete file under the final name, and any file that
+does not belong to the download.
 """
 
 import hashlib
@@ -20,20 +21,20 @@ class Outcome:
 
     setting: str
     error: str = ""
-    """The error that ended the download; empty if it succeeded."""
+    """The error that ended the download; empty if the download succeeded."""
     wrong: str = ""
-    """The forbidden result, or empty."""
+    """A description of the forbidden result; empty if there is none."""
     resumed: bool = False
-    """True if the same command continued from the remains of an error."""
+    """True if a repeated command continued after an error, from the data that was left."""
 
 
 def attempt(number, seed, folder):
-    """Draws the download of this number, runs it in the empty folder, and checks its result."""
+    """Chooses the download with this number at random, runs it in an empty folder, and checks its result."""
     rng = random.Random(seed * 1_000_003 + number)
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
     ranges = rng.random() < 0.8
-    # Without ranges a download can hardly succeed if every second answer of the server fails.
+    # Without byte ranges, a download can hardly succeed if every second response of the server fails.
     most = 0.5 if ranges else 0.3
     faults = rng.sample(FAULTS, rng.randrange(1, len(FAULTS) + 1))
     server = FaultyServer(
@@ -67,7 +68,7 @@ def attempt(number, seed, folder):
         if outcome.error and not outcome.wrong and special not in (ENDLESS, WRONG_SUM):
             server.fault_rate = 0.0
             outcome.resumed = bool(list(folder.iterdir()))
-            # A delay of 0.1 s on a busy machine is no fault.
+            # A delay of 0.1 s is not a fault on a busy machine.
             options = replace(options, stall_s=5.0)
             _make(server.url(path), folder, options, versions, again := Outcome(outcome.setting))
             outcome.wrong = again.wrong or (again.error and f"not without faults either: {again.error}")

@@ -1,4 +1,4 @@
-"""A web server with all kinds of faults of servers and networks, chosen by a seed."""
+"""A web server with all kinds of server and network faults, chosen by a seed."""
 
 import asyncio
 import random
@@ -51,11 +51,11 @@ class FaultyServer:
         self.cc = cc
         self.requests = []
         self.answer = None
-        """Bytes that replace every answer, or `None`."""
+        """Bytes that replace every response, or `None`."""
         self.change = None
-        """Number of requests after which the object changes, with its new content and entity tag."""
+        """Number of requests after which the object changes, and its new content and entity tag."""
         self.port = port
-        """The port; 0 for any free one."""
+        """The port; 0 for any free port."""
 
     def url(self, path="/object.bin"):
         return f"http://127.0.0.1:{self.port}{path}"
@@ -169,7 +169,7 @@ class FaultyServer:
         head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode("latin-1")
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
-        # In one call, as servers do; otherwise the head would be a segment of its own.
+        # One call for head and body, as servers do; otherwise the head would be sent in a separate segment.
         writer.write(head + body)
         await writer.drain()
         if fault == "stall":

@@ -1,6 +1,6 @@
 """Runs shell commands as root on user-mode Linux, to test printed commands with real traffic.
 
-The guest's root is this machine's file system, read-only. Nothing of this machine changes.
+The guest's root is this machine's file system, mounted read-only, so nothing on this machine changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def run(script: str, folder: Path, modules: list[str], timeout_s: float = 90) -> str:
-    """Returns the output of the script with its standard error. The guest loads the modules first."""
+    """Returns the output of the script, including standard error. The guest loads the modules before the script
+    runs."""
     machine = backend.choose("uml")
     (folder / "script.sh").write_text(script)
     load = f"from guest import modules; modules.load({modules!r})"

@@ -18,10 +18,10 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns the numbers in reasons that their verdicts did not measure, by claim: there should be none.
+    """Returns, by claim, the numbers in a verdict's reason that the verdict did not measure; there should be none.
 
-    The claims judge the measurements and disturbed copies of them. A number that is written into a text and happens to
-    be right is wrong for a copy, and the copies also reach texts for other outcomes.
+    The claims judge the measurements and randomly changed copies. A hard-coded number that happens to be correct for
+    the measurements is wrong for a copy, and the copies also trigger the texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -29,7 +29,7 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
     for data in (m, *(disturbed(paper, m, seed) for seed in range(DISTURBED))):
         for claim in judged:
             verdict = claim.check(data)
-            # A bound is no wider than the sentence that it judges.
+            # The criterion's range must not be wider than that of the judged sentence.
             if beyond := [*unexplained(verdict), *wider_than_said(claim, verdict)]:
                 found.setdefault(claim.key, []).extend(beyond)
     return found
@@ -54,9 +54,9 @@ def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
-    """Returns a row for every case of these experiments, with the measures of one short run of each scenario file.
+    """Returns a row for every case of these experiments, with the metrics of one short run per scenario file.
 
-    The numbers have the right form and no meaning. They are enough to check texts. `overrides` are by experiment.
+    The numbers have the right form but no meaning, which is enough to check texts. `overrides` are given by experiment.
     """
     rows: dict[str, pl.DataFrame] = {}
     for each in experiments:
@@ -73,7 +73,7 @@ def of_one_case_each(
 def printed_results(
     paper: Paper, m: Measurements, artifacts: Mapping[str, tuple[Figure, Artifact]]
 ) -> tuple[list[PublishedValue], list[PublishedValue]]:
-    """Returns the printed results of the paper, and those without a comparison or a claim that uses them."""
+    """Returns the paper's published results, and those that no comparison and no claim uses."""
     used = {_key(compared.published) for _, artifact in artifacts.values() for compared in artifact.comparisons}
     for claim in paper.claims:
         used |= {_key(value.published) for value in claim.check(m).measured if value.published}
@@ -82,7 +82,7 @@ def printed_results(
 
 
 def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]]) -> list[str]:
-    """Returns the figures with a curve that leaves its panel: there should be none. Vertical lines do not count."""
+    """Returns the figures with a curve that leaves its panel; there should be none. Vertical lines are ignored."""
     found: list[str] = []
     for name, (_, artifact) in artifacts.items():
         for panel in artifact.drawing.axes if artifact.drawing else ():

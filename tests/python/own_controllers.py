@@ -1,10 +1,10 @@
-"""Congestion controls in Python for the tests."""
+"""Congestion controls written in Python, for the tests."""
 
 import lopsided as lop
 
 
 class Reno(lop.Controller):
-    """The whole built-in Reno: the algorithm of `cc/reno.rs` and the window of `cc/window.rs`."""
+    """The complete built-in Reno: the algorithm of `cc/reno.rs` and the window of `cc/window.rs`."""
 
     def __init__(self, setup):
         self.counting, self.limit = setup.byte_counting, setup.counted_segments

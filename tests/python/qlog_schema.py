@@ -1,7 +1,7 @@
 """The structure of qlog files of QUIC: draft-ietf-quic-qlog-main-schema-14 and draft-ietf-quic-qlog-quic-events-14.
 
-Only the events and frames that lopsided writes are listed. Each has its required and its optional fields with a check
-of the value. A field that is not listed is a fault: the drafts' maps are closed, except for events.
+Only the events and frames that lopsided writes are listed, each with its required and optional fields and a check of
+the value. A field that is not listed is a fault, because the drafts' maps are closed, except for events.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ _HEAD = _map(
 
 
 def faults(head: Any, events: list[Any]) -> list[str]:
-    """Returns what in a file's records does not have the drafts' structure."""
+    """Returns the differences between a file's records and the drafts' structure."""
     found = [] if _HEAD(head) else [f"head {head}"]
     last_ms = 0.0
     for number, event in enumerate(events):

@@ -1,13 +1,13 @@
-"""Kills commands and fills disks: no file of the user is lost, no remains block the next run, and the next run works.
+"""Kills commands and fills disks: no file of the user may be lost, and the next run must work.
 
     .venv/bin/python tests/python/robustness.py             200 kills, 50 while files are written, 20 full disks
     .venv/bin/python tests/python/robustness.py --kills 20 --writing 5 --disks 5 --seed 3
 
-Each trial starts with the result of an earlier command in its place, and with a file of the user in it. The command has
-to replace the result, and is killed, or its disk is full. Afterwards the place must hold the earlier result or the new
-one, complete, and the user's file. The same command must then work and leave no hidden files.
+Each trial starts with a folder that contains the result of an earlier command and a file of the user. The command has
+to replace the result, and is killed, or its disk is full. Afterwards the folder must contain the complete earlier
+result or the complete new one, and the user's file. The same command must then work and leave no hidden files.
 
-Full disks are small file systems in memory, which need a kernel that lets users make namespaces (`unshare`).
+Full disks are small file systems in memory, which require a kernel that allows users to create namespaces (`unshare`).
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Command:
     words: tuple[str, ...]
     out: str
     more: tuple[str, ...] = ()
-    """Further files next to that file."""
+    """Additional files that the command writes next to this file."""
 
     def line(self, seed: int) -> list[str]:
-        """The command line with a seed and the option to replace existing files."""
+        """The command line with a seed, and with the option to replace existing files."""
         return [*MAIN, *self.words, "--seed", str(seed), "--out", self.out, "--overwrite", "--quiet"]
 
 
@@ -79,17 +79,17 @@ COMMANDS = (
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """Raised if a requirement is not met."""
 
 
 def promise(holds: bool, what: str) -> None:
-    """Raises Broken if the condition is false."""
+    """Raises Broken unless the condition is true."""
     if not holds:
         raise Broken(what)
 
 
 class Place:
-    """A folder in which a command is tried."""
+    """A folder in which a command is tested."""
 
     def __init__(self, folder: Path, command: Command) -> None:
         self.folder = folder
@@ -107,7 +107,7 @@ class Place:
         return done
 
     def start(self) -> subprocess.Popen[str]:
-        """Starts to replace the result by one of another seed."""
+        """Starts to replace the result with that of another seed."""
         return subprocess.Popen(self.command.line(2), cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def state(self) -> dict[str, str]:
@@ -116,7 +116,7 @@ class Place:
         return {str(path.relative_to(self.folder)): _digest(path) for path in sorted(files)}
 
     def check(self) -> str:
-        """Returns `old` or `new`, the complete result that is in the place."""
+        """Returns `old` or `new`: which complete result is in the folder."""
         now = self.state()
         mine = self.folder / "place" / "thesis.tex"
         promise(mine.is_file() and mine.read_bytes() == MINE, "the user's file is gone or changed")
@@ -138,7 +138,7 @@ class Place:
         return "new"
 
     def _check_files(self, now: dict[str, str]) -> str:
-        """Checks that each single file is the old one or the new one, and complete."""
+        """Checks that each single file is the complete old or the complete new file."""
         kinds: set[str] = set()
         for name in (self.command.out, *self.command.more):
             promise(name in now, f"{name} is gone")
@@ -148,7 +148,7 @@ class Place:
         return "new" if "new" in kinds else "old"
 
     def afterwards(self) -> None:
-        """Checks that the next run works, and that no hidden file stays."""
+        """Checks that the next run works, and that no hidden file is left."""
         self.run(3)
         self.check()
         left = [str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if self._hidden(path)]
@@ -170,7 +170,7 @@ class Place:
 
 @cache
 def reference(command: Command, seed: int) -> dict[str, str]:
-    """The digests of the tables of an undisturbed run of the command."""
+    """The digests of the tables of an uninterrupted run of the command."""
     with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
         folder = Path(name)
         (folder / "s.toml").write_text(SCENARIO)
@@ -187,7 +187,7 @@ def _digest(path: Path) -> str:
 
 
 def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
-    """Kills the command after this number of seconds."""
+    """Kills the command after this time in seconds."""
     with place.start() as process:
         try:
             process.wait(timeout=when)
@@ -198,7 +198,7 @@ def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
 
 
 def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str:
-    """Kills the command this number of seconds after it started to write."""
+    """Kills the command this time in seconds after it started to write."""
     with place.start() as process:
         while process.poll() is None and not place.writing():
             time.sleep(0.0005)
@@ -218,7 +218,7 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """True if Ctrl-C arrived before the entry point installed its handler, so that Python printed a traceback."""
+    """True if Ctrl-C arrived before the entry point had installed its handler, so that Python printed a traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
@@ -234,7 +234,7 @@ def a_full_disk(place: Place, room: int) -> str:
 
 
 def within(room: int, name: str) -> None:
-    """The trial of a full disk in the current folder, within a namespace."""
+    """Runs the full-disk trial in the current folder, inside a namespace."""
     command = next(each for each in COMMANDS if each.name == name)
     here = Path.cwd()
     used = sum(path.stat().st_size + 4096 for path in (here / "place").rglob("*"))
@@ -245,7 +245,7 @@ def within(room: int, name: str) -> None:
     place = object.__new__(Place)
     place.folder, place.command = folder, command
     place.old = place.state()
-    # The free space is what the trial needs, independent of the file system's own use.
+    # The trial sets the free space, independently of the file system's own use.
     stat = os.statvfs(folder)
     filler = max(0, stat.f_bavail * stat.f_frsize - room)
     (folder / ".filler").write_bytes(bytes(filler))
@@ -254,7 +254,7 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        # A search keeps its finished runs, from which it continues.
+        # A search keeps its finished runs in a hidden folder, from which it continues.
         left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
         promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
@@ -264,7 +264,7 @@ def within(room: int, name: str) -> None:
 
 
 def disks_possible() -> bool:
-    """True if this machine can make small file systems."""
+    """True if this machine can create small file systems."""
     words = ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
     return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
 
@@ -293,7 +293,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Duration of the command in seconds, measured once under the present load of the machine."""
+    """Duration of the command in seconds, measured once at the machine's present load."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)
@@ -302,7 +302,7 @@ def lasts(place: Place) -> float:
 
 
 def main() -> int:
-    """Runs all trials. Prints one line for each kind, and one for each broken promise."""
+    """Runs all trials. Prints one line per kind of trial, and one per unmet requirement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, count in (("kills", 200), ("writing", 50), ("disks", 20), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=count)

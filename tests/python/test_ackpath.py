@@ -1,4 +1,4 @@
-"""Remedies for slow return paths of ACKs, compared."""
+"""Comparison of remedies for slow return paths of ACKs."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def row(found, remedies):
 def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
-    # In one queue with data, a few ACKs stall the download: the order of balakrishnan1999's table 3.
+    # In a queue shared with data, a few ACKs stall the download: the order of balakrishnan1999's table 3.
     assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
     assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
     assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]
 
 
 def test_a_limit_of_bursts_is_kept(found):
-    # Retransmissions and tail probes are not held back.
+    # Retransmissions and tail loss probes are not limited.
     assert row(found, "filter")["burst_p95"] > 4
     assert row(found, "filter+bursts")["burst_p95"] <= 4
 
@@ -63,11 +63,11 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
 
 
 def test_receivers_that_acknowledge_rarely_free_the_uplink():
-    # On the idle return path of a download alone, so that nothing else decides the number of ACKs.
+    # The download runs alone over an idle return path, so that nothing else determines the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
     ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
-    # One ACK for two segments except after losses: no ACK is lost, so RFC 5690 has no reason for fewer.
+    # One ACK per 2 segments except after losses: no ACK is lost, so RFC 5690 has no reason to send fewer.
     assert ratio["none"] > 0.45 and ratio["rfc5690"] > 0.45
     assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
     narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")
@@ -76,7 +76,7 @@ def test_receivers_that_acknowledge_rarely_free_the_uplink():
 
 def test_paced_acks_and_few_waiting_ones():
     found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first,afvq,filter,filter+ack_pacing", link="link")
-    # With strict priority a line full of ACKs leaves nothing for the upload; AFVQ leaves about half.
+    # With strict priority, a line full of ACKs leaves no bandwidth for the upload; AFVQ leaves about half.
     assert row(found, "afvq")["up_goodput_bps"] > 2 * row(found, "acks_first")["up_goodput_bps"]
     assert row(found, "afvq")["down_goodput_bps"] > 2 * row(found, "none")["down_goodput_bps"]
 
@@ -133,10 +133,10 @@ def test_impossible_remedies_are_rejected(remedies, said):
 
 @pytest.mark.slow
 def test_every_remedy_applies_by_itself_and_in_every_pair():
-    # One TCP flow and one QUIC flow, so that each remedy applies to a flow.
+    # One TCP flow and one QUIC flow, so that each remedy applies to at least one flow.
     short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s")).with_(**{"flow.upload.transport": "quic"})
     names = list(REMEDIES)
-    # A receiver has one rule for ACKs, so the remedies of QUIC receivers exclude each other.
+    # A receiver has only one ACK policy, so the remedies for QUIC receivers exclude each other.
     pairs = [
         f"{one}+{other}"
         for one in names

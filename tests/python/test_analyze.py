@@ -1,4 +1,4 @@
-"""`analyze` finds the limits, line and counts of scenarios whose answer is known."""
+"""`analyze` finds the limits, the line and the counts of scenarios for which these are known."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_line_is_found_in_both_directions(found: lop.Capture) -> None:
     assert download["data_rate_bps"] == pytest.approx(2.4e6, rel=0.03)
     assert download["ack_rate_bps"] == pytest.approx(196e3, rel=0.05)
     assert download["data_discipline"] == "drop_tail"
-    # 50 packets of 1,500 bytes, and the packet in transmission.
+    # 50 packets of 1,500 bytes, plus the packet in transmission.
     assert download["data_buffer_ms"] == pytest.approx(250, rel=0.1)
     assert download["rtt_floor_ms"] == pytest.approx(20 + 1500 * 8 / 2400 - 1.5, abs=3)
 
@@ -87,7 +87,8 @@ def test_counts_equal_those_of_the_older_trace(captures: Path) -> None:
     assert near.any()
     for column in ("rtt_count", "rtt_mean_ms"):
         assert ours[column].filter(near).to_list() == pytest.approx(theirs[column].filter(near).to_list())
-    # Away from the sender `trace` also times ACKs that fill a hole below data that SACK had covered.
+    # If the capture is not at the sender, `trace` also uses the RTT of ACKs that fill a hole below data that SACK has
+    # already covered.
     assert (ours["rtt_count"] <= theirs["rtt_count"]).all()
 
 
@@ -154,7 +155,7 @@ def test_two_captures_show_losses_and_delays_between_their_points(captures: Path
     row = download.row(0, named=True)
     retransmitted = found.largest[0]["retransmitted_packets"]
     assert row["first"] == 1
-    # Packets that were still under way at the end did not reach the second point either.
+    # Packets that were still in flight at the end did not reach the second capture point either.
     assert retransmitted <= row["lost_packets"] <= retransmitted + 60
     assert found.facts["clock_offset_s"] == pytest.approx(0, abs=0.005)
     assert len(found.passages) >= row["packets_1"]
@@ -165,7 +166,7 @@ def test_no_report_leaves_the_tables_alone_and_no_line_is_wide(captures: Path, t
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "found" / "directions.parquet").exists()
     assert not (tmp_path / "found" / "report.html").exists()
-    # Paths may be longer.
+    # Lines with paths may be longer than the limit.
     tables = [
         line for line in done.stdout.decode().splitlines() if "test_no_report" not in line and str(captures) not in line
     ]

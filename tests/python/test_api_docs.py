@@ -1,4 +1,4 @@
-"""Docstrings of the API exist at runtime; docs/api.md is generated from them."""
+"""The API's docstrings exist at runtime; docs/api.md is generated from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks and damage: servers that cut answers short, false sinks, folders of other programs."""
+"""Attacks and damage: servers that truncate responses, false sinks, folders of other programs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_server_that_cuts_every_answer_short_is_given_up(ranges, tmp_path):
 
 def test_an_etag_of_any_bytes_is_sent_back_unchanged(tmp_path):
     content = os.urandom(60_000)
-    # Its UTF-8 bytes, read as latin-1.
+    # The UTF-8 bytes of the entity tag, decoded as latin-1.
     server = FaultyServer(content, etag='"\u00c3\u00a9"')
     with server.running():
         assert fetch(server.url(), tmp_path / "it").size == len(content)
@@ -290,7 +290,7 @@ def test_a_very_long_title_is_cut_in_figures():
 
 @contextlib.contextmanager
 def proxy(most_files: int | None = None) -> Generator[tuple[subprocess.Popen[str], int]]:
-    """`lopsided proxy` as a process, and its port."""
+    """Runs `lopsided proxy` as a process, and yields its port."""
     limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))) if most_files else None
     running = subprocess.Popen(
         [sys.executable, "-u", "-m", "lopsided", "proxy", "--port", "0"],
@@ -309,7 +309,7 @@ def proxy(most_files: int | None = None) -> Generator[tuple[subprocess.Popen[str
 
 @contextlib.contextmanager
 def recorder(answer: bytes) -> Generator[tuple[int, list[bytes]]]:
-    """A server that records the first data of each connection and answers; returns its port."""
+    """A server that records the first data of each connection and sends a response; returns the server's port."""
     asked: list[bytes] = []
 
     def serve() -> None:

@@ -1,4 +1,5 @@
-"""Every input of tests/bad-inputs/ is rejected with its error message, without a traceback, and leaves no files."""
+"""Every input in tests/bad-inputs/ is rejected with its error message, without a traceback, and no files are
+written."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def change(text: str, old: str, new: str) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the inputs name."""
+    """A folder with the files that the inputs name."""
     place = tmp_path_factory.mktemp("bad")
     good = (ROOT / "scenarios/adsl.toml").read_text()
     wifi = (ROOT / "scenarios/wifi.toml").read_text()

@@ -1,4 +1,5 @@
-"""Checks captures of runs with tshark: nothing malformed, and no analysis flag that the run does not explain."""
+"""Checks captures of runs with tshark: there are no malformed packets, and no analysis flags that the run does not
+explain."""
 
 import shutil
 import subprocess
@@ -12,11 +13,12 @@ import lopsided as lop
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
-"""At the sender's host all of these are retransmissions, which tshark distinguishes by their timing."""
+"""At the sender's host, tshark flags all retransmissions, with one of these names depending on their timing."""
 SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
-"""tshark does not count a duplicate ACK that opens the window as a duplicate; Linux sends the same."""
+"""Flags that tshark sets at the receiver after a loss. It does not count a duplicate ACK that enlarges the window as
+a duplicate; Linux sends such ACKs too."""
 OUTBOUND = 2
-"""The direction in pcapng of a packet that its host sends."""
+"""The direction in pcapng of a packet that is sent by the capturing host."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
 
 
@@ -27,7 +29,7 @@ def captured(adsl, tmp_path_factory) -> tuple[lop.Run, Path]:
 
 
 def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
-    """The given fields of the packets that a display filter shows."""
+    """Returns these fields of the packets that match a display filter."""
     command = ["tshark", "-r", str(file), "-Y", shown, "-T", "fields"]
     for field in fields:
         command += ["-e", field]
@@ -67,5 +69,5 @@ def test_goodput_in_the_capture_is_goodput_in_the_table(captured):
     run, folder = captured
     acks = tshark(folder / "host-server.pcapng", "frame.packet_flags_direction == 1 && tcp.stream == 0", "tcp.ack")
     delivered = run.flows.to_polars().row(by_predicate=pl.col("name") == "download", named=True)["delivered_bytes"]
-    # The relative ACK number also counts the SYN and the FIN; the last ACKs are still in transit.
+    # The relative ACK number also counts the SYN and the FIN. The last ACKs are still in transit when the run ends.
     assert delivered - 100_000 < max(int(ack) for (ack,) in acks) <= delivered + 2

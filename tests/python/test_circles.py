@@ -1,7 +1,7 @@
-"""Checks that no crate has a circle of files that use each other.
+"""Checks that no crate has a dependency cycle between files.
 
-Reads the text of `use` declarations and paths. A module that only re-exports names counts as transparent. Left out:
-names that Rust resolves in other ways (methods of traits, results of macros).
+The test parses `use` declarations and paths. A module that only re-exports names is skipped over. Left out: names that
+Rust resolves in other ways (methods of traits, results of macros).
 """
 
 import re
@@ -16,7 +16,7 @@ TYPES_THAT_HOLD_THEMSELVES = {
     "queue": {"qdisc.rs", "classful/classes.rs", "classful/class.rs", "classful/child.rs"},
     "spec": {"value.rs", "part.rs", "family.rs"},
 }
-"""A queue has classes, each with a queue; a part has values, which may be parts."""
+"""Allowed cycles: a queue has classes, each of which has a queue; a part has values, which may be parts."""
 
 Module = tuple[str, ...]
 ITEM = (
@@ -55,12 +55,12 @@ class Crate:
 
     @cached_property
     def items(self) -> dict[Module, set[str]]:
-        """The items that each module defines."""
+        """The items that are defined in each module."""
         return {module: set(re.findall(ITEM, text, re.M)) for module, text in self.texts.items()}
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
-        """The imports of each module: the path within the crate, and the local name."""
+        """The imports of each module: the path inside the crate, and the local name."""
         found: dict[Module, list[tuple[Module, str]]] = {}
         for module, text in self.texts.items():
             each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
@@ -68,7 +68,7 @@ class Crate:
         return found
 
     def path(self, module: Module, written: list[str]) -> Module | None:
-        """The path from the crate's root; `None` if it leads to another crate."""
+        """Returns the path from the crate's root; `None` if it leads to another crate."""
         if written[:1] == ["crate"]:
             return tuple(written[1:])
         base = module
@@ -80,7 +80,8 @@ class Crate:
         return (*module, *written) if (*module, *written[:1]) in self.files else None
 
     def home(self, path: Module, depth: int = 0) -> Module | None:
-        """The module that defines the item of a path; `None` if it is unknown, or if the path names a module."""
+        """Returns the module that defines the item at the end of a path; `None` if it is unknown, or if the path
+        names a module."""
         module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in self.files)
         rest = path[len(module) :]
         if not rest or depth > 8:
@@ -109,7 +110,7 @@ class Crate:
                 yield path
 
     def circles(self) -> list[list[str]]:
-        """The groups of files that use each other, directly or indirectly."""
+        """Returns the groups of files that use each other, directly or indirectly."""
         arrows = {
             module: {home for path in self.used(module) if (home := self.home(path)) is not None and home != module}
             for module in self.files
@@ -135,14 +136,14 @@ def reachable(arrows: dict[Module, set[Module]], start: Module) -> set[Module]:
 
 
 def code(text: str) -> str:
-    """The source without comments, strings, and test code."""
+    """Returns the source without comments, strings, and test code."""
     text = re.sub(r'"(?:\\.|[^"\\])*"', '""', re.sub(r"//[^\n]*", "", text))
     text = re.sub(r"^#\[cfg\(test\)\]\s*[^;{]*(?:\{.*?^\}|;)", "", text, flags=re.M | re.S)
     return re.sub(r"^\s+#\[cfg\(test\)\]\s*[^;{]*\{.*?^    \}", "", text, flags=re.M | re.S)
 
 
 def leaves(tree: str) -> Iterator[tuple[list[str], str]]:
-    """The paths of a `use` declaration, each with its local name."""
+    """Returns the paths of a `use` declaration, each with its local name."""
     tree = tree.strip()
     head, brace, inside = tree.partition("{")
     if brace:

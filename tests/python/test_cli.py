@@ -25,7 +25,7 @@ MAIN = [sys.executable, "-m", "lopsided"]
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # A console keeps the streams of the test that first used it.
+    # The console keeps the streams of the test that used it first, so drop it.
     cli.terminal.out.cache_clear()
     cli.terminal.errors.cache_clear()
 
@@ -258,7 +258,7 @@ def test_the_list_of_commands_fits_any_terminal():
 
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    # Number of loaded modules. An interpreter alone has about 60; a large library adds hundreds.
+    # Limit for the number of loaded modules. The interpreter alone loads about 60; a large library adds hundreds.
     [(["--help"], 120), (["--version"], 120), (["check"], 215), (["schema"], 190)],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
@@ -277,7 +277,7 @@ def test_a_run_with_its_report_loads_no_library_of_drawing(adsl_file, tmp_path):
 
 
 def _modules_of(arguments: list[str]) -> set[str]:
-    """The modules that a process has loaded at the end of this command."""
+    """Returns the modules that a process has loaded when this command ends."""
     code = (
         "import sys; from lopsided import cli; "
         "assert cli.invoke(sys.argv[1:]) == 0; "
@@ -291,7 +291,7 @@ def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):
     (tmp_path / "long.toml").write_text(ADSL.replace('"20 s"', '"36000 s"').replace("2400 kbit/s", "1 Gbit/s"))
     arguments = ["run", "long.toml", "--out", "here", "--set", "record.interval=0 s"]
     process = subprocess.Popen([*MAIN, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    # Once the simulator is loaded, the run starts soon.
+    # Soon after the simulator's module is loaded, the run starts.
     deadline = time.monotonic() + 120
     while "_native" not in Path(f"/proc/{process.pid}/maps").read_text() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -420,7 +420,7 @@ def test_used_software_can_be_cited(capsys):
     assert cli.invoke(["cite"]) == 0
     entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
     assert [key for _, key in entries] == ["lopsided", *papers.available()]
-    # Types that every style of BibTeX has: `plain` lacks @software.
+    # Entry types that every BibTeX style supports: `plain` does not support @software.
     assert {kind for kind, _ in entries} <= {
         "article",
         "inproceedings",

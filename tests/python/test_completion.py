@@ -1,4 +1,4 @@
-"""Completion: the possible next words of a command line, and the scripts of the shells."""
+"""Completion: the candidates for the next word of a command line, and the shells' scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 ADSL = str(SCENARIOS / "adsl.toml")
 BREAKS = " \t\n\"'><=;|&(:"
-"""The word breaks of Bash."""
+"""Bash's word breaks."""
 
 
 def offered(*words: str) -> list[str]:
@@ -103,7 +103,7 @@ def test_every_option_can_be_completed():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        # Readline replaces the text after the last break, or after the open quote.
+        # Readline replaces the text after the last word break, or after the open quote.
         ("lopsided run {} --set stack.cc=veg", ["vegas"]),
         ('lopsided run {} --set "stack.cc=veg', ["stack.cc=vegas"]),
         ("lopsided run {} --set 'stack.cc=veg", ["stack.cc=vegas"]),

@@ -1,4 +1,5 @@
-"""The paper in CONTRIBUTING.md runs unchanged, and the tests that the page names exist; cargo runs its Rust code."""
+"""The paper in CONTRIBUTING.md runs unchanged, and the tests that the page names exist; cargo runs the page's Rust
+code."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The commands printed for routers run on user-mode Linux, with traffic before, during, and after undo."""
+"""The commands that are printed for routers run on user-mode Linux, with traffic before, during, and after undo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODULES = (
 
 
 def lines(name: str, framing: str = "none") -> DeviceConfig:
-    """The Linux commands for a queue."""
+    """The Linux commands that set a queue."""
     down, up = (Shaped(rate, FRAMINGS[framing]) for rate in (DOWN_BPS, UP_BPS))
     if name == "fifo":
         return device_configs.configs(up, 20, "eth0")[0]
@@ -152,13 +152,13 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
     kind = "pfifo" if name == "fifo" else name.split()[0]
     assert "ifb4" not in left and "redirect" not in left and f"qdisc {kind} " not in left, told
     if "Specified qdisc kind is unknown" in told:
-        # On a kernel without the discipline the commands stop, and traffic flows as before.
+        # If the kernel lacks the discipline, the commands stop at the first error, and traffic flows as before.
         assert "lines 2" in told and min(shaped) > 2 * DOWN_BPS, told
         pytest.skip(f"this kernel has no {kind}")
     assert "lines 0" in told and "undone 0" in told, told
     assert f"qdisc {kind} " in told and "Consider r2q" not in told, told
-    # TCP's payload is less than the bytes that the shaper counts; in such a short time the bucket adds a little,
-    # and the losses after slow start take up to a half.
+    # TCP's payload is smaller than the bytes that the shaper counts; in such a short time the bucket adds a little, and
+    # losses after slow start cost up to half of the rate.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
     if name == "fifo":
         assert shaped[0] > 2 * DOWN_BPS
@@ -186,7 +186,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 @pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
-    """The script omits the command that sets the device up."""
+    """The script without the command that brings the device up."""
     config = CASES["fq_codel"]
     sabotaged = config.lines.replace("ip link set dev ifb4eth0 up", "ip link set dev ifb4eth0 down")
     assert sabotaged != config.lines

@@ -1,4 +1,4 @@
-"""The Python code in the documents runs, their tables are complete, and their links lead to existing files."""
+"""The Python code in the documents runs, the documents' tables are complete, and their links lead to existing files."""
 
 import json
 import re

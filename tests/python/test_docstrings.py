@@ -1,4 +1,4 @@
-"""Public functions below the command line that raise errors say so in their docstrings."""
+"""Docstrings of public functions outside the command line state the errors that the functions raise."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ PACKAGE = Path(lopsided.__file__).parent
 OF_PEOPLE = ("data", "metrics", "scenario.py", "controllers.py", "queues.py", "fetching", "worlds", "studies", "views")
 SAYS = ("raise", "error", "refuse", "unavailable", "says so", "fail", "where there is none", "if there is")
 OURS = {"AssertionError", "NotImplementedError", "StopIteration"}
-"""Errors that no caller sees while the program is correct."""
+"""Errors that a caller never sees if the program is correct."""
 
 
 def test_functions_that_raise_document_it():
@@ -27,6 +27,6 @@ def test_functions_that_raise_document_it():
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
-    """The errors that the function raises itself, without those that it passes on."""
+    """Returns the errors that the function itself raises, without those that it passes on."""
     made = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {each.func.id for each in made if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}

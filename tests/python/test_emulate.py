@@ -1,4 +1,4 @@
-"""`lopsided emulate`: a command behind a line, as a user runs it."""
+"""`lopsided emulate`: a command behind an emulated line, as a user would run it."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ def test_a_command_behind_a_line(folder: Path) -> None:
 
 
 def answer(service: socket.socket) -> None:
-    """The answer to a datagram: its receipt shows that the datagram has crossed the line."""
+    """Responds to each datagram; the response proves that the datagram has crossed the line."""
     with contextlib.suppress(OSError):
         while True:
             _, sender = service.recvfrom(2048)
@@ -100,7 +100,7 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
 
 @pytest.mark.parametrize("command", [["shape", "nowhere0", "--up", "1x"], ["emulate", "--down", "1x", "--", "true"]])
 def test_an_error_ends_its_line(command: list[str]):
-    """The shell's next prompt starts on a line of its own."""
+    """The message ends with a line feed, so that the shell's next prompt starts on a new line."""
     program = [sys.executable, "-c", "from lopsided.cli import main; main()"]
     done = subprocess.run([*program, *command], capture_output=True, text=True)
     assert done.returncode == 2

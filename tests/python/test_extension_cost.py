@@ -1,4 +1,5 @@
-"""A new part needs its own file and three lines elsewhere, a key or a column one line; CONTRIBUTING has the numbers."""
+"""A new part needs its own file and three lines elsewhere; a key or a column needs one line. CONTRIBUTING states
+these numbers."""
 
 import subprocess
 import sys

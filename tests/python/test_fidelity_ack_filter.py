@@ -1,4 +1,4 @@
-"""CAKE's ACK filter compared with Linux's, from a recording."""
+"""CAKE's ACK filter compared with that of Linux, from a recording."""
 
 from __future__ import annotations
 

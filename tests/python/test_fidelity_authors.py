@@ -1,4 +1,4 @@
-"""The cells of balakrishnan1999 compared with its authors' code, from the records, without ns-2."""
+"""The cells of balakrishnan1999 compared with recorded results of the authors' code; ns-2 is not run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
 
 
 def test_marked_acks_with_forward_loss_match_the_authors_code():
-    """Medians of ten seeds each: the runs are up to 8 % apart."""
+    """Compares medians of ten seeds each, because single runs differ by up to 8 %."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = [one for number in cell.numbers if (one := RECORDS.get(cell, number)) is not None]
     both = Both(expected, {(one.cell, one.seed): authors.ours(cell, one.seed) for one in expected})

@@ -1,4 +1,4 @@
-"""Managed queues compared with Linux's in whole runs: the cells that do not depend on random numbers."""
+"""Managed queues compared with those of Linux in whole runs, for the cells that do not depend on random numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The profile `freebsd-7` compared with FreeBSD's own TCP, by a part of the data of docs/fidelity/freebsd.md."""
+"""The profile `freebsd-7` compared with FreeBSD's own TCP, using part of the data of docs/fidelity/freebsd.md."""
 
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """Half of the seeds, with every second buffer; also without delayed ACKs, to which the profile was not fitted."""
+    """Half of the seeds and every second buffer; also without delayed ACKs, to which the profile was not fitted."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()
@@ -33,7 +33,8 @@ def test_performance_matches_freebsd() -> None:
 
 @pytest.mark.slow
 def test_the_upload_retransmits_as_often_as_on_freebsd() -> None:
-    """Buffers of 35 to 50 packets: the windows are large enough that no single packet decides the outcome."""
+    """Only buffers of 35 to 50 packets, for which the windows are so large that no single packet determines the
+    result."""
     wanted = {
         key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
     }

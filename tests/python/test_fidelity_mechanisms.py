@@ -1,4 +1,5 @@
-"""Each mechanism of Linux's TCP has packet scripts, and its scenario has the packets of Linux."""
+"""Each mechanism of Linux's TCP has packet scripts, and in its scenario the simulator's packets equal those of
+Linux."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_THE_END = ("pingpong", "RFC 2861", "lost acknowledgements")
-"""Some mechanisms with equal packets to the end; the command checks all of them."""
+"""Some mechanisms whose packets are equal until the end of the run; the command checks all mechanisms."""
 
 
 def test_every_script_that_is_named_exists():

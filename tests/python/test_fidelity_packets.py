@@ -1,4 +1,4 @@
-"""The records of the number of equal packets in both worlds."""
+"""The records of the number of packets that are equal in both worlds."""
 
 from __future__ import annotations
 

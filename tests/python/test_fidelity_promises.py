@@ -1,4 +1,4 @@
-"""The promises of the pages in docs/fidelity, and the detection of pages that are out of date."""
+"""The goals that the pages in docs/fidelity state, and the detection of outdated pages."""
 
 from __future__ import annotations
 

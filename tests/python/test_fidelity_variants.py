@@ -1,4 +1,4 @@
-"""The grid of congestion controls: records, page, and the simulator within the bounds in the quick cells."""
+"""The grid of congestion controls: the records, the page, and the simulator's errors in the quick cells."""
 
 import math
 from pathlib import Path
@@ -21,7 +21,7 @@ SLOW_LINES = variants.LINES[:2]
 
 @pytest.fixture(scope="module")
 def simulated() -> dict[tuple[str, int], variants.Values]:
-    """Every recorded cell of the two slow lines, alone and joined."""
+    """Simulates every recorded cell of the two slow lines, alone and joined."""
     wanted = [(cell, seed) for cell, seed in variants.runs() if cell.line in SLOW_LINES and RECORDS.get(cell, seed)]
     jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
     values = run_jobs(jobs, lambda _, run: variants.values_of(run))

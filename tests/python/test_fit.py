@@ -1,4 +1,4 @@
-"""`fit` finds the line of captures whose line is known."""
+"""`fit` finds the line from captures whose line is known."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from lopsided.studies.fit.logs import read_log
 from lopsided.studies.fit.study import Fitter
 
 SAMPLES = 60
-"""Samples of a Flent series of 12 s: 5 s of silence, and 7 s of load."""
+"""Number of samples in a Flent series of 12 s: 5 s without load, and 7 s with load."""
 
 
 def flent(folder: Path, **series: float) -> Path:
-    """Writes a Flent file, version 3, whose series have no value before the load begins."""
+    """Writes a Flent file, version 3, whose series have no values before the load begins."""
     quiet = SAMPLES * 5 // 12
     results: dict[str, list[float | None]] = {
         name: [None] * quiet + [value] * (SAMPLES - quiet) for name, value in series.items()

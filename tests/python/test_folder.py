@@ -1,4 +1,4 @@
-"""Run folders: written and read back, and the errors."""
+"""Run folders: they are written and read back, and errors are reported."""
 
 import errno
 import json
@@ -166,7 +166,7 @@ def test_temporary_files_of_killed_commands_are_removed_and_reported(adsl_run, t
     with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
         adsl_run.save(tmp_path / "run", report=False)
     assert len(told) == 1
-    # A folder that another process is writing or has just made stays, and so do files of other programs.
+    # A folder that another process is writing or has just created is kept, and so are files of other programs.
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 
@@ -230,7 +230,7 @@ def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
     output.check_free(target, overwrite=True)
     for name in ("a.png", "a.svg", "a.pdf"):
         style.save(adsl_run.plot("goodput"), tmp_path / name)
-        # A file that lopsided wrote may show another study.
+        # A file that lopsided wrote may show another study, so it is not replaced.
         with pytest.raises(lop.FolderError, match="--overwrite"):
             output.check_free(tmp_path / name)
 

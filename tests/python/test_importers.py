@@ -1,4 +1,5 @@
-"""The files that `make check` checks again: the changed ones, and those that import them in any way."""
+"""The files that `make check` checks again: the changed files, and the files that import them, directly or
+indirectly."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The kernel world on a kernel; skipped with the reason if this machine has none."""
+"""The kernel world on a real kernel; skipped with the reason if this machine has none."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ STEP = '{ kind = "step", limit = "200 packets", mark_threshold = "5 ms" }'
 
 @pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])
 def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: str, wait_ms: float):
-    """RED marks only a few packets in 8 s, each at random, so the bounds are wide."""
+    """RED marks only a few packets in 8 s, each at random, so the tolerances are wide."""
     require("timetravel")
     scenario = lop.Scenario.from_text(MARKING.replace("QUEUE", queue).replace("CC", cc), "marking.toml")
     linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
@@ -150,9 +150,7 @@ start = "1 s"
 
 
 def test_a_run_in_virtual_time_repeats_bit_by_bit_next_to_another_run(tmp_path: Path):
-    """Three flows that share full queues, with random losses: each captured packet has the same time to the
-    nanosecond.
-    """
+    """Three flows share full queues, with random losses: each captured packet has the same time to the nanosecond."""
     require("timetravel")
     chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
 
@@ -195,9 +193,9 @@ def test_the_report_names_the_kernel_and_confirms_the_path(linux: lop.Run):
 
 
 def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
-    """Little's law: packets sent times their mean wait equals the mean backlog times the duration.
+    """Little's law: the number of packets sent times their mean wait equals the mean backlog times the duration.
 
-    Packets that still wait at the end count only in the backlog.
+    Packets that are still in the queue at the end are counted only in the backlog.
     """
     for row in linux.links.to_polars().iter_rows(named=True):
         assert row["sojourn_p50_ms"] <= row["sojourn_p95_ms"] <= row["sojourn_max_ms"]
@@ -208,7 +206,7 @@ def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
 
 @pytest.fixture
 def endless(tmp_path: Path):
-    """A process with a run of 10 minutes, and with a folder of its own for temporary files."""
+    """A process that executes a run of 10 minutes, with its own folder for temporary files."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"
@@ -301,7 +299,7 @@ direction = "down"
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_a_run_in_real_time_returns_a_valid_result_or_an_error(kind: str, rtt: str):
-    """On the running kernel without delay, because not every kernel has netem."""
+    """On the running kernel and without a delay on the line, because not every kernel has netem."""
     require(kind)
     try:
         run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)

@@ -1,7 +1,7 @@
-"""The layers of the package: a module imports only its own layer and those below, at its head, in functions, or for
-types.
+"""The layers of the package: a module imports only from its own layer and from lower layers, whether at the top, in
+functions, or for types.
 
-A module that loads a slow library is imported in the function that uses it, so that other commands start quickly.
+A module that loads a slow library is imported inside the function that uses it, so that other commands start quickly.
 """
 
 import ast
@@ -23,7 +23,7 @@ LAYERS = (
     {"cli"},
     {"__init__", "__main__"},
 )
-"""The layers from the lowest up; `__init__` has the public names and registers the accessors."""
+"""The layers from the lowest to the highest; `__init__` has the public names and registers the accessors."""
 
 SLOW = {
     "anywidget",
@@ -41,9 +41,9 @@ SLOW = {
     "traitlets",
 }
 SLOW |= {"pyroute2", "rich"}
-"""Libraries that take tens of milliseconds or more to load."""
+"""Libraries whose import takes tens of milliseconds or more."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""Modules that every help page and every press of TAB loads. These load other modules only when needed."""
+"""Modules that every help page and every press of TAB loads. These modules import others only when needed."""
 
 
 def test_every_import_points_to_a_lower_layer():
@@ -112,7 +112,7 @@ def arrows() -> list[tuple[str, str, int]]:
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
-    """The imports within functions: module, imported module, line, and the slow libraries that it loads."""
+    """The imports inside functions: module, imported module, line, and the slow libraries that the import loads."""
     for path in modules():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -124,9 +124,8 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that run when this code runs: without those for types, and for a module without those in
-    functions.
-    """
+    """The imports that are executed when this code runs: without imports for types, and for a module also without
+    those inside functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -139,7 +138,7 @@ def for_types(node: ast.AST) -> bool:
 
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
-    """The names of an import, and the package's modules behind each."""
+    """The names of an import statement, and the package's modules that each name refers to."""
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
         yield one, list(targets(one, path))
@@ -153,7 +152,7 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
-    """For each module the package's modules and slow libraries that it imports when it is loaded."""
+    """For each module, the package's modules and the slow libraries that it imports when it is loaded."""
     found = {}
     for path in modules():
         each = list(imports_of(tree(path)))
@@ -163,14 +162,14 @@ def at_head() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def packages(module: str) -> set[str]:
-    """The packages that contain a module, which are loaded before it."""
+    """The packages that contain a module; these are loaded before the module."""
     parts = module.split(".")
     return {".".join(parts[:length]) for length in range(1, len(parts))}
 
 
 @cache
 def loads(module: str) -> set[str]:
-    """The slow libraries that loading a module loads."""
+    """The slow libraries that are loaded with a module."""
     done: set[str] = set()
     ahead = {module}
     while ahead:
@@ -198,7 +197,7 @@ def targets(node: ast.AST, path: Path) -> Iterator[str]:
 
 
 def a_ring(graph: dict[str, set[str]]) -> list[str]:
-    """One circle in the graph, or an empty list."""
+    """Returns one cycle in the graph, or an empty list."""
     done: set[str] = set()
 
     def walk(node: str, trail: list[str]) -> list[str]:

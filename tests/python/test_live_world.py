@@ -29,7 +29,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""Milliseconds. If the machine stalled for longer, a run of 1.5 s does not show what was delivered."""
+"""If the machine stalled for longer than this, in ms, a run of 1.5 s does not show what was delivered."""
 
 SHORT = """\
 [scenario]
@@ -65,7 +65,7 @@ def scenario(**settings: str) -> lop.Scenario:
 def live(
     ours: tuple[str, ...] = (), pcap: Path | None = None, its: lop.Scenario | None = None, **settings: str
 ) -> lop.Run:
-    """A run without long delays of this machine; otherwise the test is skipped."""
+    """A run without long stalls of this machine; if there is none, the test is skipped."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
@@ -101,7 +101,8 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
 def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
-    # All pages in both worlds; of the other flows what the line carries, within the disturbance of a busy machine.
+    # All pages are delivered in both worlds; the other flows deliver similar amounts, with a tolerance for a busy
+    # machine.
     assert got["pages"] == expected["pages"] == 12_000
     assert got["download"] == pytest.approx(expected["download"], rel=0.4)
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
@@ -149,7 +150,7 @@ def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path)
 
 
 def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
-    """The packets have one hop more than in the simulator: the kernel. ACC's options reach the other end."""
+    """Packets cross one more hop than in the simulator: the kernel. ACC's options reach the other end."""
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)
@@ -206,7 +207,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The hosts' devices disappear with the path, so their failures afterwards are not faults."""
+    """The hosts' devices disappear together with the path, so later failures of the hosts are not faults."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()
@@ -228,7 +229,7 @@ def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monk
 
 
 def _agents(folder: Path) -> list[str]:
-    """Processes of runs that keep their files in this folder."""
+    """Processes of runs that store their files in this folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -288,7 +289,7 @@ def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
 def test_worlds_are_compared_with_quic_at_both_ends():
     its = lop.Scenario.from_text(QUIC, "quic.toml")
     live(("client", "server"), its=its)
-    # One loss at another time moves the mean round trip of 3 s by 10 %.
+    # A single loss at another time changes the mean RTT over 3 s by 10 %.
     tolerances = {"goodput_bps": 0.05}
     compared = compare(its, ("sim", "live"), repeat=1, ours=("client", "server"), tolerances=tolerances)
     assert not compared.beyond(), compared.table().to_polars()

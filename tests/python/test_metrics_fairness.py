@@ -1,4 +1,4 @@
-"""Fairness in formulas, against numbers worked by hand."""
+"""Formulas for fairness, compared with numbers that were calculated by hand."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # Links of 10, 8 and 10; one flow crosses all of them, and each link has one more flow. The middle link is full
-    # first, at 4 for each flow; the long flow leaves 6 on the other links.
+    # Links of 10, 8 and 10; one flow crosses all of them, and each link also carries one other flow. The middle link is
+    # full first, at 4 per flow; the long flow's rate of 4 leaves 6 for the other flow on each outer link.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
 
 def test_max_min_stops_at_a_limit_and_redistributes_the_rest() -> None:
-    # A flow that can use 1 of 10 leaves 4.5 for each of the others.
+    # A flow that can use only 1 of 10 leaves 4.5 for each of the two others.
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
-    # Without a link only the flow's own limit bounds it.
+    # If a flow crosses no link, only its own limit applies.
     assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
     with pytest.raises(ValueError, match="each flow needs a limit"):
         metrics.max_min_rates([[0]], [10], [1, 2])
@@ -44,7 +44,7 @@ def test_under_max_min_no_flow_can_improve() -> None:
         rates = metrics.max_min_rates(routes, capacities)
         load = [sum(rates[flow] for flow, route in enumerate(routes) if link in route) for link in range(5)]
         assert (np.array(load) <= capacities * (1 + 1e-9)).all()
-        # Each flow crosses a full link on which no flow has more (the bottleneck condition).
+        # Each flow crosses a full link on which no flow has a higher rate (the bottleneck condition).
         for flow, route in enumerate(routes):
             full = [link for link in route if load[link] == pytest.approx(capacities[link])]
             assert any(
@@ -54,7 +54,7 @@ def test_under_max_min_no_flow_can_improve() -> None:
 
 
 def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
-    # 4 and 6 are fair here, so 2 and 3 are too; 3 and 3 are not: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
+    # If 4 and 6 are the fair rates, 2 and 3 are fair too, but 3 and 3 are not: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
     assert metrics.jain_index(metrics.normalised_rates([2, 3], [4, 6])) == pytest.approx(1)
     assert metrics.jain_index(metrics.normalised_rates([3, 3], [4, 6])) == pytest.approx(1.5625 / 1.625)
     with pytest.raises(ValueError, match="fair rate"):
@@ -62,7 +62,8 @@ def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
 
 
 def test_harm_is_a_share_of_the_value_without_competition() -> None:
-    # The paper's kind of example: 10 alone, 3 in company loses 70 %; 20 ms alone, 80 ms in company: 75 % were added.
+    # As in the paper's examples: 10 alone and 3 in company is a loss of 70 %; of 80 ms in company, 75 % were added to
+    # the 20 ms alone.
     assert metrics.harm_to_rate(10, 3) == pytest.approx(0.7)
     assert metrics.harm_to_cost(20, 80) == pytest.approx(0.75)
     assert metrics.harm_to_rate(10, 12) == 0
@@ -74,7 +75,8 @@ def test_harm_is_a_share_of_the_value_without_competition() -> None:
 
 
 def test_the_exponent_of_rtt_unfairness() -> None:
-    # Four times the RTT: half the rate is an exponent of 1/2, a sixteenth one of 2, and the order does not matter.
+    # At 4 times the RTT, half of the rate means an exponent of 1/2, and 1/16 of the rate an exponent of 2. The order of
+    # the flows does not matter.
     assert metrics.rtt_unfairness_exponent(2, 1, 20, 80) == pytest.approx(0.5)
     assert metrics.rtt_unfairness_exponent(1, 16, 80, 20) == pytest.approx(2)
     assert metrics.rtt_unfairness_exponent(1, 2, 20, 80) == pytest.approx(-0.5)
@@ -84,7 +86,7 @@ def test_the_exponent_of_rtt_unfairness() -> None:
 
 def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
     time = np.arange(0.0, 11.0)
-    # 10 a second for the first flow; 30 a second for the second, from 5 s on.
+    # The first flow delivers 10 bytes per second; the second delivers 30 per second from 5 s on.
     counters = np.column_stack([10 * time, 30 * np.maximum(time - 5, 0)])
     when, share = metrics.shares_over_time(time, counters, 0, 10, 2)
     assert when.tolist() == list(range(2, 11))
@@ -94,18 +96,18 @@ def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
 
 
 def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """A second flow's share at 0, 1, 2, ... s, and the first flow's."""
+    """The second flow's share at 0, 1, 2, ... s, and the first flow's share."""
     second = np.array(shares)
     return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
 
 
 def test_convergence_begins_with_the_hold_time() -> None:
     time, share = ramp([0.1, 0.2, 0.3, 0.41, 0.45, 0.5, 0.52, 0.5])
-    # Within 20 % of a half: between 0.4 and 0.6, from 3 s on.
+    # Within 20 % of one half means between 0.4 and 0.6, which is the case from 3 s on.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4
-    # A hold that the end of the data cuts short does not count.
+    # A hold time that extends beyond the end of the data does not count.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=5) is None
 
 

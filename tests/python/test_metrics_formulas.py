@@ -1,4 +1,5 @@
-"""Closed-form metrics: performance, buffers and the thesis's own averages, against hand-worked or published numbers."""
+"""Closed-form metrics: performance, buffers and the thesis's own averages, compared with published numbers or
+numbers that were calculated by hand."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from lopsided import metrics
 
 
 def test_performance_is_the_worse_direction() -> None:
-    # 1200 of 2400 is one half, 49 of 196 is one quarter: the uplink decides.
+    # 1,200 of 2,400 kbit/s is one half, and 49 of 196 kbit/s is one quarter: the uplink determines the result.
     assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
-    # The net goodput of the same run hardly shows the starved upload: 1249 of 2596.
+    # The net goodput of the same run hardly reveals the starved upload: 1,249 of 2,596 kbit/s.
     assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
     assert metrics.asymmetry_ratio(2.4e6, 196e3) == pytest.approx(12.24, abs=0.005)
     with pytest.raises(ValueError, match="uplink rate"):
@@ -26,7 +27,8 @@ def test_performance_bound_fills_exactly_one_direction() -> None:
         uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
         downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
         assert max(uplink / up, downlink / down) == pytest.approx(1.0)
-    # Without ACKs only the headers remain; with an ACK for every segment the slow uplink carries twice as many.
+    # Without ACKs, only the headers reduce the bound; with an ACK per segment, the slow uplink carries twice as many
+    # ACKs.
     assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
     assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
     assert metrics.two_way_performance_bound(2.4e6, 196e3, segments_per_ack=1) == pytest.approx(0.623, abs=0.001)
@@ -61,7 +63,7 @@ def test_rank_correlation_sees_order_not_shape() -> None:
 
 
 def test_buffer_rules() -> None:
-    # 2.4 Mbit/s for 200 ms is 60 kB, 40 full packets; four flows halve it.
+    # 2.4 Mbit/s times 200 ms is 60 kB, or 40 full packets; four flows need half of it.
     assert metrics.bandwidth_delay_product_bytes(2.4e6, 0.2) == pytest.approx(60_000)
     assert metrics.one_bdp_buffer_packets(2.4e6, 0.2) == pytest.approx(40)
     assert metrics.many_flow_buffer_packets(2.4e6, 0.2, 4) == pytest.approx(20)
@@ -71,7 +73,8 @@ def test_buffer_rules() -> None:
 
 @pytest.mark.parametrize(
     ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
-    # The published estimates (table 6.2) and RTTs (table 6.1), and the window differences they imply (MER-M08).
+    # The published estimates (table 6.2) and RTTs (table 6.1), and the differences between the windows that they imply
+    # (MER-M08).
     [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
 )
 def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:
@@ -81,7 +84,8 @@ def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: fl
 
 
 def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
-    # Eq 6.6 is eq 2.5 with the buffer's drain time added to the RTT (eq 6.5): just below it the rule says out of phase.
+    # Eq 6.6 is eq 2.5 with the buffer's drain time added to the RTT (eq 6.5): for a slightly smaller buffer, the rule
+    # returns out of phase.
     w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
     bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
     for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):
@@ -96,10 +100,10 @@ def test_drain_time_is_linear_in_packets() -> None:
 
 def test_diagonal_crossing_is_interpolated() -> None:
     sizes = np.arange(5.0, 55.0, 5.0)
-    # estimate = 30 - size / 2 meets the diagonal at 20.
+    # The curve estimate = 30 - size / 2 meets the diagonal at 20.
     crossing = metrics.diagonal_crossing(sizes, 30 - sizes / 2)
     assert crossing.packets == pytest.approx(20) and crossing.side == "crosses"
-    # Between two measured sizes: estimate 18 everywhere.
+    # The crossing is between two measured sizes if the estimate is 18 everywhere.
     assert metrics.diagonal_crossing(sizes, np.full(10, 18.0)).packets == pytest.approx(18)
 
 
@@ -108,7 +112,8 @@ def test_diagonal_crossing_without_and_with_several() -> None:
     above = metrics.diagonal_crossing(sizes, sizes + 4)
     below = metrics.diagonal_crossing(sizes, sizes - 4)
     assert (above.packets, above.side, below.packets, below.side) == (None, "above", None, "below")
-    # Down, up and down again: the first fall is the threshold, but all three are reported.
+    # The curve crosses down, up and down again: the first downward crossing is the threshold, but all three are
+    # reported.
     wavy = metrics.diagonal_crossing(sizes, sizes + np.array([2.0, -2.0, 2.0, -2.0]))
     assert wavy.packets == pytest.approx(7.5)
     assert wavy.every == pytest.approx((7.5, 12.5, 17.5))
@@ -150,14 +155,15 @@ def test_appendix_rtt_variability_is_of_the_late_rows() -> None:
 
 
 def test_a_slow_return_path_limits_a_download() -> None:
-    # balakrishnan1999 section 4.2.1: 1 kB packets, ACKs of 52 B over SLIP and of 18 B with compression, delayed.
+    # balakrishnan1999 section 4.2.1: packets of 1 kB, ACKs of 52 B over SLIP and of 18 B with header compression,
+    # delayed ACKs.
     of_slip, of_cslip = (10e6, 28.8e3, 1000, 52), (10e6, 28.8e3, 1000, 18)
     assert metrics.normalised_bandwidth_ratio(*of_slip) == pytest.approx(18.05, abs=0.01)
     assert metrics.normalised_bandwidth_ratio(*of_cslip) == pytest.approx(6.25)
     assert metrics.ack_limited_bps(*of_slip, 2) / 1e6 == pytest.approx(1.1, abs=0.01)
     assert metrics.ack_limited_bps(*of_cslip, 2) / 1e6 == pytest.approx(3.2)
     assert metrics.ack_limited_bps(10e6, 10e6, 1000, 52, 2) == 10e6, "never more than the line"
-    # Section 7.1.3 takes 280 ms for a packet of 1 kB at 28.8 kbit/s.
+    # Section 7.1.3 assumes 280 ms for a packet of 1 kB at 28.8 kbit/s.
     assert metrics.blocked_window_bps(100e3, 1000, 28.8e3) / 1e6 == pytest.approx(2.85, rel=0.02)
     with pytest.raises(ValueError, match="ACK"):
         metrics.normalised_bandwidth_ratio(1.0, 1.0, 1.0, 0.0)
@@ -169,17 +175,17 @@ def test_the_confidence_interval_uses_students_t():
     assert found.half_width == pytest.approx(2.776 * math.sqrt(2.5 / 5))
     assert (found.low, found.high) == (3 - found.half_width, 3 + found.half_width)
     assert math.isnan(metrics.mean_interval([7]).half_width) and math.isnan(metrics.mean_interval([]).mean)
-    # Tables give 2.021, 2.000 and 1.980.
+    # Printed tables contain 2.021, 2.000 and 1.980.
     assert [metrics.t95(freedom) for freedom in (40, 60, 120)] == pytest.approx([2.021, 2.000, 1.980], abs=6e-4)
 
 
 def test_differences_between_strata_do_not_widen_the_interval():
     found = metrics.stratified_interval([[1, 3, None], [11, 13]])
-    # One variance, 2, within both; four values, two of them spent on the means of the strata: t = 4.303.
+    # Both strata have a variance of 2; of the 4 degrees of freedom, the strata's means use 2: t = 4.303.
     assert (found.mean, found.of) == (7, 4)
     assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
     assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])
-    # Each stratum has the same weight, whatever its number of values.
+    # Each stratum has the same weight, whatever the number of its values.
     assert metrics.stratified_interval([[1], [11, 13]]).mean == pytest.approx(6.5)
     assert math.isnan(metrics.stratified_interval([[1], [2]]).half_width)
     draws = np.random.default_rng(2).normal(0, 3, (2000, 2, 4)) + np.array([[[5], [15]]])

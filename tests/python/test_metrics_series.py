@@ -1,4 +1,4 @@
-"""Metrics of time series, on signals with a known answer."""
+"""Metrics of time series, applied to signals for which the result is known."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import pytest
 
 from lopsided import metrics
 
-# --- means over windows
+# --- Means over periods
 
 
 def test_counter_rate_interpolates_between_samples() -> None:
     time = [0.0, 10.0, 20.0]
     delivered = [0.0, 10_000.0, 40_000.0]
     assert metrics.counter_rate_bps(time, delivered, 0, 20) == pytest.approx(16_000)
-    # From 5 s (5 kB) to 15 s (25 kB).
+    # From 5 s (5 kB delivered) to 15 s (25 kB delivered).
     assert metrics.counter_rate_bps(time, delivered, 5, 15) == pytest.approx(16_000)
     assert metrics.counter_rate_bps(time, delivered, 10, 20) == pytest.approx(24_000)
-    # After the last sample nothing more is delivered.
+    # After the last sample, nothing more is delivered.
     assert metrics.counter_rate_bps(time, delivered, 10, 30) == pytest.approx(12_000)
 
 
@@ -60,7 +60,7 @@ def test_rtt_mean_and_deviation_equal_those_of_the_packets() -> None:
 
 
 def test_time_mean_weighs_by_duration() -> None:
-    # 10 for 1 s, then 20 for 9 s.
+    # The value is 10 for 1 s, then 20 for 9 s.
     assert metrics.time_mean([0.0, 1.0], [10.0, 20.0], 0.0, 10.0) == pytest.approx(19.0)
     assert metrics.time_mean([0.0, 1.0], [10.0, 20.0], 0.5, 1.5) == pytest.approx(15.0)
     assert metrics.largest([0.0, 1.0, 2.0], [5.0, 9.0, 7.0], 1.5, 2.5) == 7.0
@@ -74,7 +74,7 @@ SERVICE_S = SEGMENT * 8 / UPLINK_BPS
 
 
 def bunched(per_bunch: int, bunches: int) -> tuple[np.ndarray, np.ndarray]:
-    """ACKs of one segment each, collected in bunches of `per_bunch` and then delivered 1 ms apart."""
+    """ACKs of one segment each, collected in bunches of `per_bunch` ACKs and then delivered 1 ms apart."""
     index = np.arange(per_bunch * bunches)
     ready = (index // per_bunch + 1) * per_bunch * SERVICE_S
     return ready + (index % per_bunch) * 0.001, (index + 1) * SEGMENT
@@ -89,7 +89,7 @@ def test_clocked_acks_are_not_compressed() -> None:
 @pytest.mark.parametrize("per_bunch", [2, 5, 10])
 def test_share_and_burst_follow_the_bunch_size(per_bunch: int) -> None:
     found = metrics.ack_compression(*bunched(per_bunch, 40), UPLINK_BPS)
-    # All but the first of a bunch are compressed (that first ACK is also the first row of the record once).
+    # All ACKs of a bunch except the first are compressed. (The first ACK is also the first row of the record.)
     assert found.compressed_share == pytest.approx((per_bunch - 1) / per_bunch, abs=0.02)
     assert found.bursts == 40
     assert found.mean_burst_bytes == pytest.approx((per_bunch - 1) * SEGMENT)
@@ -100,7 +100,7 @@ def test_a_delayed_ack_of_two_segments_is_not_compressed_but_a_recovery_jump_mus
     time = np.arange(1, 100) * 2 * SERVICE_S
     acked = np.arange(1, 100) * 2 * SEGMENT
     assert metrics.ack_compression(time, acked, UPLINK_BPS).compressed_share == 0
-    # An ACK that ends a recovery covers twenty segments at once, 10 ms after the one before.
+    # An ACK that ends a loss recovery acknowledges 20 segments at once, 10 ms after the ACK before it.
     time = np.append(time, time[-1] + 0.01)
     acked = np.append(acked, acked[-1] + 20 * SEGMENT)
     assert metrics.ack_compression(time, acked, UPLINK_BPS).compressed_share > 0.05
@@ -129,7 +129,7 @@ def test_a_noisy_cycle_is_found_with_its_period(period_s: float) -> None:
     noise = np.random.default_rng(3).normal(0, 0.3, time.size)
     found = metrics.periodicity(np.sin(2 * np.pi * time / period_s) + noise, step)
     assert found.periodic
-    # The highest peak may sit at a later full cycle; it must be a whole number of periods away.
+    # The highest peak may be at a later full cycle, but it must be a whole number of periods away.
     assert found.period_s is not None
     cycles = found.period_s / period_s
     assert abs(cycles - round(cycles)) * period_s < 2 * step
@@ -176,7 +176,7 @@ TIME = np.arange(0, 120, 0.1)
 
 
 def sawtooth(period_s: float, delay_s: float = 0.0) -> np.ndarray:
-    """A window that grows from 0.5 to 1 and falls back, like Reno's."""
+    """A window that grows from 0.5 to 1 and falls back to 0.5, like Reno's."""
     return 0.5 + 0.5 * (((TIME - delay_s) / period_s) % 1.0)
 
 
@@ -208,7 +208,7 @@ def test_unrelated_sawtooths_have_no_phase_although_both_mostly_grow(period_a: f
 
 
 def test_a_slow_common_growth_is_not_phase() -> None:
-    # Both windows double over the run; their swings are unrelated.
+    # Both windows double over the run, but their swings are unrelated.
     a = sawtooth(10) + TIME / 60
     b = sawtooth(3.7) + TIME / 60
     assert np.corrcoef(a, b)[0, 1] > 0.8
@@ -216,7 +216,7 @@ def test_a_slow_common_growth_is_not_phase() -> None:
 
 
 def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
-    # Two windows that never fall: both grow for 1 s every 4 s. Together, or each while the other rests.
+    # Two windows that never fall; both grow for 1 s in every 4 s, either together or alternately.
     grows = (TIME % 4) < 1
     stairs, later = np.cumsum(grows), np.cumsum(np.roll(grows, 20))
     assert phase(stairs, stairs * 2, scale_s=0.5).agreement > 0.9
@@ -225,13 +225,14 @@ def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Five falls of the slow one (that at 0 s is not seen), each beside one of the fast one's: 0.5 s either side of 5 s.
+    # Five falls of the slow window (its fall at 0 s is not detected), each at a fall of the fast window. The fast
+    # window falls every 5 s, so 20 % of all times are within 0.5 s of a fall.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
     apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
     assert apart.share == 0 and apart.lift == 0
-    # Falls closer together than the tolerance must not count twice: the share of all times is near 1.
+    # Falls that are closer together than the tolerance must not count twice: the fraction of all times is near 1.
     assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
     never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
     assert never.falls == 0 and np.isnan(never.share)

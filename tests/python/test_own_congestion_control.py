@@ -1,4 +1,5 @@
-"""Your own congestion controls: the examples in docs/own-congestion-control.md work, and faults give clear errors."""
+"""User-defined congestion controls: the examples in docs/own-congestion-control.md work, and faults cause clear
+errors."""
 
 import re
 import shutil
@@ -21,7 +22,8 @@ ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
 GUIDE = (ROOT / "docs" / "own-congestion-control.md").read_text()
 
-# Random and burst losses, successive timeouts, spurious timeouts behind a long queue, idle times, new connections.
+# Random and burst losses, successive timeouts, spurious timeouts because of a long queue, idle periods, new
+# connections.
 HARD = """
 [scenario]
 duration = "30 s"
@@ -62,7 +64,7 @@ def adsl_with(adsl, controller) -> lop.Scenario:
 
 
 class Hearing(Reno):
-    """Records the calls of all its connections."""
+    """A congestion control that records the calls of all its connections."""
 
     heard: set[str]
 
@@ -87,7 +89,7 @@ def test_reno_in_python_equals_the_built_in_reno(profile):
     built_in = own.with_(**{"stack.cc": "reno"}).run()
     assert own.run().digest == built_in.digest
     assert Hearing.heard >= {"loss", "timeout", "idle"}
-    # BSD's stacks and ns-2 do not distinguish the first timeout of a segment from later ones.
+    # BSD's stacks and ns-2 do not distinguish a segment's first timeout from later ones.
     assert ("timeout again" in Hearing.heard) == (profile == "linux-6.1")
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
@@ -116,7 +118,7 @@ def test_a_function_may_make_the_controller(adsl):
         def ssthresh(self, signal, path, window):
             return self.share * window.segments
 
-    # Half of an odd window is rounded down in both.
+    # Both round half of an odd window down.
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.5)).run().digest == adsl.run().digest
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
 
@@ -177,12 +179,13 @@ def test_losses_are_reported_one_by_one(adsl):
     adsl = adsl.with_(**{"flow.upload.direction": "down"})
     run = adsl_with(adsl, Counting).run()
     octets = sum(end - start for start, end in Counting.lost.items())
-    # A segment lost twice counts once here; a segment that a timeout sent again may not have been lost.
+    # A segment that is lost twice counts once here; a segment that was retransmitted after a timeout may not have been
+    # lost.
     assert 0 < octets <= 1448 * run.flows["retransmits"][0]
 
 
 def failing(method, body):
-    """Reno with a method that fails after 10 s."""
+    """Reno with a method that raises an error after 10 s."""
 
     def instead(self, *arguments):
         return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)
@@ -366,7 +369,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_every_member(name):
-    """The stubs of these classes, which editors display, are written by hand, so they could miss members."""
+    """The stubs of these classes, which editors display, are written by hand, so they could lack members."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))
@@ -376,7 +379,7 @@ def test_the_stubs_name_every_member(name):
 
 @pytest.fixture(scope="module")
 def printed():
-    """The output of the crate, as built by `cargo test`."""
+    """The output of the crate's program, as built by `cargo test`."""
     command = ["cargo", "run", "--quiet", "--offline", "--locked", "--profile", "test", "--package", CRATE.name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

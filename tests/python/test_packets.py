@@ -1,4 +1,4 @@
-"""Two runs aligned packet by packet, and a user's congestion control compared with a built-in one."""
+"""Two runs aligned packet by packet, and a user-defined congestion control compared with a built-in one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_extra_ack_is_found_where_it_was_sent(adsl):
     eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
     first = found.first.first
-    # At the acknowledging end, before the other end can see it.
+    # At the acknowledging end, before the data sender can see the difference.
     assert (first.host, first.flow, first.sender) == ("client", "download", False)
     assert "ack" in first.fields
     at_sender = next(one for one in found.found if one.host == "server" and one.flow == "download")
@@ -55,7 +55,7 @@ def test_ignored_fields_do_not_differ_and_unknown_fields_are_rejected(adsl):
     arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
     first = packets.compare_arms(arms).first.first
     assert "window" in first.fields
-    # A larger window has another scale, and leads to other ACKs later.
+    # A larger window has another window scale, and later leads to different ACKs.
     later = packets.compare_arms(arms, ignored=["window", "syn_options"]).first.first
     assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
     with pytest.raises(UsageError, match="no field 'colour'"):
@@ -83,7 +83,7 @@ def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     for name, scenario in (("one", short), ("two", eager)):
         packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
     assert packets.against(Run.load("kept/one")).first is None
-    # The scenario file has changed since, but its captures have not.
+    # The scenario file has changed since the run, but the captures have not.
     text = Path("kept/two/scenario.toml").read_text()
     Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
     assert packets.against(Run.load("kept/two")).parted is not None

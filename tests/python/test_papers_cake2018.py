@@ -1,4 +1,5 @@
-"""cake2018: the scenarios have the settings of their sources, and statements fail in wrong worlds."""
+"""cake2018: the scenarios have the settings of their sources, and claims fail if the settings are changed to
+contradict them."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ def test_the_scenarios_have_the_settings_of_their_sources(paper: Paper) -> None:
 
 
 def test_the_limit_of_acks_is_an_ack_of_66_octets_for_two_segments() -> None:
-    # 0.528 Mbit/s of ACKs, half of the uplink, are 1,000 ACKs a second.
+    # Half of the uplink, 0.528 Mbit/s, carries 1,000 ACKs per second.
     assert ack_limit_bps(2 * 0.528e6) == pytest.approx(1000 * 2 * 1448 * 8)
 
 
 def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: str) -> Measurements:
-    """One seed of the cases of an experiment that have these labels."""
+    """One seed of an experiment's cases that have these labels."""
     found: Experiment = paper.experiment(key)
     cases = tuple(case for case in found.cases if labels.items() <= dict(case.labels).items())
     return run_experiments(paper, [replace(found, cases=cases, keep=False)], 1, run_jobs, overrides=overrides)
@@ -78,7 +79,7 @@ def test_every_printed_result_is_compared_or_judged(
 ) -> None:
     results, left_out = printed_results(paper, m, artifacts)
     assert len(results) == 78
-    # `coverage.py` measures or judges these.
+    # `coverage.py` has a rule that measures or judges these metrics.
     covered = {metric for rule in paper.coverage for metric in rule.metrics}
     assert {row.metric for row in left_out} <= covered
 

@@ -1,4 +1,4 @@
-"""lakshman2000: the expressions where their answers are known, and statements that fail in wrong worlds."""
+"""lakshman2000: the expressions for inputs with a known result, and claims that fail with contrary settings."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def test_a_sawtooth_without_a_buffer_uses_three_quarters_and_with_a_pipe_of_buff
     assert model.without_loss(1, 0.0, 10, 50) == 1.0  # A burst of one packet always passes.
     assert model.without_loss(0.5, 1e-9 + 0.5, 10, 50) == pytest.approx(0.75, abs=0.01)
     assert model.without_loss(1, 50, 10, 50) == 1
-    # Bursts of 40 packets leave 11 of them in a buffer of 10.
+    # A buffer of 10 packets delivers 11 packets of a burst of 40.
     assert model.without_loss(40, 10, 10, 50) == pytest.approx(11 / 40)
 
 
 def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit() -> None:
-    # sqrt(1.5 / p) / pipe is 1 / k for p = 1.5 (k / pipe)^2.
+    # sqrt(1.5 / p) / pipe equals 1 / k for p = 1.5 (k / pipe)^2.
     for k in (2, 8):
         edge = 1.5 * (k / 50) ** 2
         free, limited = (model.with_loss(edge * factor, k, 0, 50) for factor in (1.0001, 0.9999))
         assert free == pytest.approx(1 / k, rel=1e-3) and limited == pytest.approx(free, rel=1e-3)
-    # Eight times the loss halves the throughput while the reverse link limits.
+    # 8 times the loss halves the throughput while the reverse link limits the ACKs.
     one, eight = (model.with_loss(loss, 8, 0, 50) for loss in (1e-4, 8e-4))
     assert one / eight == pytest.approx(2)
 
 
 def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: float) -> Measurements:
-    """One seed of the cases of an experiment that have these labels."""
+    """One seed of an experiment's cases that have these labels."""
     found = paper.experiment(key)
     cases = tuple(case for case in found.cases if all(case.labels[name] == value for name, value in labels.items()))
     return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)

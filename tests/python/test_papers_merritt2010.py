@@ -1,6 +1,8 @@
-"""merritt2010: the scenarios agree with the thesis, every printed result is compared, and the robust claims hold.
+"""merritt2010: the scenarios agree with the thesis, every published result is compared, and the claims that hold for
+every seed hold.
 
-The tests run one seed of the study's 30 settings, which takes a second. The report shows the chaos between seeds.
+The tests run each of the study's 30 settings with one seed, which takes 1 s. The report shows how much the results vary
+between seeds.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def test_the_scenario_equals_tables_4_1_to_4_4(paper: Paper, line: AccessLine) -
         }
         link = written["link"][direction]
         assert link["rate"] == f"{printed['cir']:.0f} kbit/s"
-        # Printed in bits (MER-A03), written in octets; the credit of an interval is the rate's (MER-M11).
+        # Published in bits (MER-A03), stored in bytes; the credit of an interval corresponds to the rate (MER-M11).
         assert link["shaper"]["burst"] == f"{printed['bc'] / 8:.0f} B"
         assert link["shaper"]["refill_interval"] == f"{printed['tc']:.0f} ms"
         assert printed["bc"] == printed["cir"] * printed["tc"]
@@ -106,7 +108,7 @@ def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_goodput_stays_below_the_payload_share_of_the_line(m: Measurements, line: AccessLine) -> None:
     for name in ("down_share", "up_share"):
-        # 1448 of 1514 octets; the last queueful of the time before may arrive within the window.
+        # 1,448 of 1,514 bytes; up to one full queue of data from before the period may arrive within it.
         assert curve(m, line, name).median.max() < 1448 / 1514 + 0.02
     alone = curve(m, line, "goodput_down_alone_bps").median / line.down_bps
     assert 0.9 < alone.min() <= alone.max() < 1448 / 1514 + 0.005
@@ -117,8 +119,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # With little loss window over RTT equals goodput, except for headers and for the data of slow start before the
-    # first RTT sample. They differ more on the line with the slowest uplink, which retransmits more of the window.
+    # If losses are rare, window over RTT equals goodput, except for headers and for slow start's data before the first
+    # RTT sample. The two differ more on the line with the slowest uplink, where more of the window is retransmitted.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 
@@ -169,7 +171,7 @@ def test_every_drawing_names_its_axes_and_its_runs(artifacts: dict[str, tuple[Fi
 
 
 def test_curves_stay_inside_their_panels(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
-    """Everything drawn of the run after its first 5 s must be visible."""
+    """All curves of the run after its first 5 s must be inside the panel."""
     for name, (_, artifact) in artifacts.items():
         panels = artifact.drawing.axes if artifact.drawing else ()
         over_time = bool(panels) and panels[-1].get_xlabel().endswith("(s)")
@@ -232,15 +234,15 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
     def of_field(name: str) -> list[float]:
         return main(m, name, "field").median.tolist()
 
-    # The download is the same up to 30 s: both runs contain the first slow start, which sets its largest window.
+    # The downloads are identical up to 30 s: both runs contain the first slow start, which sets the largest window.
     assert of_field("max_cwnd_down_bytes") == main(m, "max_cwnd_down_bytes").median.tolist()
-    # The configured buffer limits the upload's largest window, and so determines the estimate.
+    # The configured buffer limits the upload's largest window, and therefore determines the estimate.
     assert of_field("max_cwnd_up_bytes")[-1] > 3 * of_field("max_cwnd_up_bytes")[0]
     assert of_field("estimate_packets")[-1] < of_field("estimate_packets")[0] - 10
 
 
 def test_the_second_procedure_needs_no_measurement() -> None:
-    # 110 ms and a full R1 of 50 packets (250 ms) on 2400/196; the upload's 110 ms and 17 packets (1.04 s).
+    # The download: 110 ms and a full R1 of 50 packets (250 ms) on 2400/196; the upload: 110 ms and 17 packets (1.04 s).
     down, up = 2.4e6 / 8 * 0.36, 196e3 / 8 * (0.11 + 17 * 12000 / 196e3)
     expected = ((down - up) / 2 - 0.36 * 196e3 / 8) / 1500
     assert second_way_packets(MAIN, 17, 0.11) == pytest.approx(expected)
@@ -251,7 +253,7 @@ def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Meas
 
 
 def test_the_verdicts_at_the_seeds_of_the_study_equal_the_record(paper: Paper) -> None:
-    """Runs the 200 runs at the end of `make demo`, without its figures."""
+    """Executes the last 200 runs of `make demo`, without its figures."""
     found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
     assert all(each.recorded for each in found.claims)
     assert {each.claim.key: each.verdict.reason for each in found.claims if each.surprising} == {}

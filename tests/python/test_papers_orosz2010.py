@@ -1,6 +1,7 @@
-"""orosz2010: the scenario agrees with the letter, every printed result is compared, and the robust claims hold.
+"""orosz2010: the scenario agrees with the letter, every published result is compared, and the claims that hold for
+every seed hold.
 
-The tests run one seed of the study, which takes seconds. The report shows the chaos between seeds.
+The tests run one seed of the study, which takes seconds. The report shows how much the results vary between seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from of_papers import printed_results, reasons_beyond_the_data
 pytestmark = pytest.mark.slow
 PAPER = "orosz2010"
 
-# A full packet of 1492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
+# A full packet of 1,492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
 WIRE_SHARE = 1492 / (32 * 53)
 
 
@@ -90,12 +91,12 @@ def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
     for each in FLAVOURS:
         throughput = value(m, each, "throughput_1_bps").median
         assert throughput == pytest.approx(512e3 * WIRE_SHARE, rel=0.01), each.title
-        # 1440 octets of payload in a packet.
+        # A packet carries 1,440 bytes of payload.
         assert value(m, each, "goodput_1_bps").median <= 1440 / 1492 * throughput * 1.001
 
 
 def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
-    """Almost nothing is dropped. One upload queues at most one window, and two uploads at most two."""
+    """Almost no packet is dropped. One upload queues at most one window, and two uploads queue at most two."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440
@@ -107,8 +108,8 @@ def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):
-                # A few of thousands are dropped: after a repair every segment of the download is acknowledged, and the
-                # widest windows leave room for only about 100 ACKs in the buffer.
+                # A few of thousands of packets are dropped: after a repair, every segment of the download is
+                # acknowledged, and the largest upload windows leave space for only about 100 ACKs in the buffer.
                 assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 
@@ -176,7 +177,7 @@ def test_a_deeper_modem_buffer_costs_the_download_more(m: Measurements) -> None:
     }
     assert shares[5] > 0.95 and shares[20] > 0.9
     assert shares[200] < shares[100] < shares[50] < shares[30]
-    # Vegas yields to one upload with every buffer except the smallest.
+    # Vegas yields to one upload with every buffer size except the smallest.
     for packets in BUFFERS[1:]:
         assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
 

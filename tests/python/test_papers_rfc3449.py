@@ -1,6 +1,5 @@
-"""Tests the study of RFC 3449 on one seed: its paths and mechanisms are the RFC's, each row of the RFC's tables has a
-verdict or a reason, and the robust statements hold.
-"""
+"""Tests the study of RFC 3449 on one seed: its paths and mechanisms are those of the RFC, each row of the RFC's
+tables has a verdict or a reason, and the claims that hold for every seed hold."""
 
 from __future__ import annotations
 
@@ -70,12 +69,12 @@ def test_receivers_send_the_configured_number_of_acks(m: Measurements) -> None:
 
 
 def test_the_sweep_follows_the_arithmetic(m: Measurements) -> None:
-    """A deep buffer loses no ACK, so the download fills d / k of its line (section 3.1)."""
+    """A deep buffer drops no ACK, so the download fills d / k of its line (section 3.1)."""
     for d in (1, 2):
         labels = {"d": d, "compression": "none", "uplink_buffer_packets": setup.DEEP}
         curve = m.curve("ratio", "down_bps", "k", **labels)
         for k, rate in zip(curve.x, curve.median / curve.first, strict=True):
-            # Data of the first window does not wait for ACKs, so the rate is slightly higher.
+            # The first window of data does not wait for ACKs, so the rate is slightly higher.
             assert rate == pytest.approx(min(1, d / k), abs=0.02), (d, k)
 
 

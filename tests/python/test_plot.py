@@ -1,4 +1,4 @@
-"""Tests the texts of figures. No test covers their appearance."""
+"""Tests the texts in figures. No test checks the appearance of figures."""
 
 import numpy as np
 import pytest

@@ -39,9 +39,8 @@ def port():
 
 
 def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]:
-    """Repeats the run until all flows have sent: flows end by the clock, and a flow sends nothing if this machine
-    stalls for its duration.
-    """
+    """Repeats the run until all flows have sent data: flows end by the clock, so a flow sends nothing if this
+    machine stalls for its duration."""
     for _ in range(5):
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):
@@ -174,7 +173,7 @@ def test_the_sink_survives_invalid_input(port: int):
             connection.settimeout(10)
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
-    # Shows that the sink still works, however late this machine is.
+    # Proves that the sink still works, however slow this machine is.
     (log,) = probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=20.0, size=100_000, cc=None), port=port)
     assert log.received == 100_000
 
@@ -230,7 +229,7 @@ stop.set()
 
 @pytest.mark.slow
 def test_either_end_can_use_the_user_space_tcp():
-    """In a network namespace, because setting rules there needs root."""
+    """Runs in a network namespace, because setting firewall rules requires root."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     with contextlib.suppress(FileNotFoundError):
         if subprocess.run([*room, "true"], check=False).returncode == 0:

@@ -1,4 +1,4 @@
-"""The prose checker finds bad sentences and accepts plain ones."""
+"""The prose checker finds bad sentences and accepts good ones."""
 
 import importlib.machinery
 import importlib.util

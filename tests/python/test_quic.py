@@ -1,4 +1,4 @@
-"""QUIC flows from Python: rejected and noted settings, the tables of a run, and the studies."""
+"""QUIC flows from Python: settings that are rejected or cause a note, the tables of a run, and the studies."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _QUEUE = {"limit": "50 packets"}
 def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: str):
     noted = doubts(scenario(**{f"link.up.{key}": value}))
     assert any(f"`{name}` reads TCP headers and has no effect" in doubt for doubt in noted), noted
-    # A TCP flow on the line gives the part something to do.
+    # With a TCP flow on the line, the part has packets to act on.
     both = Scenario.from_text(LINE + '[[flow]]\nname = "tcp"\ndirection = "down"\n', "both")
     assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
 

@@ -1,4 +1,4 @@
-"""ACKs of QUIC in captures have the sizes of RFC 9000's arithmetic, and the ratio of the settings."""
+"""QUIC's ACKs in captures have the sizes that RFC 9000 implies, and the ACK ratio of the settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def datagrams(file: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def varint(octets: bytes, at: int) -> tuple[int, int]:
-    """A variable-length integer (RFC 9000, section 16), and the place behind it."""
+    """Decodes a variable-length integer (RFC 9000, section 16), and returns the position after it."""
     size = 1 << (octets[at] >> 6)
     return int.from_bytes(octets[at : at + size], "big") & ((1 << (8 * size - 2)) - 1), at + size
 
@@ -53,7 +53,8 @@ def varint_size(value: int) -> int:
 
 
 def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
-    """The ranges of a packet that consists of one ACK frame, and the size that RFC 9000 gives to its IPv4 packet."""
+    """Returns the ranges of a packet that consists of one ACK frame, and the size of its IPv4 packet according to
+    RFC 9000."""
     first = udp[UDP]
     if first & 0x80:
         return None
@@ -79,7 +80,8 @@ def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
         marks.append(mark)
     if at != len(frames):
         return None
-    # Section 17.3.1: the header; section 19.3: type, largest, delay, count, ranges and gaps, and the counts of ECN.
+    # Section 17.3.1: the header; section 19.3: type, largest acknowledged, delay, count, ranges and gaps, and ECN
+    # counts.
     lengths = [end - start for start, end in ranges]
     numbers = [largest, delay, count, *lengths, *gaps, *marks]
     frame = 1 + sum(map(varint_size, numbers))
@@ -113,7 +115,8 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     if loss == "0 %":
         assert news[len(news) // 2] == packets
         assert acks == pytest.approx(packets, rel=0.15)
-        # Header 1 + 8 + 1, frame 1 + 2 (largest) + 2 (delay) + 1 + 1, tag 16; ECN counts add 2 + 1 + 1.
+        # Header 1 + 8 + 1 bytes; frame 1 + 2 (largest) + 2 (delay) + 1 + 1 bytes; tag 16 bytes; ECN counts add 2 + 1 +
+        # 1 bytes.
         assert sizes.most_common(1)[0][0] == (65 if ecn else 61)
     else:
         assert max(sizes) > min(sizes), "holes need ranges"
@@ -124,19 +127,19 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     [
         # Every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
-        # Every tenth packet, or 25 % of the round trip after the first.
+        # Chrome acknowledges every 10th packet, or after 25 % of the RTT since the first unacknowledged packet.
         ("chrome", 8, 10.5),
         ("mvfst", 8, 10.5),
-        # 25 % of a window of up to 117 packets, but at most 10 ms of 833 packets/s.
+        # picoquic acknowledges every 25 % of a window of up to 117 packets, but waits at most 10 ms at 833 packets/s.
         ("picoquic", 7, 11),
-        # 12.5 % of the window, after 1,000 packets.
+        # quicly acknowledges every 12.5 % of the window after the first 1,000 packets.
         ("quicly", 8, 25),
     ],
 )
 def test_a_preset_acknowledges_as_its_stack(acks: str, least: float, most: float):
     changed = {"flow.it.transport.acks": acks, "scenario.duration": "6 s", "record.interval": "1 s"}
     run = Scenario.from_text(LINE, acks).with_(**changed).run()
-    # The last 3 seconds, without a preset's start. Counts of samples are since the start of the run.
+    # Only the last 3 s, without the start of a preset. Counters in samples count from the start of the run.
     sent = {(row["direction"], round(row["time_s"])): row["sent_packets"] for row in run.queues.rows()}
     ratio = (sent["down", 6] - sent["down", 3]) / (sent["up", 6] - sent["up", 3])
     assert least <= ratio <= most, ratio

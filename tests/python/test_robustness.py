@@ -1,4 +1,4 @@
-"""A sample of `robustness.py`, which kills commands and fills disks by the hundred."""
+"""A sample of the trials of `robustness.py`, which kills commands and fills disks hundreds of times."""
 
 import random
 import signal

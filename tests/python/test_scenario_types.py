@@ -1,4 +1,5 @@
-"""The types of the resolved scenario match its JSON: no key missing, none extra, each value of its type."""
+"""The types of the resolved scenario match its JSON: no key is missing, none is superfluous, and each value has its
+type."""
 
 import json
 import types
@@ -91,7 +92,7 @@ def test_the_type_checker_finds_wrong_scenarios(adsl):
 
 
 def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """The places of values that do not have their type."""
+    """Returns the paths of values that do not have the declared type."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         hints = get_type_hints(kind)

@@ -1,4 +1,4 @@
-"""`lopsided metrics`: the scripts of merritt2010's appendices on logs of known averages."""
+"""`lopsided metrics`: the scripts of merritt2010's appendices, applied to logs with known averages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lopsided.studies.probe import THESIS_COLUMNS
 
 
 def log(path: Path, rows: list[tuple[float, int, int]], header: bool = True) -> Path:
-    """Rows of time in s, RTT in microseconds and window in octets."""
+    """Rows of time in s, RTT in microseconds and window in bytes."""
     lines = ["\t".join(THESIS_COLUMNS)] if header else []
     lines += [f"{time:f}\t{rtt}\t50\t0\t{cwnd}\t65535\t65535\t0\t1000.000000" for time, rtt, cwnd in rows]
     path.write_text("\n".join(lines) + "\n")
@@ -44,7 +44,7 @@ def test_all_scripts_agree_with_the_functions(logs: tuple[Path, Path], capsys: p
     expected = metrics.estimated_buffer_packets(60_000, 20_000, bdp)
     assert values["uplink buffer by inequality 6.6"] == expected == 10
     assert values["performance, the smaller of these (eq 1.2)"] == pytest.approx(100 * 1.2e6 / 2.4e6)
-    # Only the rows with the upload count, and in them the RTT does not vary.
+    # Only the rows during the upload count, and in these rows the RTT does not vary.
     assert values["standard deviation of the download's RTT"] == 0
 
 

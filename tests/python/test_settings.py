@@ -1,4 +1,4 @@
-"""A setting changes the scenario, is rejected, or gives a remark: none is ignored silently."""
+"""Each setting changes the scenario, is rejected, or causes a note: none is ignored silently."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ WORDS = {
     "cell_format": "atm",
     "kind": "codel",
 }
-"""Other words for keys with a choice of words."""
+"""Alternative values for keys that allow only certain words."""
 FREE = ("title", "name", "source", "label")
 """Keys whose value is free text."""
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every key of a scenario with its value; lists of tables are counted from 1."""
+    """Every key of a scenario with its value; the entries of a list of tables are numbered from 1."""
     if isinstance(value, dict):
         for key, inner in value.items():
             quoted = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'
@@ -56,7 +56,7 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def other(path: str, value: object) -> str | None:
-    """Another value of the same kind; `None` if no other value is known."""
+    """Returns another value of the same kind; `None` if no other value is known."""
     key = path.rpartition(".")[2]
     if isinstance(value, bool):
         return str(not value).lower()
@@ -70,7 +70,7 @@ def other(path: str, value: object) -> str | None:
         return word
     if found := re.fullmatch(r"([0-9.]+) (.+)", value):
         if key == "stop":
-            # A flow may have a stop time after the end of the run.
+            # A flow's stop time may be after the end of the run.
             return f"{float(found[1]) * 0.9:g} {found[2]}"
         return f"{float(found[1]) * 2 + 3:.9g} {found[2]}" if "." in found[1] else f"{int(found[1]) * 2 + 3} {found[2]}"
     return None
@@ -78,7 +78,7 @@ def other(path: str, value: object) -> str | None:
 
 @pytest.mark.parametrize("name", examples.names())
 def test_every_setting_changes_the_scenario_or_is_refused(name: str):
-    # With every default, so that each key is in the file.
+    # With all defaults written out, so that every key is in the file.
     whole = lop.Scenario.from_text(examples.text(name), f"{name}.toml").to_toml()
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole

@@ -1,4 +1,4 @@
-"""Shards of a study: together they give the table of a single machine, also after losses and repetitions."""
+"""Shards of a study: together they produce the table of a single machine, even after losses and repetitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _shard(file, folder, number, count=COUNT, *more):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, adsl):
-    """A scenario, 64 shards of its sweep of 32 settings with 2 seeds, and the table of one machine."""
+    """A scenario, 64 shards of a sweep of 32 settings with 2 seeds, and the table of a single machine."""
     place = tmp_path_factory.mktemp("shards")
     file = place / "adsl.toml"
     file.write_text(adsl.to_toml())

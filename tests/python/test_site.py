@@ -1,4 +1,4 @@
-"""The documentation site has every page, and `tools/release` writes every file with a version."""
+"""The documentation site contains every page, and `tools/release` updates every file that contains the version."""
 
 import importlib.machinery
 import importlib.util

@@ -1,4 +1,4 @@
-"""Standard suites: their data, their verdicts, the lines with a narrow return path, and your own suite."""
+"""Standard suites: their data, their verdicts, the lines with a narrow return path, and a user-defined suite."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ direction = "down"
 
 
 class Timid(lop.WindowAlgorithm):
-    """A control whose window never grows."""
+    """A congestion control whose window never grows."""
 
     def cong_avoid(self, ack, path, window):
         pass
@@ -56,7 +56,7 @@ class Timid(lop.WindowAlgorithm):
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A suite in one folder."""
+    """A folder with a user-defined suite."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "suite.toml").write_text(OWN)
@@ -88,20 +88,21 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         # RFC 9743, section 5.1.2: "Reno and CUBIC ... completely fill" a FIFO; section 5.1.3: BBRv1 "failed".
         ("rfc9743", {"cc": "cubic"}, "5.1.2", {"cc": "bbr3"}),
         ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
-        # A scalable control in a shared queue that marks by RFC 3168 takes the line.
+        # In a shared queue that marks by RFC 3168, a scalable control takes the whole line.
         ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
-        # Only BBR has BBR's states: CUBIC never enters STARTUP.
+        # Only BBR has BBR's states; CUBIC never enters STARTUP.
         ("bbr-draft", {"cc": "cubic"}, "10", {"cc": "bbr3"}),
-        # A scalable control without a classic fallback takes a queue that marks by RFC 3168 (L4S tests, scenario 6).
+        # In a queue that marks by RFC 3168, a scalable control without a classic fallback takes the whole line (L4S
+        # tests, scenario 6).
         ("l4s-tests", {"cc": "prague"}, "6-pie", {"cc": "reno"}),
         ("prague", {"cc": "prague"}, "A.1.4", {"cc": "reno"}),
-        # BBRv1 keeps more in flight than Reno's window in a buffer of one bandwidth-delay product.
+        # With a buffer of one BDP, BBRv1 keeps more bytes in flight than Reno's window.
         ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
-        # A delay-based control mistakes jitter for a queue.
+        # A delay-based control mistakes jitter for queueing delay.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
         # Linux's HyStart ends slow start by a train of ACKs of half a round trip; ns-3's needs a whole round trip.
         ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-slow-start"}),
-        # Drop-tail has no control of delay.
+        # Drop-tail does not control the delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
         ("rrul", {"queue": "fifo"}, "rrul", {"queue": "fq_codel"}),
         ("aim", {"queue": "fifo"}, "dsl", {"queue": "fq_codel"}),
@@ -173,7 +174,7 @@ def test_return_paths_are_narrow_loaded_and_filtered(own: Path):
         assert (reverse.LOAD in scenario.flow_names) == line.loaded
         assert (up["queue"]["kind"] == "ack_filter") == (line.remedy == "filter")
         assert bool(up["stages"]) == (line.remedy == "thinned")
-    # ACKs that wait behind an upload reduce the download.
+    # ACKs that wait in the queue with an upload's data slow the download down.
     assert ("1", "50:1 loaded") in found.failed
     assert ("1", "10:1 idle") not in found.failed
 

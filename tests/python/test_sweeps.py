@@ -1,4 +1,4 @@
-"""Sweeps: axes, seeds, tidy tables."""
+"""Sweeps: axes, seeds, and tidy tables."""
 
 import polars as pl
 import pytest

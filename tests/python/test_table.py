@@ -1,4 +1,4 @@
-"""Tables: handed to other libraries, shown to people."""
+"""Tables: exported to other libraries, and formatted for readers."""
 
 import numpy as np
 import polars as pl
@@ -79,7 +79,7 @@ def test_a_latex_table_has_readable_headings():
 
 
 def test_arrays_of_a_new_run_equal_its_frames(adsl_run):
-    """Arrays are read without making a series, which would take longer than a study's work on them."""
+    """Arrays are read without building a series, which would take longer than the study's own work."""
     for table in (adsl_run.samples, adsl_run.queues, adsl_run.flows):
         frame = lop.Table(table.to_polars())
         for series in table.to_polars():

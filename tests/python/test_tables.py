@@ -1,4 +1,4 @@
-"""The measured tables of docs/rfc3449.md and docs/reverse-path.md are those that their tools make."""
+"""The measured tables in docs/rfc3449.md and docs/reverse-path.md equal the output of their tools."""
 
 import importlib.machinery
 import importlib.util
@@ -27,7 +27,7 @@ rfc3449, reverse_path = _load("rfc3449-table"), _load("reverse-path-table")
 
 
 def _rows(name: str) -> list[list[str]]:
-    """The cells of a table of `rfc3449-table`, without its head."""
+    """The cells of a table that `rfc3449-table` prints, without the heading."""
     lines = [line for line in rfc3449.in_document(name).splitlines() if line.startswith("|")]
     return [line.strip("| ").split(" | ") for line in lines[2:]]
 

@@ -1,4 +1,4 @@
-"""Measurements of flows in captures, of a run and of its files."""
+"""Measurements of the flows in captures: of a run, and of its files."""
 
 from pathlib import Path
 

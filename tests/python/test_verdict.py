@@ -1,4 +1,4 @@
-"""The opening sentences of a run agree with its tables."""
+"""The first sentences about a run agree with its tables."""
 
 import pytest
 

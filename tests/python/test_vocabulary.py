@@ -1,4 +1,4 @@
-"""Every option has one meaning in all commands, and every meaning one option, as the table here lists."""
+"""Every option has the same meaning in all commands, and every meaning has one option, as listed in the table below."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lopsided.cli.hints import RENAMED
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
-"""Commands without a result to print: they serve until they are ended, or print only JSON."""
+"""Commands without a result to print: they serve until they are stopped, or print only JSON."""
 
 MEANINGS = {
     "--plot": "the picture to write",
@@ -54,12 +54,12 @@ ALIKE = {
     "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture",
     "--sender", "--ours",
 }  # fmt: skip
-"""Options of several commands whose name explains them."""
+"""Options of several commands whose name is self-explanatory."""
 
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """For each option the commands that have it, with its line of help."""
+    """For each option, the commands that have it, each with its help line."""
     found: dict[str, dict[str, str]] = {}
     app = cli.build()
     for command in COMMANDS:
@@ -139,7 +139,7 @@ _COMMAND_LINE = re.compile(
 
 
 def command_lines(text: str) -> list[tuple[str, list[str]]]:
-    """The commands of lopsided in a page's code, each with its options."""
+    """The `lopsided` command lines in the code of a page, each with its options."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     inline = [f"`{each}`" for each in re.findall(r"`(lopsided [^`\n]+)`", prose)]

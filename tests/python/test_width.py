@@ -1,4 +1,5 @@
-"""On a terminal of 80 columns no output is cut: no ellipsis, no line that is too long, every number complete."""
+"""On a terminal of 80 columns, no output is truncated: no ellipsis, no line that is too long, and every number
+complete."""
 
 import importlib
 import io
@@ -43,7 +44,7 @@ ELSEWHERE = {
     "page": "a path",
     "ui": "test_page: real time",
 }
-"""Commands that are not run here, with the reason."""
+"""Commands that this test does not run, with the reason."""
 MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
 COLOUR = re.compile(r"\x1b\[(3|4|9|10)\d")
 LINE = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms"]
@@ -78,7 +79,7 @@ def test_output_fits_80_columns(command: str, adsl_file: Path, tmp_path: Path):
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
-    # Lines of a device's configuration and the path of a report are for copying, so they are never broken.
+    # Lines of a device's configuration and the path of a report are meant for copying, so they are never wrapped.
     for_copying = ("    ", "tc ", "ip ", "report", "folder", "table", "plot", "curve", "front")
     shown = [line for line in lines if not line.startswith(for_copying)]
     assert shown
@@ -125,14 +126,14 @@ def test_output_is_complete_without_colour_unicode_and_terminal(adsl_file: Path,
 
 
 def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
-    """The output of the command to a pipe."""
+    """Returns the output of the command to a pipe."""
     done = subprocess.run([*MAIN, *arguments], cwd=folder, env={**os.environ, **variables}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
 
 def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[str]:
-    """The output of the command on a terminal, without progress."""
+    """Returns the output of the command on a terminal, without the progress bar."""
     controller, terminal = pty.openpty()
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

@@ -1,4 +1,4 @@
-"""The command line. Commands are loaded when used, so `lopsided --help` stays quick.
+"""The command line. A command's module is loaded only when the command is used, so `lopsided --help` is fast.
 
 Exit codes: 0 success; 1 failure (for `reproduce --claims` also a claim that fails unexpectedly); 2 wrong usage or an
 invalid scenario; 130 interrupted; 143 terminated.
@@ -44,7 +44,7 @@ def _version() -> str:
 
 
 def build() -> cyclopts.App:
-    """Returns the application. A command's module is imported only when the command is used."""
+    """Returns the command-line application. A command's module is imported only when the command is used."""
     import cyclopts
 
     app = cyclopts.App(
@@ -60,10 +60,11 @@ def build() -> cyclopts.App:
 
 
 def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Converts the value of an option. cyclopts itself would round `1.5` for an integer."""
+    """Converts the value of an option. cyclopts alone would round `1.5` for an integer option."""
     import cyclopts
 
-    # An option of several types, such as a rate that is a number or a text with a unit, takes more than integers.
+    # An option that accepts several types, such as a rate as a number or as text with a unit, may have a value that is
+    # not an integer.
     if int in (type_, *get_args(type_)) and not {str, float} & set(get_args(type_)):
         for token in tokens:
             if not _INTEGER.fullmatch(token.value):
@@ -72,14 +73,15 @@ def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The entry point: runs the command and exits."""
+    """The entry point: runs the command and exits with its exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # A process may be started without standard output or standard error.
+            # A process may have been started without standard output or standard error.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal or file without Unicode gets a question mark for each character that it lacks.
+            # If the terminal or file does not support Unicode, each character that it lacks is replaced by a question
+            # mark.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     _tell_of_leftovers()
@@ -93,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tell_of_leftovers() -> None:
-    """Prints warnings about captures and about leftovers of a killed process as notes. Other warnings are unchanged."""
+    """Prints warnings about captures and about files that a killed process left behind as notes. Other warnings are
+    unchanged."""
     usual = warnings.showwarning
 
     def show(
@@ -113,11 +116,13 @@ def _tell_of_leftovers() -> None:
 
 
 _LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
-"""Open files and bytes of address space. Below these limits some libraries abort the process without a message."""
+"""Least number of open files, and least bytes of address space. Below these limits, some libraries abort the process
+without a message."""
 
 
 def _tell_of_limits() -> None:
-    """Prints a note about process limits that may abort it: a failed allocation aborts a Rust program."""
+    """Prints a note if a process limit is so low that the process may abort: a failed allocation aborts a Rust
+    program."""
     if resource is None:
         return
     files, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
@@ -131,28 +136,30 @@ def _tell_of_limits() -> None:
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Runs the command and returns its exit code. Expected failures print an error message without a traceback."""
+    """Runs the command and returns its exit code. For expected failures, prints an error message without a
+    traceback."""
     from lopsided.errors import ControllerError, LopsidedError, QueueError, ScenarioError, UsageError
 
-    # `kill` cleans up in the same way as Ctrl-C.
+    # `kill` (SIGTERM) triggers the same cleanup as Ctrl-C.
     terminable = bool(arguments) and arguments[0] in TERMINABLE
     under_way[:] = arguments
     try:
-        # Reject arguments that are not UTF-8 now: a library would fail on them later, after the work.
+        # Reject arguments that are not UTF-8 now, because a library would otherwise fail on them after the work is
+        # done.
         for argument in arguments:
             argument.encode("utf-8")
         with Interruptible(terminable=terminable):
             result = _answer(arguments)
             sys.stdout.flush()
     except ScenarioError as error:
-        # The rendered problems of a scenario already begin with "error:".
+        # The rendered problems of a scenario already start with "error:".
         print_error(error.rendered, prefix=not error.problems)
         return 2
     except UsageError as error:
         print_error(str(error))
         return 2
     except (ControllerError, QueueError) as error:
-        # The failed code is the user's, so show its traceback.
+        # The error is in the user's own code, so show its traceback.
         print_error(_own_traceback(error.__cause__), prefix=False)
         print_error(str(error))
         return 1
@@ -171,9 +178,9 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(_not_text(error))
         return 2
     except OSError as error:
-        # Commands report failures of their own files themselves. Standard error may be closed here.
+        # Commands report errors on their own files themselves. Standard error may already be closed here.
         with contextlib.suppress(OSError):
-            # An error of writing to standard output names no file.
+            # The error names no file if it comes from writing to standard output.
             what = "cannot print" if error.filename is None else str(error.filename)
             print_error(f"{what}: {error.strerror or error}")
         return 1
@@ -181,7 +188,7 @@ def invoke(arguments: Sequence[str]) -> int:
 
 
 def _answer(arguments: Sequence[str]) -> object:
-    """Prints the list of commands or the version, or runs a command and returns its result."""
+    """Prints the list of commands or the version; otherwise runs a command and returns its result."""
     if arguments and arguments[0] == "help":
         # `lopsided help COMMAND`, as in git and cargo.
         return _answer([*arguments[1:], "--help"])
@@ -211,18 +218,18 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # The shell hides messages. A half-written command line or scenario simply gets no candidates.
+    # The shell hides messages. An incomplete command line or scenario has no candidates.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 
 
 def _command(arguments: Sequence[str]) -> object:
-    """Runs the command. Returns its result, or 2 if its arguments are wrong."""
+    """Runs the command. Returns its result, or 2 if the arguments are invalid."""
     import cyclopts
 
     app = build()
     if not {"--help", "-h"}.isdisjoint(arguments):
-        # The library's console treats a closed pipe as a failure, so use ours.
+        # The library's console would report a closed pipe as a failure, so it is replaced by ours.
         app.console = terminal.helping()
         if arguments[0] in {command.name for command in COMMANDS}:
             _name_arguments(app[arguments[0]])
@@ -241,7 +248,7 @@ def _command(arguments: Sequence[str]) -> object:
 
 
 def _name_arguments(command: cyclopts.App) -> None:
-    """Names the arguments in the usage line. cyclopts writes `[ARGS]` for all that may be left out."""
+    """Names the arguments in the usage line, where cyclopts writes `[ARGS]` for all optional arguments."""
     arguments = command.assemble_argument_collection()
     words = [each.name for each in arguments if each.required and each.index is None]
     if any(not each.required and each.index is None for each in arguments):
@@ -255,7 +262,8 @@ def _name_arguments(command: cyclopts.App) -> None:
 
 
 def _not_text(error: UnicodeError) -> str:
-    """Returns the message for an argument that is not UTF-8, or for a host name that cannot be encoded for DNS."""
+    """Returns the error message for an argument that is not UTF-8, or for a host name that cannot be encoded for
+    DNS."""
     if not isinstance(error, UnicodeEncodeError):
         return f"invalid host name: {error}"
     octets = error.object[error.start : error.end].encode("utf-8", "surrogateescape" if _escaped(error) else "replace")
@@ -267,7 +275,7 @@ def _escaped(error: UnicodeEncodeError) -> bool:
 
 
 def _own_traceback(cause: BaseException | None) -> str:
-    """The traceback without the frames of lopsided and of Python's import."""
+    """Returns the traceback without the frames of lopsided and of Python's import system."""
     if cause is None:
         return ""
     here = str(Path(__file__).parent.parent)

@@ -67,7 +67,7 @@ def analyze(
     if folder is not None:
         folders.check(folder, overwrite)
     with _reading(quiet=quiet or as_json) as reading, warnings.catch_warnings():
-        # The notes below repeat this warning together with the other defects of the capture.
+        # The notes below repeat this warning, together with the capture's other defects.
         warnings.simplefilter("ignore", CaptureWarning)
         found = study.analyze(capture, other, points=folder is not None, progress=reading)
     found = replace(found, chosen=_chosen(found, flow, show))
@@ -95,7 +95,7 @@ def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
 
 @contextmanager
 def _reading(*, quiet: bool) -> Generator[Callable[[int, int], object] | None]:
-    """Shows the numbers of packets and connections on stderr if stderr is a terminal."""
+    """Shows the numbers of packets and connections read so far on stderr, if stderr is a terminal."""
     if quiet or not errors().is_terminal:
         yield None
         return

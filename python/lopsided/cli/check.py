@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 WORSE = 1
-"""The exit code if the candidate is worse on a line."""
+"""The exit code if the candidate is worse on at least one line."""
 REFUSED = 1
-"""The exit code if the world cannot run a scenario."""
+"""The exit code if the world cannot run the scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)

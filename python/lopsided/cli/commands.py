@@ -1,7 +1,7 @@
 """The commands of `lopsided`, in the order in which `--help` lists them.
 
-To add a command, add a module to this folder and an entry here. The summary repeats the first line of the function's
-docstring, so that `--help` lists all commands without importing them; a test compares the two.
+To add a command, add a module to this folder and an entry to this list. The entry's summary repeats the first line of
+the function's docstring, so that `--help` lists all commands without importing them; a test compares the two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: its name, the import path of its function, and its line of help."""
+    """A command: its name, the import path of its function, and its line in the list of commands."""
 
     name: str
     home: str
@@ -150,7 +150,7 @@ SIMULATING = (
     "compare",
     "explain",
 )
-"""Commands that only compute and write."""
+"""Commands that only compute and write files."""
 
 TERMINABLE = (*SIMULATING, "fit", "probe", "check")
-"""Commands that treat SIGTERM like Ctrl-C and remove what they set up; others handle signals themselves."""
+"""Commands that treat SIGTERM like Ctrl-C and remove what they set up; the other commands handle signals themselves."""

@@ -258,7 +258,7 @@ def _is_beyond(result: Comparison | Packets) -> bool:
 
 def _tolerance(text: str) -> tuple[str, float]:
     quantity, _, value = text.partition("=")
-    # The words of `sweep` and `search`.
+    # The metric names that `sweep` and `search` also use.
     quantity = {"goodput": "goodput_bps", **METRIC_COLUMNS}.get(quantity, quantity)
     try:
         return quantity, float(value.removesuffix("%")) / 100
@@ -267,7 +267,7 @@ def _tolerance(text: str) -> tuple[str, float]:
 
 
 def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
-    """Returns the measured time as start and end in seconds, or None for the whole run."""
+    """Returns the measured period as start and end in seconds; `None` for the whole run."""
     if start is None and stop is None:
         return None
     span = 0.0 if start is None else parse_time(start), math.inf if stop is None else parse_time(stop)

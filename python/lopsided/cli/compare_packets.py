@@ -28,7 +28,7 @@ def aligned(
     keep: Path | None,
     progress: Callable[[float], object] | None,
 ) -> Packets:
-    """Runs each arm once and aligns the packets."""
+    """Runs each arm once and aligns the packets of the runs."""
     tolerance_s, ignored = _rules(apart, ignore)
     return packets.compare_arms(
         arms, seed=seed, kernel=kernel, tolerance_s=tolerance_s, ignored=ignored, keep=keep, progress=progress
@@ -63,7 +63,7 @@ def _rules(apart: str, ignore: str) -> tuple[float, list[str]]:
 
 
 def show_many(found: dict[str, Packets]) -> None:
-    """Prints one line for each run."""
+    """Prints one line per run."""
     out().print(views.many(found))
 
 

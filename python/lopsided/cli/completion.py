@@ -1,10 +1,10 @@
 """Candidates for the next word of a command line, for shell completion: commands, options and their values.
 
-Options and fixed choices come from a command's signature. `VALUES` names the values of options whose type is plain
-text: names of a scenario or a study, and keys of a scenario, with the flows and links of the scenario file on the
-command line. The module `shells` calls this from bash, zsh and fish.
+Options and fixed choices come from a command's signature. `VALUES` lists the values of options whose type is text:
+names of a scenario or a study, and keys of a scenario, including the flows and links of the scenario file on the
+command line. The module `shells` calls this module from bash, zsh and fish.
 
-Left out: numbers, rates and times, and tables instead of names.
+Left out: completions for numbers, rates and times, and for tables instead of names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""The completed word and its description. A word that ends in `.`, `=` or `/` can be continued."""
+"""The completed word and its description. A word that ends in `.`, `=` or `/` is incomplete."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A command line up to the word under the cursor."""
+    """A command line up to the word that contains the cursor."""
 
     command: str
     positional: tuple[str, ...]
@@ -34,7 +34,7 @@ class _Line:
 
     @cached_property
     def scenario(self) -> Mapping[str, Any]:
-        """The parsed scenario file on the command line, or that of the run folder; empty if there is none."""
+        """The parsed scenario file on the command line, or else that of the run folder; empty if there is neither."""
         import tomllib
 
         named = self.options.get("--scenario", self.positional[0] if self.positional else "")
@@ -46,7 +46,8 @@ class _Line:
 
 
 def candidates(app: App, words: Sequence[str]) -> list[Candidate]:
-    """Returns the completions of the last word, which may be empty; the other words precede it on the line."""
+    """Returns the completions of the last word, which may be empty. The other words come before it on the command
+    line."""
     *before, word = words
     if not before:
         return _beginning(_commands(word), word)
@@ -72,7 +73,7 @@ def _of_command(arguments: Sequence[Argument], before: Sequence[str], word: str)
     waiting = None
     for at, earlier in enumerate(before[1:], 1):
         if earlier == "--":
-            # The words after `--` are another program's command line or positional arguments.
+            # The words after `--` are the command line of another program, or positional arguments.
             return _files(word)
         name, equals, value = earlier.partition("=")
         if waiting is not None:
@@ -117,7 +118,7 @@ def _is_flag(argument: Argument) -> bool:
 
 
 def _values(argument: Argument, name: str, line: _Line, word: str) -> Iterable[Candidate]:
-    """Returns the values of an argument: by its name if `VALUES` has it, else by its type."""
+    """Returns the possible values of an argument: by its name if `VALUES` has it, else by its type."""
     known = VALUES.get((line.command, name)) or VALUES.get(name)
     if known is not None:
         return known(line, word)
@@ -134,7 +135,7 @@ def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
 
 
 def _files(word: str) -> Iterator[Candidate]:
-    """Yields files and folders; hidden ones only if the word begins with a dot."""
+    """Yields files and folders; hidden ones only if the word starts with a dot."""
     folder, _, start = word.rpartition("/")
     where = Path(f"{folder}/" if "/" in word else ".").expanduser()
     try:
@@ -154,7 +155,7 @@ _Known = Callable[[_Line, str], Iterable[Candidate]]
 
 
 def _several(values: _Known, separators: str = ",") -> _Known:
-    """Completes the last value of a list of such values."""
+    """Completes the last value of a comma-separated list."""
 
     def found(line: _Line, word: str) -> Iterator[Candidate]:
         start = max((word.rfind(each) for each in separators), default=-1) + 1
@@ -165,7 +166,7 @@ def _several(values: _Known, separators: str = ",") -> _Known:
 
 
 def _group(name: str, *more: Candidate) -> _Known:
-    """Completes the names that `lopsided list NAME` prints, and `more`."""
+    """Completes the names that `lopsided list NAME` prints, and those in `more`."""
 
     def found(_line: _Line, _word: str) -> Iterator[Candidate]:
         from lopsided.studies import inventory
@@ -290,7 +291,7 @@ def _hosts(line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _settings(line: _Line, word: str) -> Iterable[Candidate]:
-    """Completes `key=value` of `--set`: the key part by part, then its values."""
+    """Completes `key=value` of `--set`: first the key, part by part, then its value."""
     key, equals, value = word.partition("=")
     if not equals:
         return _keys(line, key)
@@ -311,7 +312,7 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
         text = str(below.get("description", ""))
         if _table(below) is not None:
             yield f"{before}{name}.", text
-        # A key takes a value if it is no table, or if a single value may replace its table.
+        # A key accepts a value if it is not a table, or if a single value may replace its table.
         if _table(below) is None or "anyOf" in below:
             yield f"{before}{name}=", text
 
@@ -359,7 +360,7 @@ def _shape(path: Sequence[str]) -> Tree:
 
 
 def _is_named(path: Sequence[str]) -> bool:
-    """True if the part after these is the name of an entry instead of a key."""
+    """True if the part after these keys is the name of an entry, not a key."""
     named = False
     for end in range(1, len(path) + 1):
         named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None
@@ -367,13 +368,13 @@ def _is_named(path: Sequence[str]) -> bool:
 
 
 def _entries(shape: Tree) -> Tree | None:
-    """Returns the schema of the entries of a list of tables or of a table of named entries."""
+    """Returns the schema of the entries in a list of tables, or in a table of named entries."""
     found = shape.get("items") or shape.get("additionalProperties")
     return cast("Tree", found) if isinstance(found, dict) and "$ref" in found else None
 
 
 def _table(shape: Tree) -> str | None:
-    """Returns the schema's name for the table that a key or its entries hold."""
+    """Returns the name in the schema of the table that a key or its entries contain."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]
@@ -381,7 +382,7 @@ def _table(shape: Tree) -> str | None:
 
 
 def _choices(shape: Tree) -> Iterator[Candidate]:
-    """Yields the fixed values of a key, with the schema's description of each."""
+    """Yields the allowed values of a key, each with its description in the schema."""
     words = shape.get("enum", [])
     texts = shape.get("enumDescriptions", [""] * len(words))
     for word, text in zip(words, texts, strict=True):
@@ -447,4 +448,4 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     ("shape", "INTERFACE"): _interfaces,
     ("reflect", "--interface"): _interfaces,
 }
-"""Completion of the values, by argument or by command and argument."""
+"""Functions that complete values, by argument or by command and argument."""

@@ -70,7 +70,7 @@ def emulate(
         if file is not None:
             check_free(file, overwrite=overwrite)
     if table is not None:
-        # Check before the run: its measurements cannot be repeated.
+        # Check the file name before the run, because the measurements cannot be repeated.
         check_ending(table)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
@@ -89,7 +89,7 @@ def emulate(
         # The shell already reported that the command could not be run; there are no measurements.
         return found.exit_code
     if as_json:
-        # The command's own output is on stdout too; redirect it to parse this JSON.
+        # The command's own output also goes to stdout, so redirect it to parse this JSON.
         flows, queues = list(found.flows.rows()), list(found.queues.rows())
         print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
         return found.exit_code
@@ -98,7 +98,7 @@ def emulate(
     from lopsided.views import line as shown
     from lopsided.views.plot import drawn, style
 
-    # Standard output belongs to the command, which may be piped; print the summary to standard error.
+    # Standard output belongs to the command and may be piped, so print the summary to standard error.
     title = " ".join(command) or "a shell"
     if len(found.queues):
         with style.for_column(column):

@@ -1,4 +1,4 @@
-"""`lopsided fetch`: a download over several connections that together take one connection's share."""
+"""`lopsided fetch`: downloads over several connections that together get one connection's bandwidth share."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def fetch(
 
 
 def _troubles(now: Progress) -> None:
-    """Without a progress bar, prints only why the download is waiting."""
+    """Without a progress bar, prints only the reasons why the download is waiting."""
     if now.trouble:
         errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
 

@@ -55,7 +55,7 @@ def list_parts(
 
 
 def _groups(*, papers: bool) -> list[Group]:
-    """Returns all groups, with the papers only on request, because they take 1 s to load."""
+    """Returns all groups; the papers only on request, because importing them takes 1 s."""
     return [*inventory.groups(), *([_studies()] if papers else [])]
 
 

@@ -1,6 +1,6 @@
 """`lopsided --help`: the commands with one line each. `lopsided run --help` describes a single command.
 
-Does not import the command-line library, because loading that takes longer than everything else here.
+Does not import the command-line library, because importing it takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NARROWEST, _WIDEST = 60, 100
 
 
 def asked_for(arguments: list[str]) -> bool:
-    """True if the arguments ask for the list of commands."""
+    """True if the arguments request the list of commands."""
     return arguments in ([], ["--help"], ["-h"])
 
 
@@ -52,8 +52,8 @@ def text(width: int, *, bold: bool = False) -> str:
 
 
 def show() -> None:
-    """Prints the list as wide as the terminal, at most 100 characters."""
-    # A process may be started without standard output.
+    """Prints the list in the width of the terminal, but at most 100 characters wide."""
+    # The process may have been started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     width = max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
     print(text(width, bold=terminal and not os.environ.get("NO_COLOR")))

@@ -127,7 +127,7 @@ def new(
     down_bps, up_bps = rates.values()
     described = _preset(preset, down_bps, up_bps, rtt_s) if preset else _line(down_bps, up_bps, rtt_s)
     text = _STARTER.format(name=file.name, **described)
-    # Parse the text before writing it, so that only valid scenarios are written.
+    # Parse the text before writing it, so that an invalid scenario is never written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
     if as_json:
@@ -137,20 +137,20 @@ def new(
 
 
 def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """The parts of a scenario with a line of these numbers, or of the default ones."""
+    """The parts of a scenario for a line with these numbers, or else the default ones."""
     down_bps = down_bps or units.parse_rate(_DOWN)
     up_bps = up_bps or units.parse_rate(_UP)
     rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s
     ask(direction_doubt(down_bps, up_bps))
     down, up = _rate(down_bps), _rate(up_bps)
-    # One bandwidth-delay product, as `lopsided size` takes for a downlink.
+    # One bandwidth-delay product, as in `lopsided size` for a downlink.
     queue = max(50, math.ceil(down_bps * rtt_s / (8 * 1500)))
     line = _LINE.format(down=down, up=up, rtt=_time(rtt_s), queue=queue)
     return {"title": f"{down} down, {up} up", "line": line, "axis": _LINE_AXIS}
 
 
 def _preset(name: str, down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """The parts of a scenario with an access line by its name. The given numbers override the preset's."""
+    """The parts of a scenario for an access line preset. Given numbers override the preset's."""
     check_preset(name)
     line = _PRESET.format(preset=name)
     if rtt_s is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 CaptureFile = Annotated[Path, Parameter(allow_leading_hyphen=True)]
-"""A capture; `-` is standard input. Commands pass it to `check_capture`."""
+"""A capture; `-` means standard input. Commands must pass it to `check_capture`."""
 
 Settings = Annotated[
     tuple[str, ...],
@@ -34,7 +34,8 @@ Settings = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OwnCode:
-    """Congestion controls and queue disciplines in Python, for scenarios to use in addition to the built-in ones."""
+    """Congestion controls and queue disciplines written in Python, which scenarios can use in addition to the
+    built-in ones."""
 
     controllers: Annotated[
         tuple[str, ...],
@@ -57,7 +58,7 @@ class OwnCode:
     ] = ()
 
     def load(self) -> dict[str, ControllerFactory]:
-        """Registers the disciplines and returns the controllers by name."""
+        """Registers the disciplines, and returns the congestion controls by name."""
         from lopsided import controllers, queues
 
         queues.load(self.disciplines)
@@ -67,7 +68,7 @@ class OwnCode:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Answer:
-    """The options for the result of a study: the folder, the format of figures, and what to print."""
+    """Options for the result of a study: the folder, the style of figures, and what to print."""
 
     out: Annotated[
         Path | None, Parameter(show_default=False, help="The folder to write; default: a new one under `runs/`.")
@@ -83,7 +84,7 @@ class Answer:
 
     @contextmanager
     def drawing(self) -> Generator[None]:
-        """Within the block, figures are drawn for the chosen column width."""
+        """Within the block, figures are drawn in the chosen journal-column style."""
         if self.column is None:
             yield
             return
@@ -93,13 +94,13 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the folder that the user named, or a new one named after `name` and the time."""
+        """Returns the folder that the user named, or else a new one named after `name` and the time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)
 
     def page(self, folder: Path) -> tuple[str, Path]:
-        """Returns the label and the path of the result to print: the report, or the folder."""
+        """Returns the label and the path to print for the result: the report, or else the folder."""
         return ("report", folder / "report.html") if self.report else ("folder", folder)
 
 
@@ -132,7 +133,7 @@ World = Annotated[
     ),
 ]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""A flag without a negative form; the command's docstring holds its help."""
+"""A flag without a negative form; its help is in the command's docstring."""
 Quiet = Annotated[
     bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
 ]
@@ -168,7 +169,7 @@ Workers = Annotated[int | None, Parameter(show_default=False, help="Number of th
 
 
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
-    """Loads the scenario in `file`, changes the settings, and prints doubts about it as notes."""
+    """Loads the scenario in `file`, applies the settings, and prints doubts about it as notes."""
     from lopsided.scenario import Scenario
     from lopsided.studies.doubts import doubts, idle_settings
 
@@ -183,7 +184,7 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
 
 @contextmanager
 def on(dask: str | None, workers: int | None = None) -> Generator[None]:
-    """Within the block, runs are made on the Dask cluster, if `dask` names one."""
+    """Within the block, runs are executed on the Dask cluster, if `dask` names one."""
     if dask is None:
         yield
         return
@@ -200,7 +201,7 @@ def ask(questions: Iterable[str]) -> None:
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:
-    """Returns the path of a figure. Checks its format and, unless `overwrite` is set, that it does not exist."""
+    """Returns the path of a figure. Checks its format, and that the file does not exist unless `overwrite` is true."""
     from lopsided.data.output import check_free
 
     if path.suffix not in (".png", ".svg", ".pdf"):
@@ -210,7 +211,8 @@ def picture_at(path: Path, *, overwrite: bool = False) -> Path:
 
 
 def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
-    """Returns the default path of a run's figure, in its folder. It may replace an earlier figure by lopsided."""
+    """Returns the default path of a run's figure, which is in the run folder. It may replace an earlier figure of
+    lopsided."""
     from lopsided.data.output import is_our_picture
 
     path = folder / name
@@ -218,8 +220,8 @@ def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
 
 
 def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
-    """Returns the path of a figure's data. Checks that it ends in .csv and, unless `overwrite` is set, that it does not
-    exist."""
+    """Returns the path of a figure's data. Checks that it ends in .csv, and that the file does not exist unless
+    `overwrite` is true."""
     from lopsided.data.output import check_free
 
     if path is not None:
@@ -238,9 +240,9 @@ def split(setting: str) -> tuple[str, str]:
 
 
 def check_capture(capture: Path) -> None:
-    """Raises UsageError if a capture is an option that the command lacks.
+    """Raises UsageError if the argument for a capture looks like an option, which the command does not have.
 
-    `-` is a capture, so the parser accepts every word with a leading hyphen.
+    The parser accepts every word with a leading hyphen, because `-` is a valid capture.
     """
     name = str(capture)
     if name.startswith("-") and name != "-":

@@ -131,7 +131,7 @@ def probe(
 
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
-    """Measures a real line by the field procedure of merritt2010, section 6.4, and prints the buffer to set."""
+    """Measures a real line by the field procedure of merritt2010, section 6.4, and prints the recommended buffer."""
     from lopsided.studies import probe as probing
 
     errors().print("a download alone for 30 s, then a download and an upload together for 30 s")
@@ -195,7 +195,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _files(path: Path, flows: list[str]) -> list[Path]:
-    """Returns the files of a log of these flows; `.tsv` has one for each flow."""
+    """Returns the files of the log of these flows; with `.tsv` there is one per flow."""
     if path.suffix != ".tsv" or len(flows) == 1:
         return [path]
     return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]

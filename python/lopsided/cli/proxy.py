@@ -1,4 +1,4 @@
-"""`lopsided proxy`: downloads for any program by the method of `lopsided fetch`."""
+"""`lopsided proxy`: downloads for any program with the method of `lopsided fetch`."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def reproduce(
 
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     console = silent() if quiet else out()
-    # Print after the progress bar ends: text printed during it would be hidden behind the bar.
+    # Print after the progress bar ends, because the bar would hide text that is printed before.
     with (
         console.capture() as said,
         on(dask),

@@ -112,7 +112,7 @@ def run(
     starts = varied([scenario if seed is None else scenario.with_(**{"scenario.seed": seed})], repeat, start_jitter)
     (scenario,) = starts.scenarios
     folder = out_folder or dated(scenario.name)
-    # Open the folder before the run, so that an invalid folder fails at once.
+    # Create the folder before the run, so that an invalid folder is reported immediately.
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
@@ -121,7 +121,7 @@ def run(
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
-        # Print the result before writing tables: polars loads slowly.
+        # Print the result before writing tables, because polars loads slowly.
         if not (as_json or quiet):
             with answering():
                 if starts.said:
@@ -147,8 +147,8 @@ def _runs(
     pcap: dict[str, Any],
     cores: int,
 ) -> list[Run]:
-    """Returns the run of the first seed, which may be captured and use several cores, and those of the following seeds,
-    which run in parallel without captures."""
+    """Returns the run of the first seed, which may be captured and use several cores, and the runs of the other
+    seeds, which are executed in parallel without captures."""
     first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]
@@ -159,7 +159,7 @@ def _runs(
 
 
 def _rows(runs: list[Run], table: Literal["flows", "links"] = "flows") -> Table:
-    """Returns the flows or links of all runs as one table."""
+    """Returns the flows or links of all runs in one table."""
     import polars as pl
 
     frames = [

@@ -1,4 +1,4 @@
-"""The option `--shard`, for commands whose study makes its runs by `run_jobs(..., divided=Divided(...))`."""
+"""The option `--shard`, for commands whose study executes its runs with `run_jobs(..., divided=Divided(...))`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def carry_out(
     quiet: bool,
     wait_s: float = shards.WAIT_S,
 ) -> int:
-    """Makes one shard of a study, or prints the job that makes all of them. Returns the exit code."""
+    """Executes one shard of a study, or prints the job that executes all shards. Returns the exit code."""
     if folder is None:
         raise UsageError("--shard needs --out FOLDER, which all shards share")
     if folder.suffix in (".parquet", ".csv", ".tex"):
@@ -76,13 +76,13 @@ def carry_out(
 
 
 def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:
-    """Returns the SLURM command line that makes these shards."""
+    """Returns the SLURM command line that executes these shards."""
     one = shlex.join(["lopsided", *command, "--shard", f"auto/{count}", "--out", str(folder)])
     return f"sbatch --array={shards.array_of(numbers)} --wrap={shlex.quote(one)}"
 
 
 def _without(arguments: Sequence[str], options: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """Returns the command line without these options, their values and these flags."""
+    """Returns the command line without these options (and their values) and without these flags."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

@@ -1,7 +1,7 @@
 """Completion in bash, zsh and fish: scripts that call `lopsided --complete`, and their installation.
 
-The scripts contain no commands, so they stay correct when lopsided changes. They are written to the user's data folder
-(for fish: to its completion folder). A line at the end of `~/.bashrc` or `~/.zshrc` loads them in bash and zsh.
+The scripts contain no command names, so they stay valid when lopsided changes. They are written to the user's data
+folder (for fish: to its completion folder). A line at the end of `~/.bashrc` or `~/.zshrc` loads them in bash and zsh.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def answer(app: App, arguments: Sequence[str]) -> None:
-    """Prints the candidates, one per line; for zsh and fish with a tab and a description.
+    """Prints the candidates, one per line; for zsh and fish followed by a tab and a description.
 
-    The first argument is the shell's name. For bash, readline's word breaks and the line up to the cursor follow; for
-    the other shells the words, with the word under the cursor last.
+    The first argument is the shell's name. For bash, the next arguments are readline's word breaks and the line up to
+    the cursor; for the other shells, they are the words, with the word at the cursor last.
     """
     shell, *line = arguments
     if shell == "bash":
@@ -79,24 +79,24 @@ def answer(app: App, arguments: Sequence[str]) -> None:
 
 
 def _short(text: str) -> str:
-    """Returns the first sentence of the text, in one line."""
+    """Returns the first sentence of the text as one line."""
     return " ".join(text.split()).split(". ")[0].rstrip(".")
 
 
 def for_bash(app: App, breaks: str, line: str) -> list[str]:
-    """Returns the replacements for the text after the last word break of readline, or after an open quote.
+    """Returns the replacements for the text after readline's last word break, or after an open quote.
 
-    `breaks` are readline's word breaks. A word of the shell may contain several words of readline.
+    `breaks` are readline's word breaks. A shell word may contain several readline words.
     """
     words, quote, start = _split(line, breaks)
-    # The first word is the program.
+    # The first word is the program's name.
     found = candidates(app, words[1:]) if len(words) > 1 else []
     return [_quoted(value[start:], quote) for value, _ in found]
 
 
 def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
-    """Returns the words of the line without quotes, the quote that is open at its end, and the length of the part of
-    the last word that readline keeps."""
+    """Returns the words of the line without quotes, the quote that is open at the end of the line, and the length of
+    the part of the last word that readline keeps."""
     words = [""]
     quote, kept, within = "", 0, False
     letters = iter(line)
@@ -126,7 +126,7 @@ def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
 
 
 def _quoted(text: str, quote: str) -> str:
-    """Escapes the text for the shell, inside this open quote."""
+    """Escapes the text for the shell, within this open quote."""
     special = {"": " \t\\'\"$`&|;<>()*?[]#!{}", '"': '\\"$`', "'": ""}[quote]
     return "".join(f"\\{letter}" if letter in special else letter for letter in text)
 
@@ -135,7 +135,7 @@ def _quoted(text: str, quote: str) -> str:
 
 
 def install(shell: str | None = None) -> list[str]:
-    """Writes the completion script of this shell (default: the parent shell) and makes new shells load it.
+    """Writes the completion script for this shell (default: the parent shell), and configures new shells to load it.
 
     Returns the lines to print.
     """

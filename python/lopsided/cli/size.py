@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 USUAL = SizeOptions()
 USUAL_RTT = "30ms"
-"""A typical round trip over an access line to servers in the region."""
+"""A typical RTT over an access line to servers in the same region."""
 
 
 def size(
@@ -134,7 +134,7 @@ def size(
 
 
 def _say_plan(plan: Plan) -> None:
-    """Prints the planned runs and their estimated time, unless that is below 2 s."""
+    """Prints the planned runs and their estimated duration, unless the duration is below 2 s."""
     cores = os.cpu_count() or 1
     if not plan.whole or plan.seconds(cores) > 2:
         print_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")

@@ -1,4 +1,4 @@
-"""The steps that are common to all commands with a study: run it, print it, save it."""
+"""The steps that all commands with a study have in common: run the study, print it, save it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ Found = TypeVar("Found", bound=Study)
 def carry_out(
     run: Callable[[Progress | None], Found], name: str, what: str, answer: Answer, *, as_json: bool, quiet: bool
 ) -> Found:
-    """Runs a study into the folder of `answer` and prints the result.
+    """Runs a study, saves it in the folder of `answer`, and prints the result.
 
-    The result is printed before the figures are drawn: matplotlib takes longer to load than many studies take.
+    The result is printed before the figures are drawn, because matplotlib takes longer to load than many studies take
+    to run.
 
     Parameters
     ----------
     run
-        Runs the study, given the function to report progress to.
+        Runs the study. Its argument is the function to call with the progress.
     name
-        Name of the folder, if the user names none.
+        Name of the folder if the user names none.
     what
         The text of the progress bar.
     """
@@ -59,7 +60,8 @@ def _headline(block: Headline) -> None:
 
 
 def show(found: Study, *, width: int | None = None) -> None:
-    """Prints the title, the sentences and the blocks of a study. `width` is that of tables if stdout is no terminal."""
+    """Prints the title, the sentences and the blocks of a study. `width` is the width of tables if stdout is not a
+    terminal."""
     if found.details:
         heading(found.title, found.details)
     for said in paragraphs(found.conclusions()):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lopsided.studies.suite.result import SuiteResult
 
 FAILED = 1
-"""The exit code if a case fails."""
+"""The exit code if at least one case fails."""
 
 
 def suite(

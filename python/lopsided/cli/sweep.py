@@ -156,7 +156,7 @@ def sweep(
     except UsageError as error:
         _write(table, table_path)
         raise UsageError(f"{error}; the sweep's table is in {link(table_path)}") from None
-    # Print the result before writing and drawing: polars and matplotlib load slowly.
+    # Print the result before writing and drawing, because polars and matplotlib load slowly.
     if not (as_json or quiet):
         with answering():
             show(table)

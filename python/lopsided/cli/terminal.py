@@ -1,4 +1,4 @@
-"""Printing of all commands: results to stdout, everything else (progress, errors, hints) to stderr."""
+"""Prints for all commands: results to stdout, everything else (progress, errors, hints) to stderr."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 _PLAIN_WIDTH = 132
-"""Width of tables if stdout is no terminal: wide enough that they are not folded."""
+"""Width of tables if stdout is not a terminal: wide enough that tables are not split."""
 PROSE_WIDTH = 80
-"""Width of paragraphs if stdout is no terminal."""
+"""Width of paragraphs if stdout is not a terminal."""
 
 
 _DANGEROUS = {
     code: "\ufffd"
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-"""Characters that control a terminal or change its writing direction, except line feed and tab."""
+"""Characters that control a terminal or change its writing direction, except line feed and tab; `clean` replaces
+them."""
 
 
 given: list[str] = []
@@ -33,13 +34,13 @@ given: list[str] = []
 
 
 def clean(text: str) -> str:
-    """Replaces control characters, which file names, servers' answers and foreign tables may contain."""
+    """Replaces control characters, which may come from file names, servers' responses and other programs' tables."""
     return text.translate(_DANGEROUS)
 
 
 @cache
 def _console_class() -> type[Console]:
-    """Returns a console class that removes control characters from printed text but keeps rich's own styles."""
+    """Returns a console class that replaces control characters in printed text but keeps rich's own styles."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -49,7 +50,7 @@ def _console_class() -> type[Console]:
                 yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
         def on_broken_pipe(self) -> None:
-            # The reader closed the pipe (`| head`), which is no failure: `cli.invoke` ends the command.
+            # The reader closed the pipe (`| head`), which is not a failure: `cli.invoke` ends the command.
             raise BrokenPipeError
 
     return Clean
@@ -58,7 +59,7 @@ def _console_class() -> type[Console]:
 @cache
 def out() -> Console:
     """Standard output."""
-    # A process may be started without standard output.
+    # The process may have been started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     return _console_class()(highlight=False, markup=False, width=None if terminal else _PLAIN_WIDTH)
 
@@ -70,39 +71,39 @@ def errors() -> Console:
 
 
 def helping() -> Console:
-    """Standard output for a help page: as wide as the terminal, 80 columns elsewhere."""
+    """Standard output for a help page: as wide as the terminal, or 80 columns if there is no terminal."""
     return _console_class()()
 
 
 def silent() -> Console:
-    """Returns a console that prints nothing. Failures go to the console of `errors`."""
+    """Returns a console that prints nothing, except failures, which go to the console of `errors`."""
     from rich.console import Console
 
     return Console(stderr=True, quiet=True)
 
 
 def stop_printing() -> None:
-    """Discards all later output, after the reader of standard output closed the pipe (`| head`)."""
-    # The interpreter flushes standard output once more when it exits, and would report the closed pipe.
+    """Discards all later output after the reader of standard output has closed the pipe (`| head`)."""
+    # The interpreter flushes standard output again when it exits, and would report the closed pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def answering() -> Generator[None]:
-    """Flushes the printed result. A closed pipe does not raise, so that the files are written afterwards anyway."""
+    """Flushes the printed result. A closed pipe raises no error, so that the files are still written afterwards."""
     try:
         yield
         out().file.flush()
     except BrokenPipeError:
         stop_printing()
     except OSError:
-        # Ignore other errors, such as a full disk: the pending output fails again when the command ends, and is
-        # reported then.
+        # Ignore other errors, such as a full disk, because the pending output fails again when the command ends, and
+        # the error is reported then.
         pass
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Prints a line of the result without wrapping; without a style it does not load rich."""
+    """Prints a line of the result without wrapping. Does not load rich unless a style is given."""
     if style:
         out().print(text, style=style, soft_wrap=True)
     else:
@@ -116,7 +117,7 @@ def print_prose(text: RenderableType) -> None:
 
 
 def heading(title: str, details: str) -> None:
-    """Prints the title of a result and the conditions under which it was obtained."""
+    """Prints the title of a result and the conditions of its runs."""
     out().print(title, style="bold", soft_wrap=True)
     out().print(details, style="dim")
 
@@ -128,7 +129,7 @@ def print_path(what: str, path: Path) -> None:
 
 
 def print_error(text: str, *, prefix: bool = True) -> None:
-    """Prints a failure to stderr without wrapping."""
+    """Prints an error message to stderr without wrapping."""
     if prefix:
         errors().print("error: ", style="bold red", end="")
     errors().print(text, soft_wrap=True)
@@ -158,8 +159,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], object] | None, None, None]:
-    """Shows a progress bar on stderr while the block runs. Yields the function that takes the share done (0 to 1), or
-    None if no bar is shown."""
+    """Shows a progress bar on stderr during the block. Yields the function to call with the completed fraction (0 to
+    1), or `None` if no bar is shown."""
     if quiet or not errors().is_terminal:
         yield None
         return
@@ -169,8 +170,8 @@ def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], o
 
 @contextmanager
 def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], object], None, None]:
-    """Shows a progress bar for work in stages. Yields a function that takes the stage's name and the share done (0 to
-    1)."""
+    """Shows a progress bar for work in stages. Yields the function to call with the stage's name and its completed
+    fraction (0 to 1)."""
     if quiet or not errors().is_terminal:
         yield lambda _what, _share: None
         return
@@ -183,9 +184,9 @@ def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], 
 
 
 def link(path: Path) -> str:
-    """Returns the path relative to the current folder if it is below that, else unchanged."""
+    """Returns the path relative to the current folder if it is inside that folder, else unchanged."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):
-        # Not below the current folder, or the current folder was removed.
+        # The path is outside the current folder, or the current folder was removed.
         return str(path)

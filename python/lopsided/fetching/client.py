@@ -1,4 +1,4 @@
-"""A download into one file, over the streams that the controller decides on."""
+"""Downloads an object into one file, over the streams that the controller requests."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Mode = Literal["fair", "greedy", "single"]
 
 MAX_STREAMS = 64
 FIRST = 14_480
-"""Bytes of the first request, whose answer gives the length of the object: one initial window."""
+"""Size in bytes of the first request (one initial window), whose response reveals the length of the object."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
-"""Number of restarts of a download because the object changed."""
+"""Number of times that a download is restarted because the object changed."""
 _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
-"""Pauses longer than this, in seconds, are reported."""
+"""Pauses longer than this, in seconds, are reported to the user."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
-"""Seconds over which the lowest rate is measured."""
+"""Period in seconds over which the rate is compared with the lowest accepted rate."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -48,18 +48,18 @@ class Options:
     mode: Mode = "fair"
     streams: int = 8
     window: str = "cubic"
-    """The rule of the window that a single connection would have, in the mode `fair`."""
+    """In mode `fair`: the congestion control whose window the streams share, as a single connection would have it."""
     detection: Literal["queued", "every"] = "queued"
-    """The losses that count as congestion: those with a queue, or every loss as in the paper."""
+    """The losses that count as congestion: only those while there is a queue, or every loss as in the dissertation."""
     checksum: str | None = None
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """Failures in a row of each stream, without any data, before the download is given up."""
+    """Number of consecutive failures of a stream, without any data, after which the download is given up."""
     least_rate_bps: float = 0.0
-    """Lowest rate in bit/s. A download that is slower over 30 s is given up; 0 accepts any rate."""
+    """Lowest accepted rate in bit/s. A download that is slower over 30 s is given up; 0 accepts any rate."""
     record: Path | None = None
-    """The file for each step of the controller, which `lopsided.fetching.Recording` reads."""
+    """The file to which each step of the controller is written, in the format of `lopsided.fetching.Recording`."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_STREAMS:
@@ -86,7 +86,7 @@ class Options:
         )
 
     def transfer(self, missing: list[tuple[int, int]]) -> _native.Transfer:
-        """Returns the controller of a download of the ranges `missing`."""
+        """Returns the controller for a download of the byte ranges `missing`."""
         return self.settings.transfer(missing)
 
 
@@ -95,13 +95,13 @@ class Progress:
     """The progress of a download."""
 
     received: int
-    """Bytes of the object on disk, with those of earlier attempts."""
+    """Number of bytes of the object on disk, including those of earlier attempts."""
     size: int | None
     window: int | None
-    """The window that a single connection would have, in bytes; `None` if nothing limits the requests."""
+    """The window in bytes that a single connection would have; `None` if the requests are not limited."""
     connections: int
     trouble: str = ""
-    """The reason for a pause in the requests, and the end of the pause."""
+    """The reason for a pause between requests, and the end of the pause."""
 
 
 @dataclass(frozen=True)
@@ -110,20 +110,21 @@ class Fetched:
 
     path: Path
     url: str
-    """The last URL, after redirects."""
+    """The final URL, after redirects."""
     size: int
     resumed: int
-    """Bytes from an earlier attempt."""
+    """Number of bytes that an earlier attempt received."""
     seconds: float
     ranges: bool
-    """True if the server sends parts; otherwise one connection downloaded the whole object."""
+    """True if the server supports byte ranges; otherwise one connection downloaded the whole object."""
     requests: int
     reopened: int
     """Number of connections that stalled or failed."""
     checked: bool
-    """True if the server identified the object (ETag or Last-Modified), which proves that its parts belong together."""
+    """True if the server identified the object by ETag or Last-Modified, which proves that all ranges belong to the
+    same object."""
     reductions: int
-    """Number of times that congestion was detected."""
+    """Number of times that the controller detected congestion."""
 
 
 def fetch(
@@ -132,10 +133,10 @@ def fetch(
     options: Options | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Downloads `url` into the file `out`, or into a file named after the end of the URL.
+    """Downloads `url` into the file `out`, or into a file whose name is the last part of the URL.
 
-    Raises FetchError if the download cannot be completed. The data received stays in `NAME.part`, and the same call
-    continues from there.
+    Raises FetchError if the download cannot be completed. The received data stays in `NAME.part`, and a repeated call
+    continues from it.
     """
     options = options or Options()
     address = parse(url)
@@ -169,7 +170,7 @@ class _Download:
         self.reductions = 0
         self.failures = 0
         self.most = 0
-        """The largest number of bytes that any attempt had."""
+        """The largest number of bytes that any attempt has received."""
 
     async def run(self) -> Fetched:
         download = asyncio.ensure_future(self._attempts())
@@ -180,7 +181,7 @@ class _Download:
                 before = self.most
                 if rate_bps < self.options.least_rate_bps:
                     download.cancel()
-                    # Waits until the connections are closed and the part is saved.
+                    # Wait until the connections are closed and the partial file is saved.
                     await asyncio.wait({download})
                     least = units.rate(self.options.least_rate_bps)
                     raise FetchError(
@@ -223,7 +224,7 @@ class _Download:
                 connection.abort()
 
     async def _begin(self) -> tuple[Connection, Head]:
-        """Requests the first octets, and follows redirects."""
+        """Requests the first bytes, and follows redirects."""
         url = self.asked
         for _ in range(_MAX_REDIRECTS + 1):
             connection = await Connection.open(url)
@@ -291,14 +292,14 @@ class _Download:
             ended.set()
             await saving
             if self.options.record is not None:
-                # The steps of the last attempt, if the object changed in the meantime.
+                # The steps of the last attempt only, if the object changed in between.
                 steps = Recording.of(self.options.settings, missing, transfer.take_steps())
                 steps.write(self.options.record, overwrite=True)
         self.reductions = transfer.reductions
         return self._fetched(size, ranges=True)
 
     async def _timed(self, connection: Connection):  # noqa: ANN202
-        """Yields the pieces of the body. Raises Trouble if none arrives for too long."""
+        """Yields the pieces of the body. Raises Trouble if the next piece takes too long."""
         body = connection.body()
         while True:
             try:
@@ -346,7 +347,7 @@ class _Download:
         raise FetchError(f"{self.url}: status {head.status}{meaning.get(head.status, '')}")
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
-        """Counts a failure and waits. Too many failures without a received octet end the download."""
+        """Counts a failure and waits. Too many consecutive failures without a received byte end the download."""
         self.failures += 1
         if trouble.lasting and not self.received:
             raise FetchError(f"{self.url}: {trouble}")
@@ -364,8 +365,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt also received are no progress. Otherwise the requests to a server that cuts each
-        # answer short would never end.
+        # Bytes that an earlier attempt also received do not count as progress. Otherwise requests to a server that cuts
+        # each response short would never end.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

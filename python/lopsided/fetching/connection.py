@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection: requests, heads of responses, bodies piece by piece, and the kernel's measurements.
 
-h11 parses what the server sends. It is strict about framing, limits the size of the head, and has no sockets of its
-own, so that this module can read the TCP_INFO of the connection. asyncio and ssl transfer the data.
+h11 parses the server's responses. It is strict about framing, limits the size of the head, and opens no sockets itself,
+so that this module can read the connection's TCP_INFO. asyncio and ssl transfer the data.
 """
 
 from __future__ import annotations
@@ -23,49 +23,51 @@ from lopsided.fetching.errors import Trouble
 from lopsided.fetching.url import Url, tls_context
 
 MAX_HEAD = 64 << 10
-"""Bytes of a head; a larger head is a mistake or an attack."""
+"""Largest size of a response head in bytes; a larger head is a mistake or an attack."""
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10
-"""Bytes that one connection buffers unread, in addition to the kernel's buffer."""
+"""Number of unread bytes that one connection buffers, in addition to the kernel's buffer."""
 _CONNECT_TIMEOUT_S = 20.0
 _NEXT_ADDRESS_S = 0.25
-"""Seconds without an answer after which the host's next address is tried (RFC 8305, section 5)."""
+"""If an address does not answer within this time in seconds, the host's next address is tried in parallel (RFC 8305,
+section 5)."""
 _RCV_OOOPACK = 224
 _SND_MSS = 16
 _LAST_DATA_RECV = 52
-"""Offsets in Linux's `struct tcp_info`; the first field came with Linux 5.4."""
+"""Offsets in Linux's `struct tcp_info`; the last of these fields was added in Linux 5.4."""
 _TCP_INFO_OCTETS = 256
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Measurements of the kernel on a connection."""
+    """The kernel's measurements of a connection."""
 
     out_of_order: int
     """Number of segments that arrived out of order."""
     mss: int
     since_data_ms: int
-    """Milliseconds since a segment with data arrived in order, by the kernel's tick."""
+    """Time in ms since the last data segment that arrived in order, in units of the kernel's tick."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The head of an answer. Field names are in lower case."""
+    """The head of a response. Field names are in lower case."""
 
     status: int
     fields: dict[str, str] = field(default_factory=dict[str, str])
     as_sent: tuple[tuple[bytes, bytes], ...] = ()
-    """Each field separately: a repeated `set-cookie` is no list (RFC 6265, section 3)."""
+    """Each field separately, because repeated `set-cookie` fields must not be joined to a list (RFC 6265, section
+    3)."""
 
     def number(self, name: str) -> int | None:
-        """Returns the value of a field that consists of digits, or `None`."""
+        """Returns the value of a field if it consists of digits, else `None`."""
         text = self.fields.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 class Connection:
-    """A connection that answers requests one after the other."""
+    """A connection that carries requests one after the other."""
 
     def __init__(self, url: Url, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.url = url
@@ -107,12 +109,11 @@ class Connection:
         own: bool = True,
         body: AsyncIterable[bytes] | None = None,
     ) -> Head:
-        """Sends a request, in which the fields `own` replace those of a browser, and reads the head of the response.
-        The pieces of `body` are sent as they become available, until the response arrives.
-        """
+        """Sends a request and reads the head of the response. `own` contains header fields that replace the default
+        ones. The pieces of `body` are sent as they become available, until the response arrives."""
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
-            # An entity tag may hold any byte but control characters (RFC 9110, section 8.8.3).
+            # An entity tag may contain any byte except control characters (RFC 9110, section 8.8.3).
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in [*usual, *fields]]
             request = h11.Request(method=method, target=target, headers=headers)
             octets = self._http.send(request) or b""
@@ -168,7 +169,7 @@ class Connection:
                 raise Trouble(f"{self.url.host} closed the connection within an answer")
 
     def next(self) -> bool:
-        """Prepares for another request. Returns false if the connection cannot be used again."""
+        """Prepares the connection for another request. Returns false if it cannot be used again."""
         with contextlib.suppress(h11.LocalProtocolError):
             self._http.start_next_cycle()
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE
@@ -187,7 +188,7 @@ class Connection:
         return Seen(*(struct.unpack_from("=I", info, place)[0] for place in (_RCV_OOOPACK, _SND_MSS, _LAST_DATA_RECV)))
 
     def abort(self) -> None:
-        """Ends the connection at once. A pending read raises Trouble."""
+        """Closes the connection immediately. A pending read raises Trouble."""
         self._writer.transport.abort()
 
     async def _event(self) -> object:
@@ -215,10 +216,10 @@ class Connection:
 
 
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
-    """The system's reason for a failed connection, and whether the next attempt would fail as well."""
+    """Returns the system's reason for a failed connection, and whether another attempt would also fail."""
     if isinstance(error, socket.gaierror):
         return error.strerror or str(error), error.errno == socket.EAI_NONAME
-    # asyncio merges the failures of several addresses into one text.
+    # asyncio merges the failures of several addresses into one error text.
     numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     if not numbers:
         return str(error), False

@@ -1,4 +1,4 @@
-"""Errors of downloads, and whether to try again."""
+"""Errors of downloads, and whether another attempt makes sense."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from lopsided.errors import LopsidedError
 
 
 class FetchError(LopsidedError):
-    """A download that cannot be completed; trying again would not help."""
+    """A download that cannot be completed; another attempt would also fail."""
 
 
 class Trouble(Exception):
-    """A connection or an answer that failed; another attempt may succeed.
+    """A connection or a response that failed; another attempt may succeed.
 
-    `wait_s` is the pause that the server demands. A `lasting` failure is tried again only if some data has arrived
-    before: a server that was never reached will refuse the next time too.
+    `wait_s` is the pause that the server requires, in seconds. After a `lasting` failure, another attempt is made only
+    if some data has already arrived, because a server that was never reached will probably refuse again.
     """
 
     def __init__(self, message: str, wait_s: float = 0.0, *, lasting: bool = False) -> None:

@@ -1,7 +1,6 @@
-"""The file during the download: `NAME.part`, with a description of the finished ranges in `NAME.part.json`. An
-interrupted download continues from this file if the object has not changed. The complete file is renamed in one step.
-Files of other programs are never touched: a `NAME.part` without our description stays as it is.
-"""
+"""The file of an incomplete download: `NAME.part`, with a description of the finished ranges in `NAME.part.json`. An
+interrupted download continues from this file if the object has not changed. The complete file is renamed in one
+step. Files of other programs are never changed: a `NAME.part` without our description is left alone."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ Ranges = list[tuple[int, int]]
 
 
 class PartFile:
-    """A file whose parts may be written in any order."""
+    """A file whose byte ranges may be written in any order."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         self.target = target
@@ -35,7 +34,7 @@ class PartFile:
         self._part = target.with_name(f"{target.name}.part")
         self._description = target.with_name(f"{target.name}.part.json")
         self.have: Ranges = []
-        """The ranges on disk, in order; neighbouring ranges are merged."""
+        """The byte ranges on disk, in order; adjacent ranges are merged."""
         self._object: Representation | None = None
         with told(target):
             if target.is_dir():
@@ -49,7 +48,7 @@ class PartFile:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
-            # Windows has neither flag, and converts line ends unless the file is binary.
+            # Windows has neither flag, and converts line ends unless the file is opened in binary mode.
             flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:
@@ -59,10 +58,10 @@ class PartFile:
             raise FolderError(f"{self._part} is being written by another process") from None
 
     def begin(self, url: str, what: Representation) -> bool:
-        """Prepares the file for the object. Returns true if a part of it is on disk already."""
+        """Prepares the file for the object. Returns true if a part of the object is already on disk."""
         known, self._known = self._known, None
         if known is None and self._object is not None:
-            # An attempt of this process was cut short. Its data belongs to the same object if the validator is equal.
+            # An attempt of this process was interrupted. Its data belongs to the same object if the validator is equal.
             known = self._object, self.have
         self._object, self._url = what, url
         self.have = []
@@ -81,7 +80,7 @@ class PartFile:
         return self._object is not None and (self._object.etag or self._object.modified) is not None
 
     def begin_unknown(self) -> None:
-        """Prepares for an object that can only be downloaded from the start."""
+        """Prepares the file for an object that can be downloaded only from its start."""
         self._known, self._object, self.have = None, None, []
         with told(self.target):
             os.ftruncate(self._file, 0)
@@ -100,7 +99,7 @@ class PartFile:
         self._add(at - len(octets), at)
 
     def _add(self, start: int, end: int) -> None:
-        # Nearly always one of the last ranges grows at its end.
+        # Start at the end, because nearly always one of the last ranges grows.
         for at in range(len(self.have) - 1, -1, -1):
             if self.have[at][1] == start:
                 self.have[at] = (self.have[at][0], end)
@@ -135,7 +134,7 @@ class PartFile:
         )
         temporary = self._description.with_name(f"{self._description.name}.new")
         with told(self.target):
-            # The data must be on disk before its description is.
+            # The data must be on disk before its description, so that the description is never ahead.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
             try:
@@ -156,7 +155,7 @@ class PartFile:
             return None
 
     def digest(self, name: str) -> str:
-        """The hash of the whole file."""
+        """Returns the hash of the whole file."""
         found = hashlib.new(name)
         with told(self.target, "read"):
             at = 0
@@ -166,7 +165,7 @@ class PartFile:
         return found.hexdigest()
 
     def finish(self, checksum: tuple[str, str] | None = None) -> None:
-        """Moves the complete file to its place. Raises FetchError if its checksum is wrong."""
+        """Renames the complete file to its final name. Raises FetchError if its checksum is wrong."""
         if checksum is not None and (found := self.digest(checksum[0])) != checksum[1]:
             self.discard()
             raise FetchError(f"{self.target.name}: its {checksum[0]} is {found}, not {checksum[1]}; nothing was kept")
@@ -185,7 +184,7 @@ class PartFile:
         except FileExistsError:
             raise FolderError(f"{self.target} was created in the meantime; the download is in {self._part}") from None
         except OSError:
-            # The file system has no hard links.
+            # The file system does not support hard links.
             self._part.replace(self.target)
             return
         self._part.unlink()
@@ -202,7 +201,7 @@ class PartFile:
             self._file = -1
 
     def leave(self) -> None:
-        """Closes an incomplete file, and keeps what the next attempt can use."""
+        """Closes an incomplete file, and keeps the data that the next attempt can use."""
         if self._file < 0:
             return
         if self._object is None or self._object.validator is None or not self.have:
@@ -214,7 +213,7 @@ class PartFile:
 
 
 def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
-    """The contents of a description, or `None` if it is not one of ours or cannot be true."""
+    """Returns the contents of a description; `None` if it is not one of ours or is inconsistent."""
     if not isinstance(raw, dict):
         return None
     said = cast(dict[str, Any], raw)

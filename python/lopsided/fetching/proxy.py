@@ -1,12 +1,12 @@
-"""An HTTP proxy that fetches large objects of a client over several connections, as `lopsided fetch` does.
+"""An HTTP proxy that fetches large objects for its clients over several connections, like `lopsided fetch`.
 
 If the server of a GET over http supports byte ranges, the proxy fetches the object over several connections and
-forwards it to the client in order, as an ordinary response. All other http passes unchanged over one connection. TLS
-(CONNECT) passes unchanged too, because a proxy cannot request ranges of encrypted data.
+forwards it to the client in order, as an ordinary response. All other http traffic is forwarded unchanged over one
+connection. TLS (CONNECT) is also forwarded unchanged, because a proxy cannot request ranges of encrypted data.
 
-The proxy limits the number of concurrent requests, the bytes fetched ahead of each client, and the seconds without
-activity. A browser opens many connections and leaves most of them idle. The proxy therefore accepts more connections
-than requests; the excess requests wait.
+The proxy limits the number of concurrent requests, the number of bytes fetched ahead of each client, and the idle time.
+A browser opens many connections and leaves most of them idle, so the proxy accepts more connections than concurrent
+requests; excess requests wait.
 
 Left out: caching, persistent connections to servers, HTTP/2, passwords.
 """
@@ -36,9 +36,10 @@ _HOP_BY_HOP = {
     "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Fields for a single connection (RFC 9110, section 7.6.1), and `expect`, which the proxy answers itself."""
+"""Header fields that apply to a single connection (RFC 9110, section 7.6.1), and `expect`, which the proxy handles
+itself."""
 _PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
-"""Fields of a request for less than the whole object."""
+"""Header fields of a request for less than the whole object."""
 _TUNNEL_PORTS = (443,)
 
 
@@ -47,15 +48,15 @@ class Limits:
     """The limits of one proxy."""
 
     clients: int = 32
-    """Number of requests that are answered at once."""
+    """Number of requests that are served concurrently."""
     waiting: int = 8
-    """Number of waiting connections for each of these requests; one more is refused."""
+    """Number of waiting connections per concurrent request; further connections are refused."""
     ahead: int = 8 << 20
-    """Bytes of one object that are requested, or received and not yet with the client."""
+    """Largest number of bytes of one object that are requested, or that are received but not yet sent to the client."""
     head_s: float = 20.0
-    """Seconds for the head of a request."""
+    """Time limit in seconds for the head of a request."""
     idle_s: float = 300.0
-    """Seconds for a client that neither receives nor sends."""
+    """A client that neither receives nor sends for this time, in seconds, is disconnected."""
 
 
 class Proxy:
@@ -70,7 +71,7 @@ class Proxy:
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
-        """Listens; gives the port."""
+        """Starts listening; returns the port."""
         try:
             self._server = await asyncio.start_server(self._meet, host, port, limit=MAX_HEAD)
         except (OSError, ValueError) as error:
@@ -79,7 +80,7 @@ class Proxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def serve(self) -> None:
-        """Serves until it is cancelled."""
+        """Serves clients until it is cancelled."""
         assert self._server is not None
         async with self._server:
             await self._server.serve_forever()
@@ -98,14 +99,14 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client is gone or sends invalid data, or the proxy ends. No other task waits for this task.
+            # The client is gone or sends invalid data, or the proxy is stopping. No other task waits for this task.
             pass
         finally:
             self._clients -= 1
             writer.transport.abort()
 
     async def _answer(self, client: _Client) -> bool:
-        """One request; whether the connection goes on."""
+        """Handles one request; returns true if the connection can be used for another."""
         request = await client.request()
         if request is None:
             return False
@@ -120,15 +121,15 @@ class Proxy:
         try:
             url = parse(target)
         except UsageError as error:
-            # A request for the proxy itself, for example from a malicious web page, has no address in it.
+            # A request for the proxy itself, for example from a malicious web page, has no server address.
             await client.refuse(400, str(error))
             return False
         if url.tls:
             await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
-            # The framing is forwarded as well. If a request has two framings, the length is dropped (RFC 9112, section
-            # 6.3): a server that used it would take a part of the body for the next request.
+            # The framing is forwarded too. If a request has two framings, the length is removed (RFC 9112, section
+            # 6.3), because a server that used the length would interpret a part of the body as the next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
@@ -144,14 +145,14 @@ class Proxy:
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
         divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        # The encodings of the client are requested, but a server cannot send parts of data that it compresses on the
-        # fly.
+        # The client's content encodings are requested, but a server cannot send ranges of data that it compresses while
+        # sending.
         asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:
             head = await self._ask(connection, asked, client, method)
             if divisible and (head.status == 416 or (head.status == 206 and described.is_encoded(head))):
-                # An empty object has no first bytes, and parts of a compressed object are never requested.
+                # An empty object has no first bytes, and ranges of a compressed object are never requested.
                 connection.abort()
                 connection = await Connection.open(url)
                 head = await self._ask(connection, fields, client, method)
@@ -169,7 +170,7 @@ class Proxy:
         return client.next()
 
     async def _ask(self, connection: Connection, fields: list[tuple[str, str]], client: _Client, method: str) -> Head:
-        """Asks for it as the client does, with the client's body if it sends one."""
+        """Forwards the client's request, with its body if there is one."""
         body = client.body() if client.has_body else None
         asking = connection.ask(connection.url.target, fields, method, own=False, body=body)
         async with asyncio.timeout(self._limits.idle_s) as idle:
@@ -224,7 +225,7 @@ class Proxy:
 
 
 class _Client:
-    """The client's side of the proxy."""
+    """The proxy's connection to a client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
         self._reader = reader
@@ -234,7 +235,7 @@ class _Client:
         self.begun = False
         self.has_body = False
         self.on_body: Callable[[], None] = lambda: None
-        """Called when a piece of the request's body has arrived."""
+        """Called when a piece of the request's body has been received."""
 
     async def request(self) -> h11.Request | None:
         async with asyncio.timeout(self._limits.head_s if not self.begun else self._limits.idle_s):
@@ -250,7 +251,7 @@ class _Client:
                 self._http.receive_data(await self._reader.read(_PIECE))
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """Yields the pieces of the request's body. Sends `100 Continue` first if the client waits for it."""
+        """Yields the pieces of the request's body. First sends `100 Continue` if the client waits for it."""
         if self._http.they_are_waiting_for_100_continue:
             await self._send(h11.InformationalResponse(status_code=100, headers=[]))
         while True:
@@ -266,7 +267,7 @@ class _Client:
                 raise EOFError
 
     async def head(self, status: int, fields: tuple[tuple[bytes, bytes], ...], size: int | None) -> None:
-        """The head of the answer, with the server's fields, and this length where it is known better."""
+        """Sends the head of the response with the server's fields, and with this length if it is given."""
         pairs = [(name.decode("latin-1"), text.decode("latin-1")) for name, text in fields]
         for_one = _HOP_BY_HOP | _named_by_connection(pairs)
         kept = [(name, text) for name, text in fields if name.decode("latin-1") not in for_one]
@@ -284,7 +285,7 @@ class _Client:
 
     def next(self) -> bool:
         with contextlib.suppress(h11.ProtocolError):
-            # A request without a body ends at once.
+            # For a request without a body, the loop ends immediately.
             while self._http.their_state is h11.SEND_BODY and isinstance(self._http.next_event(), h11.EndOfMessage):
                 pass
             self._http.start_next_cycle()
@@ -325,7 +326,7 @@ class _Client:
 
 
 class _Stripe:
-    """An object on its way to a client. Data that arrived early waits here."""
+    """An object that is being forwarded to a client. Data that arrived out of order waits here."""
 
     def __init__(self, url: Url, fields: list[tuple[str, str]], options: Options, limits: Limits) -> None:
         self.url = url
@@ -345,7 +346,7 @@ class _Stripe:
         return [*self._asked, *own]
 
     def may_ask(self, first_missing: int) -> bool:
-        # Always request the bytes that the client waits for, even if many later bytes have arrived already.
+        # Always request the bytes that the client needs next, even if many later bytes have already arrived.
         return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
 
     def place(self, at: int, octets: bytes) -> None:
@@ -355,7 +356,7 @@ class _Stripe:
         self._came.set()
 
     async def feed(self, client: _Client, size: int) -> None:
-        """Gives the octets to the client, in order."""
+        """Sends the bytes to the client, in order."""
         while self.delivered < size:
             octets = self._early.pop(self.delivered, None)
             if octets is None:
@@ -376,19 +377,19 @@ class _Stripe:
 
 
 def _fields(request: h11.Request) -> list[tuple[str, str]]:
-    """The fields that are forwarded to the server, without those that `Connection` lists."""
+    """Returns the header fields to forward to the server, without those that `Connection` lists."""
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
     for_one = _HOP_BY_HOP | _named_by_connection(pairs) | {"host", "content-length"}
     return [pair for pair in pairs if pair[0] not in for_one]
 
 
 def _named_by_connection(fields: list[tuple[str, str]]) -> set[str]:
-    """The fields that `Connection` lists in a request or an answer."""
+    """Returns the names of the fields that `Connection` lists in a request or a response."""
     return {word.strip().lower() for name, text in fields if name == "connection" for word in text.split(",")}
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach the address. Raises UsageError if the text is no address."""
+    """True if the address is reachable only from this machine. Raises UsageError if the text is not an address."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
@@ -397,9 +398,8 @@ def is_loopback(host: str) -> bool:
 
 
 class _Complaints:
-    """Prints errors for which asyncio would print a traceback, such as a lack of descriptors, as one sentence a second
-    at most.
-    """
+    """Prints errors for which asyncio would print a traceback, such as a lack of file descriptors, as one sentence,
+    at most once per second."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note

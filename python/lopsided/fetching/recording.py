@@ -1,11 +1,11 @@
 """Records the inputs and decisions of a download's controller step by step, and replays them.
 
 The controller has neither a clock nor sockets, so the same inputs lead to the same decisions, on a real path and in the
-simulator. If two downloads differ, their inputs differ: `Recording.summary` says by how much. A file is JSON: one line
-with the settings and the missing ranges, then one line for each step.
+simulator. If two downloads differ, their inputs differ: `Recording.summary` quantifies the difference. The file format
+is JSON: one line with the settings and the missing ranges, then one line per step.
 
-Left out: the connections between the steps. The first request of a download, which gives the length of the object,
-comes before the controller starts.
+Left out: the state of the connections between the steps, and the first request of a download, which reveals the length
+of the object before the controller starts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _CONGESTION = ("queue", "together", "every")
 
 
 class Step(NamedTuple):
-    """One call of the controller, and the state after it. Times are in ns. The table `fetches` has the same columns."""
+    """One call of the controller, and the state after the call. Times are in ns. The table `fetches` has the same
+    columns."""
 
     at_ns: int
     stream: int
@@ -61,10 +62,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of a download, from its first request to its last byte. Means are over time.
+    """Summary of a download, from its first request to its last byte. Means are time-weighted.
 
-    `requested_bytes` divided by `answer_ms` is the rate (Little's law): a slower download requested less, or its
-    answers took longer.
+    `requested_bytes` divided by `answer_ms` is the rate (Little's law): a slower download requested less data, or its
+    responses took longer.
     """
 
     seconds: float
@@ -72,23 +73,23 @@ class Summary:
     window_bytes: float
     requested_bytes: float
     answer_ms: float
-    """Mean time from the request of a byte to its arrival."""
+    """Mean time in ms from the request of a byte to its arrival."""
     first_octet_ms: float
-    """Median time from a request to the first byte of its answer."""
+    """Median time in ms from a request to the first byte of its response."""
     shortest_ms: float
-    """The shortest of these times."""
+    """Shortest time in ms from a request to the first byte of its response."""
     pause_ms: float
-    """Mean time from a stream's last byte to its next request."""
+    """Mean time in ms from the last byte of a stream's response to the stream's next request."""
     longest_pause_ms: float
     requests: int
     holes: int
-    """Number of losses detected. `reductions` counts the losses that were treated as congestion."""
+    """Number of detected losses. `reductions` counts the losses that were treated as congestion."""
     reductions: int
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps of one download."""
+    """The recorded steps of one download."""
 
     settings: Settings
     missing: tuple[tuple[int, int], ...]
@@ -96,7 +97,7 @@ class Recording:
 
     @classmethod
     def of(cls, settings: Settings, missing: Iterable[tuple[int, int]], steps: Iterable[Any]) -> Recording:
-        """Makes a recording of the controller's steps. Times start at the first step."""
+        """Builds a recording from the controller's steps. Times start at the first step."""
         found = [Step(*step) for step in steps]
         begun = found[0].at_ns if found else 0
         moved = (step._replace(at_ns=step.at_ns - begun) for step in found)
@@ -104,9 +105,8 @@ class Recording:
 
     @classmethod
     def of_run(cls, run: Run, flow: str) -> Recording:
-        """Makes a recording of a simulated fetch with `record_steps = true`. Raises UsageError if the application has
-        no steps.
-        """
+        """Builds a recording from a simulated fetch with `record_steps = true`. Raises UsageError if the application
+        recorded no steps."""
         import polars as pl
 
         described = cast("list[dict[str, Any]]", run.scenario.resolved["flows"])
@@ -149,14 +149,14 @@ class Recording:
             raise FolderError(f"{path} holds no steps of a download") from None
 
     def write(self, path: Path, *, overwrite: bool = False) -> None:
-        """Writes a file completely or not at all."""
+        """Writes the recording to a file, completely or not at all."""
         check_free(path, overwrite=overwrite)
         head = {"format": _OURS, **asdict(self.settings), "missing": self.missing}
         with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in (head, *self.steps))
 
     def replayed(self) -> Recording:
-        """Replays the inputs in a new controller, and returns its steps."""
+        """Replays the inputs with a new controller, and returns its steps."""
         transfer = self.settings.transfer(self.missing)
         transfer.record()
         for step in self.steps:
@@ -172,7 +172,8 @@ class Recording:
         return Recording.of(self.settings, self.missing, transfer.take_steps())
 
     def first_difference(self) -> tuple[Step, Step | None] | None:
-        """Returns the first step that differs when it is replayed, with its new result; `None` if all are equal."""
+        """Returns the first step whose result differs when it is replayed, with the new result; `None` if all
+        results are equal."""
         again = self.replayed().steps
         for number, step in enumerate(self.steps):
             other = again[number] if number < len(again) else None
@@ -211,11 +212,12 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """For each request the time to its first byte, and the time since the last byte before it, in ns."""
+        """For each request, the time in ns to its first byte, and the time in ns since the last byte before the
+        request."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """When each stream was asked, and the last byte of the object that it will receive."""
+        """The time of each stream's last request, and the last byte of the object that the stream will receive."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

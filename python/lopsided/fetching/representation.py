@@ -1,4 +1,4 @@
-"""The object as its server describes it: its length, and how to check that it has not changed."""
+"""The object as its server describes it: its length, and the validator that shows whether it has changed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Representation:
 
     @property
     def validator(self) -> str | None:
-        """The value for `If-Range`: a strong entity tag, otherwise the date (RFC 9110, section 13.1.5)."""
+        """The value for `If-Range`: a strong entity tag, or else the date (RFC 9110, section 13.1.5)."""
         if self.etag and not self.etag.startswith("W/"):
             return self.etag
         return self.modified if not self.etag else None
 
     def check(self, head: Head, total: int) -> None:
-        """Raises Changed if an answer belongs to another object."""
+        """Raises Changed if a response belongs to another version of the object."""
         if total != self.size:
             raise Changed(f"it was {self.size} octets long and is {total} now")
         if self.etag is not None and "etag" not in head.fields:
-            # RFC 9110, section 15.3.7: a 206 has the ETag that a 200 would have had.
+            # RFC 9110, section 15.3.7: a 206 response has the same ETag as a 200 response would have.
             raise FetchError(
                 "the server sends a part without the ETag that its first answer had: nothing says that it is of the "
                 "same object"
@@ -47,9 +47,10 @@ def of(head: Head, size: int) -> Representation:
 
 
 def content_range(head: Head) -> tuple[int, int, int]:
-    """Returns the first byte, the byte behind the last, and the total length of an answer with status 206.
+    """Returns, from a response with status 206, the offset of the first byte, the offset one past the last byte, and
+    the total length.
 
-    Raises Trouble if the answer lacks one of them, or if they contradict each other.
+    Raises Trouble if the response lacks one of these numbers, or if they contradict each other.
     """
     if head.fields.get("content-type", "").lower().startswith("multipart/"):
         raise Trouble("the server sends several parts instead of one")
@@ -68,13 +69,13 @@ def content_range(head: Head) -> tuple[int, int, int]:
 
 
 def unsatisfied_total(head: Head) -> int | None:
-    """Returns the total length in an answer with status 416."""
+    """Returns the total length from a response with status 416."""
     found = _UNSATISFIED.fullmatch(head.fields.get("content-range", "").strip())
     return int(found[1]) if found else None
 
 
 def is_encoded(head: Head) -> bool:
-    """True if the data is compressed, and therefore not the object's own bytes."""
+    """True if the data is compressed and therefore differs from the object's own bytes."""
     return head.fields.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 

@@ -1,8 +1,8 @@
-"""The streams of an object whose server sends parts: connections that follow the controller's decisions.
+"""The streams of an object whose server supports byte ranges: connections that execute the controller's decisions.
 
-On a busy machine this process wakes late, which is not the network's fault. Therefore the arrival time of data is the
-kernel's. Data that arrived out of order during a round trip without a look is not counted, because it is then unknown
-whether several streams had holes at the same time.
+On a busy machine this process may wake late, so the kernel's arrival times are used instead of its own. Out-of-order
+data is ignored if TCP_INFO was not read for a whole round trip, because it is then unknown whether several streams had
+holes at the same time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import Url
 
 _LOOK_S = 0.02
-"""Seconds between looks at the kernel's measurements: several in a round trip of a long path."""
+"""Interval in seconds between reads of the kernel's measurements: several per round trip of a long path."""
 _LATE_LOOK_NS = 60_000_000
-"""Nanoseconds after the previous look from which on a look is late; on longer paths one round trip."""
+"""A read of the kernel's measurements is late if it follows the previous one by more than this, in ns; on longer
+paths, by more than one round trip."""
 _TICK_NS = 10_000_000
-"""The longest tick of the kernel's times, in ns."""
+"""The longest possible tick of the kernel's times, in ns."""
 _IDLE_S = 0.05
 
 
 class Job(Protocol):
-    """The receiver of the data."""
+    """The receiver of the object's data."""
 
     url: Url
     requests: int
@@ -38,29 +39,29 @@ class Job(Protocol):
     reopened: int
 
     def fields(self, start: int, end: int, what: Representation | None) -> list[tuple[str, str]]:
-        """The fields of a request for a part."""
+        """The header fields of a request for a byte range."""
         ...
 
     def may_ask(self, first_missing: int) -> bool:
-        """True if there is room for more data; `first_missing` is the first missing byte."""
+        """True if there is space for more data; `first_missing` is the offset of the first missing byte."""
         ...
 
     def place(self, at: int, octets: bytes) -> None:
-        """Stores bytes, in any order."""
+        """Stores bytes at an offset, in any order."""
         ...
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
-        """Waits before another attempt, or raises what ends the job."""
+        """Waits before another attempt, or raises the error that ends the job."""
         ...
 
     def say(self, size: int | None, window: int | None, connections: int) -> None:
-        """Receives the progress from time to time."""
+        """Called from time to time with the progress."""
         ...
 
 
 @dataclass
 class _Look:
-    """The last measurements of a connection."""
+    """The last measurements that were read for a connection."""
 
     at: int = 0
     out_of_order: int = 0
@@ -68,7 +69,7 @@ class _Look:
 
 
 class Streams:
-    """The connections of one object."""
+    """The connections that fetch one object."""
 
     def __init__(self, job: Job, transfer: _native.Transfer, what: Representation, first: Connection | None) -> None:
         self.job = job
@@ -113,7 +114,7 @@ class Streams:
                 await self._bring(at, connection, *span)
             except Trouble as trouble:
                 self._drop(at)
-                # A server may close a connection after an answer, which shows only at the next request.
+                # A server may close a connection after a response, which becomes visible only at the next request.
                 if not reused or job.received != before:
                     job.reopened += 1
                     await job.failed(trouble, self.transfer.streams)
@@ -139,8 +140,8 @@ class Streams:
         if left > 0:
             raise Trouble("the answer is shorter than the part")
         if last < end:
-            # A server may send less than was requested; the rest is requested again. The controller then counts from
-            # zero, as for a new connection, but the kernel's counters go on, so the holes seen so far must not count
+            # A server may send less than was requested; the rest is requested again. The controller then counts from 0,
+            # as for a new connection, but the kernel's counters continue, so the holes counted so far must not count
             # again.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
@@ -175,7 +176,8 @@ class Streams:
         return seen
 
     async def _watch(self) -> None:
-        """Looks at all connections: a hole is seen as it comes, long before the data behind it can be read."""
+        """Watches all connections, so that a hole is detected when it appears, long before the data after it can be
+        read."""
         while True:
             for at in range(len(self.connections)):
                 self._look(at)
@@ -189,17 +191,17 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """The time in ns that the data just read had waited."""
+    """The time in ns for which the data that was just read had waited in the kernel."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 
 def wait_of(head: Head) -> float:
-    """Seconds to wait before the next request (Retry-After); a date counts as nothing."""
+    """Returns the number of seconds to wait before the next request (Retry-After); a date counts as 0."""
     return float(head.number("retry-after") or 0)
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that ended the streams; a change of the object comes first."""
+    """Returns the error that ended the streams; a change of the object takes precedence."""
     flat = _flat(failures)
     for kind in (Changed, LopsidedError, Exception):
         for one in flat:

@@ -12,9 +12,10 @@ from lopsided.errors import UsageError
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST = 8000
-"""Bytes of a URL that every server must accept (RFC 9110, section 4.1)."""
+"""Largest length of a URL in bytes that every server should accept (RFC 9110, section 4.1)."""
 _LONGEST_NAME = 200
-"""Bytes of a file name; together with the endings used during the download every file system accepts it."""
+"""Largest length of a file name in bytes; every file system accepts it together with the extensions that are used
+during the download."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Url:
 
     scheme: str
     host: str
-    """The host as used in DNS and certificates: lower case, punycode, an IPv6 address without brackets."""
+    """The host in the form for DNS and certificates: lower case, punycode, an IPv6 address without brackets."""
     port: int
     target: str
     """Path and query."""
@@ -42,7 +43,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     def join(self, location: str) -> Url:
-        """Resolves a redirect. Raises UsageError if the result is no URL."""
+        """Resolves a redirect. Raises UsageError if the result is not a URL."""
         try:
             return parse(urljoin(str(self), location))
         except ValueError as error:
@@ -50,7 +51,7 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """Parses a URL. Raises UsageError with the reason if the text is none."""
+    """Parses a URL. Raises UsageError with the reason if the text is not a URL."""
     shown = text if len(text) <= 100 else f"{text[:97]}..."
     if len(text) > _LONGEST:
         raise UsageError(f"{shown}: a URL of more than {_LONGEST} characters")
@@ -77,7 +78,7 @@ def parse(text: str) -> Url:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"
     query = "".join(char if char.isascii() else _percent(char) for char in parts.query)
-    # An empty query makes another address than no query.
+    # A URL with an empty query differs from a URL without a query.
     asks = "?" in text.partition("#")[0]
     return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if asks else ""))
 
@@ -87,7 +88,7 @@ def _percent(char: str) -> str:
 
 
 def file_name(url: Url) -> str:
-    """A file name made from the URL only, so that no server chooses where a file is written."""
+    """Returns a file name that depends only on the URL, so that no server chooses where a file is written."""
     last = unquote(url.target.partition("?")[0].rpartition("/")[2], errors="replace")
     name = re.sub(r"[\x00-\x1f\x7f/\\:]", "_", last).lstrip(".").strip()
     while len(name.encode()) > _LONGEST_NAME:

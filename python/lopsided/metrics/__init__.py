@@ -1,7 +1,7 @@
-"""Measures of TCP on asymmetric and shared links, as plain functions on numpy arrays.
+"""Metrics of TCP on asymmetric and shared links, as plain functions on numpy arrays.
 
 The functions do not depend on the source of the numbers: a simulated run, a run on Linux, a capture, or a table of a
-paper. Every function names its units and raises ValueError for input that would give a meaningless number.
+paper. Every function documents its units and raises ValueError if the input would give a meaningless number.
 """
 
 from .appendix import (

@@ -1,7 +1,7 @@
-"""The averages of merritt2010 itself (appendices E to J), to compare with its printed numbers.
+"""The averages that merritt2010's scripts compute (appendices E to J), for comparison with the published numbers.
 
-The thesis's scripts average *rows* of a log that has one row for each write of 1,460 bytes, so that busy times weigh
-more. Two of them estimate throughput as mean window over mean RTT instead of counting bytes (MER-A08). The rest of the
+The scripts average *rows* of a log that has one row per write of 1,460 bytes, so that busy periods have more weight.
+Two of the scripts estimate throughput as mean window over mean RTT instead of counting bytes (MER-A08). The rest of the
 project uses `performance`, `intervals` and `buffers`.
 
 Columns: time in s, RTT in microseconds and windows in bytes, as in the log of appendix C (MER-M15).
@@ -20,14 +20,14 @@ from .buffers import FULL_PACKET_BYTES
 
 @dataclass(frozen=True)
 class DownloadAverages:
-    """One output row of appendix E, without the buffer size (MER-M17)."""
+    """One output row of appendix E, without the column of the buffer size (MER-M17)."""
 
     cwnd_both_bytes: float
     cwnd_alone_bytes: float
     throughput_both_bps: float
     throughput_alone_bps: float
     bdp_both_bytes: float
-    """Mean RTT times the downlink rate while both flows are active."""
+    """Mean RTT times the downlink rate, in bytes, while both flows are active."""
 
 
 def download_averages(
@@ -35,7 +35,7 @@ def download_averages(
 ) -> DownloadAverages:
     """Appendix E: means over rows before and after the upload joins. Rows later than `split_s` count as "both active".
 
-    Raises ValueError if either side of the split has no row.
+    Raises ValueError if there is no row before or no row after the split.
     """
     time, rtt, cwnd = series(time_s, rtt_us, cwnd_bytes)
     positive("downlink rate", downlink_bps)
@@ -55,7 +55,7 @@ def download_averages(
 
 @dataclass(frozen=True)
 class UploadAverages:
-    """One output row of appendix F, without the buffer size (MER-M18)."""
+    """One output row of appendix F, without the column of the buffer size (MER-M18)."""
 
     cwnd_bytes: float
     throughput_bps: float
@@ -63,9 +63,8 @@ class UploadAverages:
 
 
 def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
-    """Appendix F: means over rows of the whole upload. Raises ValueError for empty columns or columns of unequal
-    length.
-    """
+    """Appendix F: means over the rows of the whole upload. Raises ValueError if the columns are empty or differ in
+    length."""
     rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
     if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
         raise ValueError("RTT and window must be two columns of the same, non-zero length")
@@ -75,15 +74,15 @@ def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
 
 
 def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
-    """The throughput estimate of appendices E and F: mean window over mean RTT, in bit/s."""
+    """The throughput estimate of appendices E and F in bit/s: mean window divided by mean RTT."""
     positive("RTT", rtt_us)
     return cwnd_bytes * 8.0 / (rtt_us / 1e6)
 
 
 def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
-    """Appendix G: the largest logged window (MER-M19); fast-recovery inflation counts if it was logged (MER-A19).
+    """Appendix G: the largest logged window (MER-M19), including fast-recovery inflation if it was logged (MER-A19).
 
-    Raises ValueError for an empty log.
+    Raises ValueError if the log is empty.
     """
     cwnd = np.asarray(cwnd_bytes, dtype=np.float64)
     if cwnd.size == 0:
@@ -98,7 +97,7 @@ def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, u
 
 @dataclass(frozen=True)
 class PerformanceRow:
-    """One output row of appendix I, without the buffer size (MER-M21)."""
+    """One output row of appendix I, without the column of the buffer size (MER-M21)."""
 
     net: float
     down: float
@@ -106,7 +105,8 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Appendix I: net and per-direction shares of the rates, without the minimum of eq 1.2 (MER-A08)."""
+    """Appendix I: net goodput over net rate, and each direction's goodput over its rate, without the minimum of eq
+    1.2 (MER-A08)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return PerformanceRow(
@@ -116,7 +116,7 @@ def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_
 
 @dataclass(frozen=True)
 class RttVariability:
-    """One output row of appendix J, without the buffer size (MER-M22)."""
+    """One output row of appendix J, without the column of the buffer size (MER-M22)."""
 
     variance_us2: float
     std_us: float
@@ -125,8 +125,8 @@ class RttVariability:
 def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
     """Appendix J: population variance and standard deviation of the logged (smoothed) RTT from `start_s` on.
 
-    The log holds the kernel's smoothed RTT, which hides the faster part of the variation; `intervals.rtt_moments_ms`
-    computes the same from the RTTs of single packets. Raises ValueError if no row is at or after `start_s`.
+    The log contains the kernel's smoothed RTT, which hides fast variation; `intervals.rtt_moments_ms` computes the same
+    moments from the RTTs of individual packets. Raises ValueError if no row is at or after `start_s`.
     """
     time, rtt = series(time_s, rtt_us)
     late = rtt[time >= start_s]

@@ -1,9 +1,9 @@
-"""ACK compression: acknowledgements that arrive closer together than the data that they cover left the bottleneck.
+"""ACK compression: ACKs that arrive at shorter intervals than those at which the acknowledged data left the bottleneck.
 
-A bottleneck spaces data segments by their transmission time, and the receiver's ACKs start with that spacing. If the
-ACKs then wait together in a queue of the other direction, they leave it back to back, and the sender answers with a
-burst (Zhang, Shenker, Clark 1991; merritt2010 sections 2.2 and 5.1.2, which reads it from a trace by eye, MER-M24).
-Left out: the place where the compression happened, because only arrivals at the sender are used.
+A bottleneck spaces data segments by their transmission time, and the receiver sends its ACKs with the same spacing. If
+the ACKs then wait together in a queue of the reverse direction, they leave this queue back to back, and the sender
+answers with a burst (Zhang, Shenker, Clark 1991; merritt2010 sections 2.2 and 5.1.2, which identify it by eye in a
+trace, MER-M24). Left out: where on the path the compression happened, because only arrivals at the sender are used.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from ._series import positive, series
 
 @dataclass(frozen=True)
 class AckCompression:
-    """How bunched the arriving acknowledgements are."""
+    """Statistics of how bunched the arriving ACKs are."""
 
     compressed_share: float
-    """Share of the acknowledged bytes whose ACK arrived in less than `threshold` of their transmission time: 0
-    (clocked) to 1."""
+    """Fraction of the acknowledged bytes whose ACK arrived in less than `threshold` of their transmission time: from
+    0 (clocked) to 1."""
     bursts: int
-    """Runs of compressed ACKs."""
+    """Number of bursts: runs of consecutive compressed ACKs."""
     mean_burst_bytes: float
-    """Mean number of bytes that such a run acknowledges, which the sender may then send at once. 0 without bursts."""
+    """Mean number of bytes that a burst acknowledges, which the sender may then send at once; 0 if there are no
+    bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Share of the time in gaps longer than twice the transmission time of the acknowledged data."""
+    """Fraction of the time in gaps between ACKs that are longer than twice the transmission time of the acknowledged
+    data."""
     longest_silence_s: float
 
 
@@ -41,26 +43,26 @@ def ack_compression(
     threshold: float = 0.5,
     skip: ArrayLike | None = None,
 ) -> AckCompression:
-    """Compares the gap before each ACK with the time that the bottleneck took to send the bytes that the ACK covers.
+    """Compares the gap before each ACK with the time that the bottleneck took to send the acknowledged bytes.
 
     Parameters
     ----------
     time_s, acked_bytes
-        One row per ACK arrival, the byte counter cumulative. With one row per sample, the ACKs within a sample count as
-        one. Rows that cover nothing new are ignored.
+        One row per ACK arrival, with a cumulative byte counter. If there is one row per sample, the ACKs within a
+        sample count as one. Rows that acknowledge no new data are ignored.
     bottleneck_bps
         The rate of the data's direction, in bit/s.
     threshold
-        An ACK is compressed if its gap is shorter than this share of the transmission time of its bytes. At the default
-        of 0.5 a few per cent of framing do not matter.
+        An ACK is compressed if its gap is shorter than this fraction of the transmission time of the acknowledged
+        bytes. At the default of 0.5, a few percent of framing overhead do not matter.
     skip
-        Marks rows (true) to leave out. For example, an ACK that ends a loss recovery covers a whole window at once
-        without being compressed.
+        True for each row to leave out. For example, an ACK that ends a loss recovery acknowledges a whole window at
+        once without being compressed.
 
     Raises
     ------
     ValueError
-        If fewer than two rows cover new data.
+        If fewer than two rows acknowledge new data.
     """
     time, acked = series(time_s, acked_bytes)
     positive("bottleneck rate", bottleneck_bps)

@@ -1,7 +1,7 @@
 """The 95 % confidence interval of a mean by Student's t, for independent runs.
 
-If the runs are of several kinds, such as the two orders of arrival, the difference between the kinds is not chance:
-`stratified_interval` counts only the spread within each kind (Cochran, Sampling Techniques, chapter 5, with equal
+If there are several kinds of runs, such as the two orders of arrival, the difference between the kinds is not random:
+`stratified_interval` uses only the spread within each kind (Cochran, Sampling Techniques, chapter 5, with equal
 weights). Left out: medians, and samples of a single series, which are not independent.
 """
 
@@ -20,7 +20,7 @@ _NORMAL = 1.959964
 
 
 class Interval(NamedTuple):
-    """A mean and half the width of its 95 % interval, which is NaN with fewer than two values."""
+    """A mean and the half-width of its 95 % interval; the half-width is NaN if there are fewer than two values."""
 
     mean: float
     half_width: float
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: Iterable[float | None]) -> Interval:
-    """The mean of the values, without those that are missing, and its interval."""
+    """The mean of the values, ignoring missing ones, and its interval."""
     known = [float(value) for value in values if value is not None and not math.isnan(value)]
     if not known:
         return Interval(math.nan, math.nan, 0)
@@ -51,10 +51,10 @@ def mean_interval(values: Iterable[float | None]) -> Interval:
 
 
 def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
-    """The mean of the means of all strata with equal weights, and its interval from the spread within the strata.
+    """The mean of the strata's means with equal weights, and its interval from the spread within the strata.
 
-    All strata share one variance. `half_width` is NaN if no stratum has two values. With a single stratum this is
-    `mean_interval`.
+    All strata share one variance. `half_width` is NaN if no stratum has two values. For a single stratum, the result is
+    that of `mean_interval`.
     """
     known = [[float(value) for value in each if value is not None and not math.isnan(value)] for each in strata]
     known = [each for each in known if each]

@@ -1,8 +1,9 @@
-"""Fairness between flows: shares, max-min fairness, harm, convergence, and the effect of unequal round trips.
+"""Fairness between flows: shares of the total rate, max-min fairness, harm, convergence, and the effect of unequal
+RTTs.
 
-Formulas on rates (in bit/s or any one unit) and on shares. Jain's index and the throughput ratio are in `performance`.
-Left out: the choice of the time in which rates are measured, which the caller makes, and utilities other than rate,
-delay and loss.
+The formulas use rates (in bit/s or any other unit) and shares. Jain's index and the throughput ratio are in
+`performance`. Left out: the choice of the period in which rates are measured, which is the caller's, and utilities
+other than rate, delay and loss.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ._series import Array, positive
 
 
 def shares(rates: ArrayLike) -> Array:
-    """Each rate as a share of the sum, 0 to 1. Raises ValueError if the sum is zero."""
+    """Each rate divided by the sum of all rates, 0 to 1. Raises ValueError if the sum is 0."""
     values = _rates(rates)
     total = float(values.sum())
     if total == 0:
@@ -28,23 +29,24 @@ def shares(rates: ArrayLike) -> Array:
 def max_min_rates(
     routes: Sequence[Sequence[int]], capacities: ArrayLike, limits: Sequence[float | None] | None = None
 ) -> Array:
-    """The max-min fair rate of each flow, in the unit of the capacities; infinite if nothing bounds a flow.
+    """The max-min fair rate of each flow, in the unit of the capacities; infinite for a flow that nothing limits.
 
-    All rates grow together until a link is full or a flow reaches its limit. The rates of the affected flows then stay
-    constant, and the others grow further (progressive filling). In the result, no flow can get more unless a flow with
-    a lower rate gets less. Source: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2.
+    All rates grow together until a link is full or a flow reaches its limit. The rates of these flows then stay
+    constant, and the rates of the other flows grow further (progressive filling). In the result, no flow can get more
+    unless a flow with a lower rate gets less. Source: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2.
 
     Parameters
     ----------
     routes
-        The links that each flow crosses, as places in `capacities`.
+        The links that each flow crosses, as indices into `capacities`.
     limits
-        The highest rate that each flow can use (a window, an application); `None` for no limits.
+        The highest rate that each flow can use, for example because of its window or application; `None` if there are
+        no limits.
 
     Raises
     ------
     ValueError
-        If a capacity is not above zero, or if `limits` does not have one entry for each flow.
+        If a capacity is not positive, or if `limits` does not have one entry per flow.
     """
     room = np.asarray(capacities, dtype=np.float64).copy()
     if room.ndim != 1 or np.any(np.isnan(room)) or np.any(room <= 0):
@@ -77,10 +79,11 @@ def max_min_rates(
 
 
 def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
-    """Each rate divided by its fair rate. Jain's index of these compares flows that are entitled to unequal rates.
+    """Each flow's rate divided by its fair rate. Jain's index of these ratios also applies if the fair rates are
+    unequal.
 
     Source: Jain, Chiu, Hawe 1984, where x_i is the ratio of an allocation to the optimal one. Raises ValueError if a
-    fair rate is not above zero.
+    fair rate is not positive.
     """
     values, wanted = _rates(rates), np.asarray(fair, dtype=np.float64)
     if wanted.shape != values.shape or np.any(~(wanted > 0)):
@@ -91,9 +94,9 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 def harm_to_rate(alone: float, in_company: float) -> float:
     """The harm that other flows do to a flow's rate: 0 (none) to 1 (the flow loses all of its rate).
 
-    (alone - in company) / alone, and 0 if the other flows increase the rate. Also valid for any other quantity of which
-    more is better. Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises
-    ValueError for a rate below zero.
+    The harm is (alone - in company) / alone, and 0 if the other flows increase the rate. The formula also applies to
+    any other quantity for which more is better. Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index",
+    HotNets 2019. Raises ValueError if a rate is negative.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -102,10 +105,9 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """The harm that other flows do to a delay, a share of lost packets or any quantity of which less is better: 0 to 1.
-    (in company - alone) / in company, and 0 if the other flows add nothing. Source: as `harm_to_rate`. Raises
-    ValueError for a cost below zero.
-    """
+    """The harm that other flows do to a delay, a loss rate or any other quantity for which less is better: 0 to 1.
+    The harm is (in company - alone) / in company, and 0 if the other flows add nothing. Source: as in
+    `harm_to_rate`. Raises ValueError if a value is negative."""
     if not (alone >= 0 and in_company >= 0):
         raise ValueError(f"a cost must not be negative, got {alone} alone and {in_company} in company")
     return (in_company - alone) / in_company if in_company > alone else 0.0
@@ -116,7 +118,7 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 
     Reno's exponent lies between 1 and 2, and is 2 if losses hit both flows at once: Lakshman and Madhow, "The
     performance of TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking
-    5(3), 1997. Raises ValueError for equal RTTs.
+    5(3), 1997. Raises ValueError if the RTTs are equal.
     """
     for name, value in (("rate", rate_a), ("rate", rate_b), ("RTT", rtt_a), ("RTT", rtt_b)):
         positive(f"each {name}", value)
@@ -128,22 +130,23 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 def shares_over_time(
     time_s: ArrayLike, delivered_bytes: ArrayLike, t0_s: float, t1_s: float, window_s: float
 ) -> tuple[Array, Array]:
-    """Each flow's share of the data received in a window, for windows that end from `t0_s + window_s` to `t1_s`.
+    """Each flow's share of the data received in the last `window_s` seconds, at the times from `t0_s + window_s` to
+    `t1_s`.
 
     Parameters
     ----------
     delivered_bytes
-        One row for each time and one column for each flow: counters since the start of each flow.
+        One row per time and one column per flow: bytes delivered since the start of the flow.
 
     Returns
     -------
     tuple
-        Times in seconds, and shares with one row for each time. A row is NaN if nothing was delivered in its window.
+        Times in seconds, and shares with one row per time. A row is NaN if nothing was delivered in its period.
 
     Raises
     ------
     ValueError
-        For fewer than two times, and for times that decrease.
+        If there are fewer than two times, or if times decrease.
     """
     time, counters = np.asarray(time_s, dtype=np.float64), np.asarray(delivered_bytes, dtype=np.float64)
     if counters.ndim != 2 or counters.shape[0] != time.size or time.size < 2:
@@ -151,7 +154,7 @@ def shares_over_time(
     if np.any(np.diff(time) < 0):
         raise ValueError("times must not decrease")
     positive("the window", window_s)
-    # One nanosecond of tolerance, so that rounding does not exclude a window that ends exactly at a limit.
+    # A tolerance of 1 ns, so that rounding does not exclude a period that ends exactly at a limit.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
     columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
     moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
@@ -162,35 +165,34 @@ def shares_over_time(
 def convergence_time_s(
     time_s: ArrayLike, value: ArrayLike, target: ArrayLike, since_s: float, *, within: float = 0.2, hold_s: float = 5.0
 ) -> float | None:
-    """The time after `since_s` from which on every flow stays near its target for `hold_s`; `None` if that never
+    """The time in seconds from `since_s` until every flow stays near its target for `hold_s`; `None` if that never
     happens.
 
-    Only a hold time that ends within the data counts.
+    The hold time must end within the data.
 
     Parameters
     ----------
     value
-        One row for each time and one column for each flow.
+        One row per time and one column per flow.
     target
-        One number for each flow.
+        One number per flow.
     within
-        A value is near if it differs from the target by at most this share of the target.
+        A value is near its target if it differs by at most this fraction of the target.
 
     Raises
     ------
     ValueError
-        If the shape of `value` is not times by targets.
+        If `value` does not have one row per time and one column per target.
 
-    Notes
-    -----
-    With shares and equal targets this is the delta-fair convergence time with delta = `within`: the time until shares
-    of (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
-    slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They use the first crossing
-    of smooth curves; this function needs a hold, because a single crossing of a sawtooth means nothing.
+    Notes ----- If the values are shares with equal targets, the result is the delta-fair convergence time with delta =
+    `within`: the time until shares of (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd,
+    Shenker, "Dynamic behavior of slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3).
+    Their definition uses the first crossing of smooth curves; this function requires a hold time, because a single
+    crossing of a sawtooth is not convergence.
 
-    With a flow's own long-term mean as the target it is the epsilon-convergence time with epsilon = 1 - `within` (Li,
-    Leith, Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking
-    15(5), 2007).
+    If the target is the flow's own long-term mean, the result is the epsilon-convergence time with epsilon = 1 -
+    `within` (Li, Leith, Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans.
+    Networking 15(5), 2007).
     """
     time, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
     wanted = np.asarray(target, dtype=np.float64)

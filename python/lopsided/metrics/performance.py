@@ -1,7 +1,7 @@
 """Use of a line: the performance metric of merritt2010, and related formulas.
 
-Formulas on goodputs (bit/s of application data delivered at the receiver) and link rates (bit/s). Left out: the choice
-of the time window, which the caller makes (see `intervals`).
+The formulas use goodputs (application data delivered at the receiver, in bit/s) and link rates (bit/s). Left out: the
+choice of the measurement period, which is the caller's (see `intervals`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ._series import positive
 
 
 def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
-    """Downlink rate over uplink rate (merritt2010 eq 1.1; MER-M01)."""
+    """Downlink rate divided by uplink rate (merritt2010 eq 1.1; MER-M01)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return downlink_bps / uplink_bps
@@ -22,10 +22,12 @@ def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
 def min_normalised_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """The smaller of two goodputs, each as a share of its own link's rate: 0 to 1 (merritt2010 eq 1.2; MER-M02).
+    """The smaller of two ratios, each the goodput of a direction over its link rate: 0 to 1 (merritt2010 eq 1.2;
+    MER-M02).
 
-    It treats both directions alike. On a 2400/196 kbit/s line an upload that gets nothing hardly changes the net
-    goodput, but makes this metric 0. Protocol headers keep it below 1 (about 0.96 with full Ethernet frames).
+    The metric treats both directions equally. On a 2400/196 kbit/s line, an upload without any goodput hardly changes
+    the net goodput, but makes this metric 0. Because of protocol headers, the metric stays below 1 (about 0.96 with
+    full Ethernet frames).
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -35,7 +37,8 @@ def min_normalised_goodput(
 def normalised_net_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """Both goodputs together over both rates together: 0 to 1 (merritt2010 appendix I, `netPerformance`; MER-M21)."""
+    """The sum of both goodputs divided by the sum of both rates: 0 to 1 (merritt2010 appendix I, `netPerformance`;
+    MER-M21)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
@@ -44,12 +47,13 @@ def normalised_net_goodput(
 def padhye_throughput_bps(
     segment_bytes: float, rtt_s: float, loss: float, *, rto_s: float = 0.2, segments_per_ack: float = 1
 ) -> float:
-    """Throughput that a Reno flow can sustain at this loss (Padhye et al. 1998; havey2015 eq 2.1, HAV-M03).
+    """Throughput in bit/s that a Reno flow can sustain at this loss rate (Padhye et al. 1998; havey2015 eq 2.1,
+    HAV-M03).
 
-    `loss` is the share of segments lost, above 0 and at most 1; `rto_s` is the retransmission timeout (Linux: at least
-    200 ms). Left out: the receiver's window. The dissertation prints the timeout term without the cap
-    `min(1, 3 sqrt(3 b p / 8))` of the original; with losses of a few per cent the two agree. Raises ValueError for a
-    share outside these bounds.
+    `loss` is the fraction of segments lost, above 0 and at most 1; `rto_s` is the retransmission timeout (Linux: at
+    least 200 ms). Left out: the receiver's window. The dissertation prints the timeout term without the cap `min(1, 3
+    sqrt(3 b p / 8))` of the original; at loss rates of a few percent, both formulas agree. Raises ValueError if `loss`
+    is outside these bounds.
     """
     positive("segment size", segment_bytes)
     positive("round-trip time", rtt_s)
@@ -69,13 +73,13 @@ def two_way_performance_bound(
     ack_bytes: float = 66,
     segments_per_ack: float = 2,
 ) -> float:
-    """The best min-normalised goodput of a download and an upload whose data and ACKs all pass: 0 to 1.
+    """The best min-normalised goodput of a download and an upload if no data and no ACKs are lost: 0 to 1.
 
-    If both goodputs are a share p of their links, each direction carries p times its rate in data, plus headers, and
-    the other direction's ACKs. The direction that is full first sets p. More is possible only if ACKs are lost (the
-    remaining cumulative ACKs cover more) or if an ACK covers more segments. Sizes are bytes on the wire; the defaults
-    are full Ethernet frames with timestamps and an ACK for every second segment. Derived here; the ACK load is that of
-    RFC 3449's normalised bandwidth ratio.
+    If each goodput is a fraction p of its link rate, each direction carries p times its rate in data, plus headers, and
+    the other direction's ACKs. The direction that is full first determines p. A higher value is possible only if ACKs
+    are lost (the remaining cumulative ACKs acknowledge more) or if an ACK covers more segments. Sizes are bytes on the
+    wire; the defaults are full Ethernet frames with timestamps, and an ACK for every second segment. The formula is our
+    own; its ACK load is that of RFC 3449's normalised bandwidth ratio.
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -91,17 +95,17 @@ def two_way_performance_bound(
 
 
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
-    """One rate divided by another, for example a download next to an upload by the same download alone; 0.5 is
-    "halved".
-    """
+    """One rate divided by another, for example a download's rate with an upload by the same download's rate alone;
+    0.5 means "halved"."""
     positive("reference rate", reference_bps)
     return rate_bps / reference_bps
 
 
 def jain_index(rates: ArrayLike) -> float:
-    """Jain's fairness index of non-negative rates (any one unit): 1 if all are equal, 1/n if one flow has everything.
+    """Jain's fairness index of non-negative rates in any unit: 1 if all are equal, 1/n if one of n flows has
+    everything.
 
-    Raises ValueError for no rates, for a negative rate, and if all rates are zero (the index is then undefined).
+    Raises ValueError if there are no rates, if a rate is negative, or if all rates are 0 (the index is then undefined).
     Source: Jain, Chiu, Hawe 1984; used by balakrishnan1999 section 3.2.
     """
     values = np.asarray(rates, dtype=np.float64).ravel()
@@ -116,6 +120,7 @@ def jain_index(rates: ArrayLike) -> float:
 
 
 def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
-    """Mean window of the download over that of the upload while both are active (MER-M27, after Heusse et al.)."""
+    """Mean window of the download divided by that of the upload while both are active (MER-M27, after Heusse et
+    al.)."""
     positive("upload window", cwnd_up_bytes)
     return cwnd_down_bytes / cwnd_up_bytes

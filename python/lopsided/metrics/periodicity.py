@@ -1,9 +1,9 @@
-"""Is the fluctuation of a rate periodic or irregular, and how deep is it?
+"""Measures whether the fluctuation of a rate is periodic or irregular, and how deep it is.
 
-merritt2010 section 5.1.3 sees by eye that two flows disturb each other "at random" with a small uplink buffer and
-periodically with a large one. This module measures that in three independent ways: the height of the autocorrelation's
-first peak away from zero lag, the share of the variance in the strongest spectral line, and the regularity of the dips.
-Left out: cause and direction of the disturbance.
+merritt2010 section 5.1.3 observes by eye that two flows disturb each other "at random" with a small uplink buffer and
+periodically with a large one. This module measures the periodicity in three independent ways: the height of the
+autocorrelation's first peak away from lag 0, the fraction of the variance in the strongest spectral line, and the
+regularity of the dips. Left out: cause and direction of the disturbance.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from ._series import Array, moving_mean, positive
 
 @dataclass(frozen=True)
 class Periodicity:
-    """How strongly a series repeats itself."""
+    """How strongly a series repeats."""
 
     strength: float
-    """Autocorrelation at its highest peak after it first fell below zero: near 1 periodic, near 0 irregular."""
+    """Autocorrelation at its highest peak after it first fell below 0: near 1 for a periodic series, near 0 for an
+    irregular one."""
     period_s: float | None
-    """Lag of that peak; `None` without a peak within a third of the record."""
+    """Lag of this peak in seconds; `None` if there is no peak within a third of the record."""
     noise_level: float
-    """Three standard errors of the autocorrelation of white noise of this length. A lower strength is not
+    """Three standard errors of the autocorrelation of white noise of this length. A strength below this level is not
     significant."""
     line_share: float
-    """Share of the variance in the strongest spectral line and its two neighbours: 1 for one pure tone."""
+    """Fraction of the variance in the strongest spectral line and its two neighbours; 1 for a pure tone."""
 
     @property
     def periodic(self) -> bool:
-        """True if the strength is above the noise level and 0.25: a convention of this project, without a source."""
+        """True if the strength is above both the noise level and 0.25, which is this project's own convention."""
         return self.strength > max(self.noise_level, 0.25)
 
 
 def autocorrelation(value: ArrayLike) -> Array:
-    """Autocorrelation at lags 0 to n-1 of a uniformly sampled series without its mean. Each lag is divided by its own
-    number of rows.
+    """Autocorrelation at lags 0 to n-1 of a uniformly sampled series, after subtracting its mean. The sum at each lag
+    is divided by the number of its terms.
 
-    Raises ValueError for fewer than two rows.
+    Raises ValueError if there are fewer than two rows.
     """
     x: Array = np.asarray(value, dtype=np.float64)
     if x.ndim != 1 or x.size < 2:
@@ -57,8 +58,8 @@ def autocorrelation(value: ArrayLike) -> Array:
 def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None) -> Periodicity:
     """Measures how periodic a uniformly sampled series is.
 
-    Periods up to a third of the record can be found, because three cycles must fit. A constant series has strength 0.
-    Limit: a sawtooth whose period drifts scores low, although it may look periodic.
+    Periods up to a third of the record can be found, because the record must contain three cycles. A constant series
+    has strength 0. Limit: a sawtooth whose period drifts has a low strength, although it may look periodic.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
     Raises
     ------
     ValueError
-        For fewer than twelve rows.
+        If there are fewer than 12 rows.
     """
     positive("step", step_s)
     x = np.asarray(value, dtype=np.float64)
@@ -94,7 +95,7 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
 
 
 def _first_peak(acf: Array) -> int | None:
-    """Row of the highest local maximum after the first fall below zero; None without one."""
+    """Row of the highest local maximum after the first fall below 0; `None` if there is none."""
     below = np.flatnonzero(acf < 0)
     if below.size == 0:
         return None
@@ -107,23 +108,23 @@ def _first_peak(acf: Array) -> int | None:
 
 @dataclass(frozen=True)
 class Dips:
-    """Stretches in which a rate is below a share of its reference."""
+    """Periods in which a rate is below a fraction of its reference."""
 
     count: int
     time_share: float
-    """Share of the time spent in dips, 0 to 1."""
+    """Fraction of the time spent in dips, 0 to 1."""
     mean_interval_s: float | None
-    """Mean time from the start of one dip to the next; None with fewer than two."""
+    """Mean time in seconds from the start of one dip to the start of the next; `None` if there are fewer than two
+    dips."""
     interval_variation: float | None
-    """Standard deviation over mean of those times: 0 if the dips are exactly regular, about 1 if they are random;
-    `None` with fewer than three dips.
-    """
+    """Coefficient of variation of the times between dips: 0 if the dips are exactly regular, about 1 if they are
+    random; `None` if there are fewer than three dips."""
 
 
 def dips(rate: ArrayLike, step_s: float, reference: float, *, depth: float = 0.5) -> Dips:
     """Finds the dips of a uniformly sampled rate below `depth` times `reference` (the same unit as `rate`).
 
-    Raises ValueError for an empty series.
+    Raises ValueError if the series is empty.
     """
     positive("step", step_s)
     positive("reference rate", reference)

@@ -1,17 +1,17 @@
-"""Do two congestion windows move together (in phase) or against each other (out of phase)?
+"""Measures whether two congestion windows move together (in phase) or in opposite directions (out of phase).
 
 merritt2010 compares two traces by eye: opposite movement is out of phase, common movement in phase (MER-M24; the terms
-are Zhang, Shenker and Clark's, 1991). Windows are sawtooths, which makes the obvious measures misleading: both grow
-most of the time, so that even unrelated windows mostly move in the same direction. Therefore two measures with chance
-taken out:
+are Zhang, Shenker and Clark's, 1991). Windows are sawtooths, for which the obvious measures are misleading: both
+windows grow most of the time, so that even unrelated windows mostly move in the same direction. So this module uses two
+measures that are corrected for chance:
 
-- `correlation`: the windows' levels, their slow trend removed. It sees swings of a sawtooth's length.
-- `agreement`: the directions of movement (up or not) over `scale_s`, as Cohen's kappa, which is 0 for unrelated
-  movement however often each goes up. It sees whether both grow in the same moments, and is blind to amplitude.
+- `correlation`: of the windows' levels without their slow trend. It detects swings as long as a sawtooth.
+- `agreement`: of the directions of movement (up or not) over `scale_s`, as Cohen's kappa, which is 0 for unrelated
+  movement, however often each window grows. It detects whether both grow at the same times, whatever the amplitude.
 
-Limits: two sawtooths of different period have no phase; both measures are then near 0 and the verdict is `neither`. A
-window whose cycle is longer than the record gives a correlation that is one accident. Locked and accidental coincidence
-cannot be told apart from one record; repeat the run with other seeds.
+Limits: two sawtooths with different periods have no phase; both measures are then near 0 and the verdict is `neither`.
+If a window's cycle is longer than the record, its correlation is a matter of chance. One record cannot show whether a
+coincidence is systematic or accidental; repeat the run with other seeds.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ class Phase:
     """How two windows move relative to each other."""
 
     correlation: float
-    """Pearson correlation of the detrended levels: +1 together, -1 against each other."""
+    """Pearson correlation of the detrended levels: +1 for windows that move together, -1 for windows that move in
+    opposite directions."""
     agreement: float
-    """Cohen's kappa of the directions of movement over `scale_s`: 1 always the same, 0 unrelated, below 0 opposed."""
+    """Cohen's kappa of the directions of movement over `scale_s`: 1 if always the same, 0 if unrelated, below 0 if
+    opposite."""
 
     @property
     def score(self) -> float:
-        """The mean of both measures: above zero in phase, below out of phase."""
+        """The mean of both measures: positive in phase, negative out of phase."""
         return (self.correlation + self.agreement) / 2.0
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that follows from the score. Scores within 0.1 of zero count as no phase, by a convention of this
-        project."""
+        """The verdict by the score. A score within 0.1 of 0 counts as no phase, which is this project's own
+        convention."""
         return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
@@ -62,9 +64,9 @@ def window_phase(
 ) -> Phase:
     """Compares two congestion windows (any unit) between two times.
 
-    Each window has its own time column. Both are read as states that hold until the next row, on a grid of `step_s`.
-    `scale_s` should be a few round-trip times, and `trend_s` a few sawtooth periods of the faster window. Raises
-    ValueError if the time is shorter than four scales.
+    Each window has its own time column. Both are sampled on a grid of `step_s`, as values that are constant until the
+    next row. `scale_s` should be a few round-trip times, and `trend_s` a few sawtooth periods of the faster window.
+    Raises ValueError if the period is shorter than 4 times `scale_s`.
     """
     window(t0_s, t1_s)
     for name, value in (("step", step_s), ("scale", scale_s), ("trend", trend_s)):
@@ -91,10 +93,10 @@ def window_lag(
     step_s: float = 0.1,
     trend_s: float = 30.0,
 ) -> tuple[float, float]:
-    """The delay in seconds with which the second window follows the first, and the correlation at that shift.
+    """The delay in seconds with which the second window follows the first, and the correlation at this shift.
 
-    Shifts of up to half of `trend_s` and a quarter of the record are tried. Of nearly equal shifts (a periodic pair has
-    many) the shortest is returned.
+    Shifts up to half of `trend_s` and up to a quarter of the record are tried. If several shifts have nearly the same
+    correlation, as for a periodic pair, the shortest is returned.
     """
     window(t0_s, t1_s)
     grid = np.arange(t0_s, t1_s, step_s)
@@ -111,19 +113,19 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """The frequency with which falls of one window coincide with falls of another."""
+    """How often falls of one window coincide with falls of the other."""
 
     falls: int
-    """Falls of the first window."""
+    """Number of falls of the first window."""
     share: float
-    """Share of them with a fall of the second within the tolerance; NaN without falls."""
+    """Fraction of these falls with a fall of the second window within the tolerance; NaN if there are no falls."""
     chance: float
-    """Share of all times with a fall of the second within the tolerance: the share that unrelated windows would have.
-    """
+    """Fraction of all times with a fall of the second window within the tolerance: the value of `share` for
+    unrelated windows."""
 
     @property
     def lift(self) -> float:
-        """Share over chance: 1 for unrelated windows; NaN where undefined."""
+        """`share` divided by `chance`: 1 for unrelated windows; NaN if undefined."""
         return self.share / self.chance if self.chance > 0 else float("nan")
 
 
@@ -138,10 +140,10 @@ def fall_coincidence(
     within_s: float = 1.0,
     fall: float = 0.2,
 ) -> Coincidence:
-    """Compares the falls of two windows between two times. A fall is a loss of more than the share `fall` between two
-    rows.
+    """Compares the falls of two windows between two times. A fall is a decrease by more than the fraction `fall`
+    between two rows.
 
-    Limit: if the second window falls every few seconds, every time is near a fall, and the measure means nothing
+    Limit: if the second window falls every few seconds, every time is near a fall, and the measure is meaningless
     (`chance` is then near 1).
     """
     window(t0_s, t1_s)
@@ -149,7 +151,7 @@ def fall_coincidence(
     first, second = _falls(time_a_s, cwnd_a, t0_s, t1_s, fall), _falls(time_b_s, cwnd_b, t0_s, t1_s, fall)
     if second.size == 0:
         return Coincidence(int(first.size), 0.0 if first.size else float("nan"), 0.0)
-    # The union of the intervals around the falls of the second window, cut to the time that is compared.
+    # The union of the intervals around the falls of the second window, clipped to the compared period.
     left, right = np.maximum(second - within_s, t0_s), np.minimum(second + within_s, t1_s)
     begins = np.maximum(left[1:], right[:-1])
     covered = float((right[0] - left[0]) + np.maximum(right[1:] - begins, 0.0).sum())
@@ -174,7 +176,7 @@ def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
 
 
 def _agreement(a: Array, b: Array, rows: int) -> float:
-    """Cohen's kappa of "grew over this number of rows"; 0 if one of the two windows always or never grows."""
+    """Cohen's kappa of "grew over this number of rows"; 0 if either window always or never grows."""
     rows = max(rows, 1)
     up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
     share_a, share_b = float(up_a.mean()), float(up_b.mean())

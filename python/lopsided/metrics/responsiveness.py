@@ -1,10 +1,10 @@
 """Responsiveness of a loaded line: round trips per minute, and percentiles of weighted values.
 
 Round trips per minute are those of draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") for
-connections without TLS. Responsiveness is one minute divided by a delay. The result is the mean of two values: one for
-probes on separate connections, and one for the connections that make the load. Each delay is a mean without the slowest
-5 %. `saturation` finds the end of the draft's test. Left out: requests within the loaded connections, which TCP's round
-trip may replace.
+connections without TLS. Responsiveness is 1 minute divided by a delay. The result is the mean of two values: one for
+probes on separate connections, and one for the load-generating connections. Each delay is a mean without the slowest 5
+%. `saturation` finds the end of the draft's test. Left out: requests on the load-generating connections; their TCP RTT
+may be used instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MINUTE_MS = 60_000.0
 
 
 def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """The mean of the values up to their 95th percentile; `None` without values."""
+    """The mean of the values up to their 95th percentile; `None` if there are no values."""
     order, share = _ordered(values, weights)
     if not len(order):
         return None
@@ -31,7 +31,8 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """The smallest values that at least these shares of the weight do not exceed; `None` without weight."""
+    """For each of these fractions, the smallest value that at least this fraction of the weight does not exceed;
+    `None` if there is no weight."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)
@@ -46,16 +47,16 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
     Parameters
     ----------
     connect_ms
-        TCP handshake of a probe.
+        Duration of a probe's TCP handshake.
     answer_ms
-        Request of a probe; it weighs the same as the handshake.
+        Duration of a probe's request, which has the same weight as the handshake.
     load_ms
-        Round trip on the connections that make the load.
+        RTT on the load-generating connections.
 
     Returns
     -------
     float or None
-        If only one of both kinds was measured, its value. `None` if neither was measured.
+        The value of one kind if the other was not measured; `None` if neither was measured.
     """
     foreign = [delay for delay in (connect_ms, answer_ms) if delay]
     delays = [sum(foreign) / len(foreign)] if foreign else []
@@ -68,11 +69,12 @@ class Saturation:
     """The end of the draft's test."""
 
     interval: int
-    """The last interval, from 0."""
+    """Index of the last interval of the test, from 0."""
     goodput: bool
-    """True if goodput was stable by then."""
+    """True if goodput was stable at the end."""
     responsiveness: bool
-    """True if responsiveness was stable too: the draft's high confidence. If false, the test ran out of time."""
+    """True if responsiveness was stable too, which the draft calls high confidence. If false, the test ran out of
+    time."""
 
 
 def saturation(
@@ -84,15 +86,15 @@ def saturation(
 ) -> Saturation:
     """Finds the end of the draft's test (its section "Final Algorithm").
 
-    Goodput is stable if the standard deviation of its last `mad` moving averages is within `tolerance` of the last one.
-    From then on responsiveness is judged in the same way.
+    Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
+    average. From then on, responsiveness is judged in the same way.
 
     Parameters
     ----------
     bytes_in
-        Bytes that the load delivered in each interval.
+        Number of bytes that the load delivered in each interval.
     responsiveness_at
-        Returns the responsiveness of an interval and the `mad - 1` before it.
+        Returns the responsiveness over an interval and the `mad - 1` intervals before it.
     """
     averages: list[float] = []
     found: list[float] = []
@@ -117,7 +119,7 @@ def _is_stable(values: Sequence[float], count: int, tolerance: float) -> bool:
 
 
 def _ordered(values: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:
-    """The values with a weight, in ascending order, and the share of the weight of each."""
+    """The values with a positive weight, in ascending order, and each value's fraction of the total weight."""
     found = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
     known = ~np.isnan(found) & (weight > 0)

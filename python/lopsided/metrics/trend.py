@@ -1,4 +1,4 @@
-"""Does one quantity rise with another? Works without the assumption of a straight line."""
+"""Measures whether one quantity rises with another, without assuming a straight line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ._series import Array, correlation
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rank correlation: +1 if y always rises with x, -1 if it always falls, 0 if either is constant.
 
-    Two columns of the same length, with at least two rows and without NaN. Equal values share their mean rank. Raises
-    ValueError for columns of unequal length, and for missing values.
+    The columns must have the same length, at least two rows and no NaN. Equal values share their mean rank. Raises
+    ValueError if the columns differ in length or a value is missing.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
@@ -23,7 +23,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _ranks(value: Array) -> Array:
-    """Ranks from 0. Equal values share their mean rank."""
+    """Ranks counted from 0. Equal values share their mean rank."""
     _, group, size = np.unique(value, return_inverse=True, return_counts=True)
     last = np.cumsum(size) - 1.0
     return np.asarray((last - (size - 1) / 2)[group])

@@ -1,6 +1,5 @@
-"""Describes a figure over a common x axis. `views.plot.drawn` draws it with matplotlib, `views.svg` as an element of a
-page. Its `data` has the values that both show.
-"""
+"""Describes a figure over a common x axis. `views.plot.drawn` draws the figure with matplotlib, `views.svg` draws it
+as an element of a page. Its `data` contains the values that both show."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line. `name` is its column in the data; a line without a name is not in the data."""
+    """A line of a figure. `name` is its column in the data; a line without a name is not part of the data."""
 
     x: Floats
     y: Floats
@@ -33,7 +32,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars of equal width. `left` are their left edges."""
+    """Bars of equal width. `left` is the left edge of each bar."""
 
     left: Floats
     height: Floats
@@ -44,7 +43,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel, from zero up to `top`."""
+    """One panel, whose y axis runs from 0 to `top`."""
 
     label: str
     """The name of the y axis, with its unit."""
@@ -53,29 +52,29 @@ class Panel:
     curves: tuple[Curve, ...] = ()
     bars: tuple[Bars, ...] = ()
     moments: Floats | None = None
-    """Times with a mark above the panel."""
+    """Times in seconds that are marked above the panel."""
     limit: float | None = None
-    """The height of a dashed line across the panel."""
+    """The y value of a dashed line across the panel."""
     names: tuple[EndLabel, ...] = ()
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: panels one below the other over one x axis."""
+    """A figure: panels stacked above each other, with a common x axis."""
 
     title: str
     subtitle: str
     x_label: str
     x_end: float
-    """The end of the x axis, which begins at 0."""
+    """The end of the x axis, which starts at 0."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    """The small print: what was drawn and how."""
+    """The small print: what the figure shows and how it was made."""
     x_name: str = "time_s"
-    """The x axis's name in the data."""
+    """The column name of the x axis in the data."""
 
     def data(self) -> pl.DataFrame:
-        """The drawn values: one row for each point, with panel, curve, x and value in the panel's unit."""
+        """The drawn values: one row per point, with panel, curve, x, and value in the panel's unit."""
         import polars as pl
 
         frames: list[pl.DataFrame] = []

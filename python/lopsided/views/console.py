@@ -1,4 +1,4 @@
-"""The tables that commands print about runs."""
+"""The tables about runs that commands print."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets
 
 
 def cores(used: Row) -> str:
-    """Says in a sentence whether the run used several cores."""
+    """Returns a sentence on whether the run used several cores."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
     return f"On {used['used']} cores for {units.percent(used['share'])} of the events: {used['why']}."
 
 
 def flows(run: Run) -> View:
-    """One row per flow, with its goodput over time as a sparkline; transfers and lost datagrams if there are any."""
+    """One row per flow, with its goodput over time as a sparkline, and with transfers and lost datagrams if there
+    are any."""
     rows = list(run.flows.rows())
     transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
     lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
@@ -79,7 +80,8 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 
 
 def links(run: Run) -> View:
-    """One row per notable link direction: rate, utilization, queue, drops; marks and filtered ACKs if there are any."""
+    """One row per notable link direction: rate, utilisation, queue, drops, and marks and filtered ACKs if there are
+    any."""
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
     filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
@@ -115,7 +117,8 @@ def repeated_links(runs: Sequence[Run]) -> View:
 
 
 def fairness(runs: Sequence[Run]) -> View:
-    """One row per group of flows of the first run: its goodput, its fair rate, and the harm by other groups."""
+    """One row per group of flows of the first run: its goodput, its fair rate, and the harm that other groups do to
+    it."""
     found = runs[0].fairness()
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
@@ -148,7 +151,7 @@ def _spark(run: Run, flow: str, direction: str) -> Styled:
         return Styled("not sampled", "dim")
     window = run.scenario.duration_s / _SPARKS
     curve = series.goodput(run, flow, window)
-    # A flow's curve begins when the flow starts, but the sparkline covers the whole run.
+    # A flow's curve starts when the flow starts, but the sparkline covers the whole run.
     middles = window * (np.arange(_SPARKS) + 0.5)
     values = (
         np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)

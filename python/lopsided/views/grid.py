@@ -1,7 +1,7 @@
 """A table on a console.
 
-No number is ever cut. If the columns do not fit, the table first loses its decoration. Then headings wrap, then columns
-move closer together. Finally the table is split into parts, each with the first columns.
+Numbers are never truncated. If the columns do not fit, the decorative columns are omitted first. Then headings wrap,
+then columns move closer together. Finally the table is split into parts, each of which repeats the key columns.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class _Layout:
     """The spacing of a table's columns."""
 
     wrapped: bool
-    """True if a heading may wrap over several lines, which makes its column narrower."""
+    """True if a heading may wrap over several lines, which allows a narrower column."""
     padding: int
 
 
 _LAYOUTS = (_Layout(wrapped=False, padding=1), _Layout(wrapped=True, padding=1), _Layout(wrapped=True, padding=0))
-"""Layouts from wide to narrow. The first that fits is used."""
+"""Layouts from wide to narrow. The first that fits the console is used."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A view that rich can print."""
+    """A `View` that rich can print."""
 
     view: View
 
@@ -51,7 +51,7 @@ class Grid:
             yield Text(self.view.caption, style="dim italic")
 
     def _parts(self, console: Console, options: ConsoleOptions, columns: list[int]) -> list[list[int]]:
-        """The columns of each part into which the table is split."""
+        """The columns of each part if the table is split."""
         if self._fits(console, options, columns, _LAYOUTS[0]):
             return [columns]
         columns = [column for column in columns if not self.view.headings[column].spare]
@@ -108,7 +108,7 @@ def _words(text: str) -> list[str]:
 
 
 def _filled(words: Sequence[str], width: int) -> str:
-    """Wraps the words into lines of this width."""
+    """Wraps the words into lines of at most this width."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + 1 + len(word) <= width:

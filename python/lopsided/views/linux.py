@@ -1,5 +1,5 @@
-"""Describes a run on Linux or on real packets in words: the kernel, whether the path was as in the scenario, and
-whether the machine was fast enough. The kernel's counters are only in the manifest."""
+"""Describes a run on Linux or on real packets in words: the kernel, whether the path agreed with the scenario, and
+whether the machine was fast enough. The kernel's counters are shown only in the manifest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def kernel(facts: Mapping[str, Any]) -> str:
 
 
 def live(facts: Mapping[str, Any]) -> str:
-    """`live, Linux 6.1.192, client ours`: the world, the kernel, and the hosts with the simulator's TCP."""
+    """The world, the kernel, and the hosts with the simulator's TCP, such as `live, Linux 6.1.192, client ours`."""
     ours = f", {', '.join(facts['ours'])} ours" if facts["ours"] else ""
     return f"live, Linux {facts['kernel']}{ours}"
 
@@ -47,6 +47,6 @@ def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _farthest(checks: list[dict[str, Any]]) -> str:
-    """The measured rate that differs most from the scenario's, because it affects the results most."""
+    """The measured rate that differs most from the scenario's rate, because this rate affects the results most."""
     off = [abs(check["measured"] / check["expected"] - 1) for check in checks if "rate" in check["what"]]
     return f"; rates to {100 * max(off):.2f} %" if off else ""

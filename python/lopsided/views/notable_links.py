@@ -1,4 +1,4 @@
-"""Selects the links of a run to show: links with a queue, with lost packets, or with a high utilisation."""
+"""Selects the links of a run that tables show: links with a queue, with lost packets, or with a high utilisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs aligned packet by packet, for a console of 80 columns."""
+"""Shows two runs aligned packet by packet, for a console of 80 columns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _words(fields: tuple[str, ...]) -> str:
 
 
 def many(found: Mapping[str, Packets]) -> View:
-    """For each pair of runs, the number of packets at a host until the first difference, and until packets part."""
+    """For each pair of runs, the number of packets at a host before the first difference, and before the first
+    packet with different content."""
     rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
@@ -66,7 +67,8 @@ def many(found: Mapping[str, Packets]) -> View:
 
 
 def flows(found: Packets) -> View:
-    """For each flow at each of its hosts, the times of the first difference and of the parting of the packets."""
+    """For each flow at each of its hosts, the time of the first difference, and of the first packet with different
+    content."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
     numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
     return View([*_words_above("flow", "at"), *numbers], rows, keys=2)
@@ -91,7 +93,8 @@ def fields(one: AtHost) -> str:
 
 
 def context(found: Packets, scene: Scene) -> View:
-    """The packets around a difference: packets of both runs before it, then those of each run."""
+    """The packets around a difference: first the packets before it, which both runs share, then the packets of each
+    run separately."""
     names = [side.name for side in found.sides]
     rows: list[Sequence[str]] = []
     for row in scene.context:
@@ -144,7 +147,8 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """The state of both ends before a difference: from the captures at that instant, and from the last sample."""
+    """The state of both ends before a difference: the bytes sent and acknowledged from the captures, and the last
+    sample."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
@@ -157,7 +161,8 @@ def states(found: Packets, scene: Scene) -> View:
 
 
 def drift(found: Packets, one: AtHost) -> View:
-    """Describes the flow after the difference: packets in both runs, packets on time, and the lead of one run."""
+    """Describes the flow after the difference: the packets that both runs have, those with equal times, and the lead
+    of one run."""
     pair = one.pair(one.first)
     assert pair is not None
     rows: list[Sequence[str]] = []

@@ -1,7 +1,7 @@
-"""The laboratory in one HTML file: a scenario, its first picture, and the simulator.
+"""The laboratory in one HTML file: a scenario, its first animation frames, and the simulator.
 
-The page is built from `web/` by `make page` and packed into wheels; this module inserts a scenario. The first picture
-is computed here, so that the page shows it before its simulator has started.
+`make page` builds the page from `web/`, and wheels contain it; this module inserts a scenario. The first animation
+frames are computed here, so that the page shows them before its simulator has started.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parent / "bundle"
 """The files that `make page` builds."""
 _COLUMNS = 480
-"""Pixel columns in the first picture."""
+"""Number of pixel columns in the first animation frames."""
 _PACKETS = 3000
-"""Packets in the first picture's animation."""
+"""Number of packets in the first animation frames."""
 _FULL_PACKET_BITS = 12_000
 
 EXAMPLE = """[scenario]
@@ -50,13 +50,13 @@ direction = "up"
 start = "60 s"
 start_jitter = "1 s"
 """
-"""The default scenario of the page."""
+"""The scenario that the page shows by default."""
 
 
 def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str]] = ()) -> str:
-    """The page as HTML. `folders` are runs to browse, with `lopsided ui`.
+    """Returns the page as HTML. `folders` are runs that the page lists, for `lopsided ui`.
 
-    Raises UsageError for a scenario that runs Python code, and if the page has not been built.
+    Raises UsageError if the scenario runs Python code, or if the page has not been built.
     """
     baked = bake(scenario)
     if folders:
@@ -65,7 +65,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
-    """The data of a page or a widget: the scenario's text, its settings, and the first picture."""
+    """The data of a page or a widget: the scenario's text, its settings, and the first animation frames."""
     text, settings = (EXAMPLE, []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]
@@ -84,7 +84,7 @@ def bake(scenario: Scenario | None) -> dict[str, Any]:
 
 
 def can_run(run: Run) -> bool:
-    """True if the page can run the scenario: it uses no congestion control and no queue in Python."""
+    """True if the page can run the scenario, which must not use a congestion control or queue written in Python."""
     try:
         text, settings = _source(run.scenario)
         _native.page_description(text, settings)
@@ -94,14 +94,14 @@ def can_run(run: Run) -> bool:
 
 
 def of_run(run: Run) -> str:
-    """The page with the run's scenario and seed."""
+    """Returns the page with the run's scenario and seed."""
     return page(run.scenario.with_(**{"scenario.seed": run.seed}))
 
 
 def explore(run: Run) -> Any:
-    """The page as a notebook widget, with the run's scenario.
+    """Returns the page as a notebook widget, with the run's scenario.
 
-    Raises UsageError without the package anywidget.
+    Raises UsageError if the package anywidget is not installed.
     """
     try:
         import anywidget
@@ -122,7 +122,7 @@ def embedded(value: object) -> str:
 
 
 def bundled(name: str) -> str:
-    """A file of the bundle. Raises UsageError if it has not been built."""
+    """Reads a file of the bundle. Raises UsageError if the bundle has not been built."""
     try:
         return (BUNDLE / name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def bundled(name: str) -> str:
 
 
 def is_built() -> bool:
-    """True if this installation has the page."""
+    """True if this installation contains the page."""
     return (BUNDLE / "page.html").is_file()
 
 

@@ -1,4 +1,4 @@
-"""Generates the reference of the tables (`docs/results.md`) from the catalogue."""
+"""Generates the documentation of the tables (`docs/results.md`) from the catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS: dict[Unit, str] = {
 
 
 def tables() -> str:
-    """Every table of a run, and the reasons for losses and marks."""
+    """Lists every table of a run, and the reasons for losses and marks."""
     parts = [_table(table) for table in run_tables().values()]
     reasons = (("drops", drop_reasons()), ("marks", mark_reasons()))
     return "\n\n".join([*parts, *(_reasons(table, known) for table, known in reasons)])
@@ -25,7 +25,7 @@ def _table(table: TableSpec) -> str:
 
 
 def columns(described: Sequence[Column]) -> str:
-    """Columns with their unit and meaning."""
+    """Lists columns with their unit and meaning."""
     headings = [Heading(text, numeric=False) for text in ("column", "unit", "meaning")]
     rows = [[f"`{column.name}`", _UNITS.get(column.unit, ""), column.meaning] for column in described]
     return View(headings, rows).markdown()

@@ -1,8 +1,8 @@
 """Serves the page and the reports of run folders to browsers on this machine.
 
-It only answers GET requests to 127.0.0.1 with this name as the host, so pages of other sites cannot read anything
-through the browser. In addition to the page, it serves the `report.html` of folders with a manifest, and the tables of
-sweeps as HTML, which are CSV files with a column `goodput_bps`. It serves no other file.
+The server answers only GET requests to 127.0.0.1 whose `Host` field has this name, so pages of other sites cannot read
+anything through the browser. In addition to the page, it serves the `report.html` of folders with a manifest, and
+tables of sweeps (CSV files with a column `goodput_bps`) as HTML. It serves no other file.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Server:
         self.address = f"http://127.0.0.1:{inner.server_address[1]}/"
 
     def wait(self) -> None:
-        """Returns when the program is interrupted."""
+        """Waits until the program is interrupted."""
         threading.Event().wait()
 
 
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Generator[Server]:
-    """Serves the page with the runs below `folder` until the block ends.
+    """Serves the page with the runs inside `folder` until the block ends.
 
-    Raises UsageError if the port is taken, and if the page has not been built.
+    Raises UsageError if the port is in use, or if the page has not been built.
     """
     page()  # Raises UsageError here, before the server starts, if the page has not been built.
 
@@ -75,7 +75,7 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
 
 def runs(root: Path) -> list[dict[str, str]]:
-    """The run folders and studies below a folder, the newest first."""
+    """The folders of runs and studies inside a folder, newest first."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob(f"**/{MANIFEST}"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         try:
@@ -101,7 +101,7 @@ def runs(root: Path) -> list[dict[str, str]]:
 
 
 def sweeps(root: Path) -> list[dict[str, str]]:
-    """The tables that `lopsided sweep --out` wrote below a folder, the newest first."""
+    """The tables that `lopsided sweep --out` wrote inside a folder, newest first."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob("**/*.csv"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         try:
@@ -120,7 +120,7 @@ def sweeps(root: Path) -> list[dict[str, str]]:
 
 
 def _table(path: Path) -> str:
-    """Renders a CSV file as a page."""
+    """Renders a CSV file as an HTML page."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(islice(csv.reader(file), _MOST_ROWS + 1))
     view = View([Heading(name) for name in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])])

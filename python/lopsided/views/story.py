@@ -1,4 +1,4 @@
-"""The story of a flow in words and tables, for a console."""
+"""Describes a flow's story in words and tables, for a console."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ROWS = 15
 
 
 def summary(story: Story) -> str:
-    """Summarizes the whole time in a paragraph."""
+    """Summarises the whole period in a paragraph."""
     real = [one for one in story.episodes if not one.harmless]
     harmless = len(story.episodes) - len(real)
     lost: Counter[str] = sum((one.lost for one in real), Counter[str]())
@@ -54,7 +54,7 @@ def summary(story: Story) -> str:
 
 
 def _only(harmless: int) -> str:
-    """The clause about episodes without a loss if there were no others."""
+    """The clause that states that all episodes were without a loss."""
     return f"; it left the open state {_times(harmless)} because of reordering or duplicates" if harmless else ""
 
 
@@ -65,7 +65,7 @@ def _aside(harmless: int) -> str:
 
 
 def limits(story: Story) -> View | None:
-    """The limits of the sender, each with its duration."""
+    """The table of the sender's limits, each with its duration."""
     held = story.limited_s
     if not held:
         return None
@@ -75,7 +75,7 @@ def limits(story: Story) -> View | None:
 
 
 def acknowledgements(story: Story) -> View | None:
-    """The receiver's reasons for ACKs without data."""
+    """The table of the receiver's reasons for pure ACKs."""
     acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None
@@ -89,7 +89,7 @@ def acknowledgements(story: Story) -> View | None:
 
 
 def timeline(story: Story, *, everything: bool = False) -> Group:
-    """The events in order. An episode is one paragraph."""
+    """The events in order. Each episode is one paragraph."""
     told = moments(story, everything=everything)
     most = len(told) if everything else _MOST_ROWS
     grid = Grid.grid(padding=(0, 2, 0, 0))
@@ -103,7 +103,8 @@ def timeline(story: Story, *, everything: bool = False) -> Group:
 
 
 def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str, str]]:
-    """Single events with their time and, if there are several connections, the port of the end that opened them."""
+    """The single events with their time and, if there are several connections, the port of the end that opened the
+    connection."""
     told: list[tuple[float, str, str]] = []
     for one in story.connections:
         port = f"port {one.port}" if len(story.connections) > 1 else ""

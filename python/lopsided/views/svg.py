@@ -1,7 +1,8 @@
 """Draws a chart as an `<svg>` element of a page, with the proportions of the matplotlib figure.
 
-Every run writes a report, and loading matplotlib takes longer than a run. Colours are CSS variables, so that a page
-follows the reader's theme. Left out: scales other than linear ones from 0, because no chart has another.
+Not drawn with matplotlib, because every run writes a report, and loading matplotlib takes longer than a run. Colours
+are CSS variables, so that they follow the reader's theme. Left out: scales other than linear from 0, because no chart
+needs them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart, Curve, Panel
 
 _IN = 72.0
-"""Units of the drawing per inch."""
+"""Units of the SVG's coordinates per inch."""
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _Y_TICKS, _X_TICKS = 5, 9
 _SUBTITLE_IN = 0.2
@@ -55,7 +56,7 @@ def svg(chart: Chart, salt: str) -> str:
 
 
 class _Frame:
-    """The position of a panel, and the mapping from values to positions."""
+    """The position of a panel, and the mapping from values to coordinates."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float, x_end: float, y_end: float) -> None:
         self.left, self.top, self.right, self.bottom = left, top, right, bottom
@@ -115,7 +116,7 @@ def _grid(frame: _Frame, *, ticks_named: bool) -> Iterator[str]:
 
 
 def ticks(end: float, most: int) -> list[tuple[float, str]]:
-    """Round values from 0 to `end` in at most `most` steps, with their labels."""
+    """Returns round values from 0 to `end`, at most `most` steps, with their labels."""
     size = 10.0 ** math.floor(math.log10(end / most))
     step = next(size * each for each in _STEPS if end / (size * each) <= most * (1 + 1e-9))
     digits = max(
@@ -137,7 +138,7 @@ def _curve(curve: Curve, frame: _Frame) -> Iterator[str]:
 
 
 def _pieces(x: Floats, y: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """The pieces of a curve between missing values."""
+    """Splits a curve at missing values."""
     known = ~(np.isnan(x) | np.isnan(y))
     edges = np.flatnonzero(np.diff(np.concatenate(([False], known, [False])).astype(np.int8)))
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
@@ -172,7 +173,7 @@ def _text(
     turned: bool = False,
     low: bool = False,
 ) -> str:
-    """A line of text that is vertically centred at `y`, or has its baseline at `y` if `low`."""
+    """A line of text that is vertically centred at `y`; if `low` is true, its baseline is at `y`."""
     foot = y if low else y + 0.35 * size
     place = f'x="{x:.1f}" y="{foot:.1f}"'
     if turned:

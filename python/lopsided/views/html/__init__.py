@@ -1,7 +1,7 @@
-"""The report of a run: one HTML page that needs nothing else and no network.
+"""The report of a run: one self-contained HTML page, which needs no network.
 
-If this installation has the page's bundle, a script in the report makes its figures interactive. Without scripts the
-report shows drawings.
+If this installation contains the page's bundle, a script in the report makes its figures interactive. If scripts are
+disabled, the report shows static drawings.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _FLOW_COLUMNS = (
     *("name", "direction", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "transfers", "completion_s", "lost_packets"),
     *("retransmits", "timeouts", "undos", "cc", "profile", "start_s", "cwnd_mean_bytes", "cwnd_max_bytes"),
 )
-"""The columns of flows, most important first, because a phone shows only the first few."""
+"""The columns of the table of flows, most important first, because a phone shows only the first few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
-"""Columns that are left out if no flow has a value in them."""
+"""Columns that are omitted if no flow has a value in them."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -44,8 +44,8 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
 def render(run: Run, *, play: bool = False) -> str:
-    """The whole page. With `play` it holds the simulator (1.5 MB) and a button that opens the laboratory with this
-    run."""
+    """The whole page. If `play` is true, the page contains the simulator (1.5 MB) and a button that opens the
+    laboratory with this run."""
     is_built = page.is_built()
     notable = notable_links.links(run)
     return template("report.html.j2").render(
@@ -68,7 +68,7 @@ def render(run: Run, *, play: bool = False) -> str:
 
 
 def notebook(run: Run) -> str:
-    """The HTML of a run in a notebook: world, seed and digest, the table of flows, and the figure of goodput."""
+    """The HTML of a run for a notebook: world, seed and digest, the table of flows, and the figure of goodput."""
     return template("notebook.html.j2").render(
         title=run.scenario.title or run.scenario.name,
         details=" · ".join(f"{key} {value}" for key, value in _facts(run)),
@@ -126,7 +126,7 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """Loads a template of this folder."""
+    """Loads a template from this folder."""
     import jinja2
 
     return environment(jinja2.PackageLoader("lopsided.views.html", package_path=".")).get_template(name)
@@ -135,8 +135,8 @@ def template(name: str) -> jinja2.Template:
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
     """Returns an environment for templates, with the filter `commands` for sentences.
 
-    The filter shows text in backticks as code and text in double asterisks as bold, and keeps a number and its unit
-    on one line.
+    The filter renders text in backticks as code and text in double asterisks as bold, and keeps a number and its unit
+    on the same line.
     """
     import jinja2
     from markupsafe import Markup, escape

@@ -1,4 +1,5 @@
-"""The figure of `lopsided size`: each flow's share of its link against the buffer, and the recommended buffer.
+"""The figure of `lopsided size`: each flow's goodput relative to its link's rate, over the buffer size, and the
+recommended buffer.
 
 After merritt2010 figure 5.1.
 """

@@ -1,4 +1,4 @@
-"""Draws the same flows in several worlds in one panel."""
+"""Draws the goodput and RTT of the same flows in several worlds."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 _OTHERS = (style.INK, style.RED, *style.OTHER)
-"""Colours of all worlds but the first. The first world has the colour of the flow."""
+"""Colours of all worlds except the first, whose curves have the colour of their flow."""
 _MOST_FLOWS = 6
 
 
 def figure(found: Comparison) -> LabFigure:
-    """Goodput above, round-trip time below, for each of the first flows; one line style for each world."""
+    """Goodput above, RTT below, for each of the first few flows; one line style per world."""
     scenario, runs = found.scenario, found.examples
     window = max(scenario.interval_s or 0, scenario.duration_s / 160)
     names = scenario.flow_names[:_MOST_FLOWS]

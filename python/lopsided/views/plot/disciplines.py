@@ -1,4 +1,4 @@
-"""Compares queue disciplines: distributions of delay, and delay against throughput."""
+"""Compares queue disciplines: distributions of delay, and delay over throughput."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
     from lopsided.studies.aqm import Aqm
 
-# Similar hues are separated by black or white.
+# A black or white ink separates similar hues.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -33,12 +33,12 @@ _SIDE_IN = 0.62
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
-    """The figure of `kind`, one of `Aqm.figures`."""
+    """Draws the figure of this `kind`, one of `Aqm.figures`."""
     return _delays(found) if kind == "delays" else _ellipses(found)
 
 
 def _arms(found: Aqm) -> list[tuple[str, str, str, Any, str]]:
-    """World, queue, ink, line style and label of each curve."""
+    """World, queue, colour, line style and label of each curve."""
     several = len(found.worlds) > 1
     return [
         (world, each.label, _INKS[place % len(_INKS)], line, f"{each.label} ({world})" if several else each.label)
@@ -88,7 +88,7 @@ def _ellipses(found: Aqm) -> Figure:
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
     for panel in axes:
-        # Use one range for both directions, so that they can be compared.
+        # The same range for both directions, so that they can be compared.
         panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
         _delay_axis(panel, better_right=True)
         panel.set_xlabel("mean time in the queue (ms, logarithmic; shorter is to the right)", fontsize=8.5)
@@ -98,13 +98,13 @@ def _ellipses(found: Aqm) -> Figure:
 
 
 _ROOM = 1.4
-"""Factor by which the axis extends beyond the delays, to make room for the names of the queues."""
+"""Factor by which the axis extends beyond the delays, to leave space for the names of the queues."""
 _LEAST_POINTS = 3
-"""Least number of points for an ellipse: with two points it would be a line."""
+"""Least number of points for an ellipse, because an ellipse through two points would be a line."""
 
 
 def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool, below: bool) -> None:
-    """Points, and the ellipse of one standard deviation around their mean (of delays in logarithms)."""
+    """Draws points, and the ellipse of one standard deviation around their mean (of the logarithms of delays)."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
     panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")
@@ -131,7 +131,8 @@ def _top(runs: Table, way: str) -> float:
 
 
 _WIDE = 1e3
-"""If the delays span more than this factor, the axis has fewer labels, so that they do not touch."""
+"""If the largest delay exceeds the smallest by more than this factor, the axis has fewer labels, so that they do not
+overlap."""
 
 
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""Heat maps of a fairness matrix. Each cell shows the result of the side of its row against the side of its column.
+"""Heat maps of a fairness matrix. Each cell shows the result of its row's side against its column's side.
 
-Pairs at equal round-trip times make a map of controls for each round-trip time. Pairs of a control with itself at
-unequal round-trip times make a map of round-trip times for each control. With `--pairs full` there is one map of all.
+Pairs with equal RTTs are shown in one map of controls per RTT. Pairs of a control with itself at unequal RTTs are shown
+in one map of RTTs per control. With `--pairs full`, one map shows all pairs.
 """
 
 # matplotlib leaves out the types of keyword arguments.
@@ -41,16 +41,16 @@ _TIME = LinearSegmentedColormap.from_list("time", ["#f7f4ef", "#c4b3e3", "#8a5fc
 
 @dataclass(frozen=True)
 class Map:
-    """The drawing of a metric: the meaning of a cell's number, colours and their range."""
+    """How a metric is drawn: the meaning of a cell's number, the colours, and their range."""
 
     meaning: str
     colours: Colormap
     lowest: float
     highest: float | None
-    """The end of the colour scale; None for the largest value."""
+    """The upper end of the colour scale; `None` for the largest value."""
     text: Callable[[float], str]
     empty: str = ""
-    """The meaning of a cell without a value."""
+    """The meaning of a cell that has no value."""
 
 
 def _percent(value: float) -> str:
@@ -97,10 +97,11 @@ MAPS: dict[str, Map] = {
         "not within the run",
     ),
 }
-"""The heat maps that can be drawn, by the metric's column."""
+"""The heat maps that can be drawn, by the column of the metric."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell has a frame if its harm exceeds the harm to the same control by this much; less is noise between seeds."""
+"""A cell has a frame if its harm exceeds the harm to a flow of the same control by at least this much; smaller
+differences are noise between seeds."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
@@ -108,7 +109,7 @@ _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
 def draw(matrix: Matrix, metric: str = "share") -> Figure:
-    """Draws all squares of one metric. Raises UsageError if the metric does not exist or has no value."""
+    """Draws all heat maps of one metric. Raises UsageError if the metric does not exist or has no value."""
     if metric not in MAPS:
         raise UsageError(f"no map of {metric!r}; there are {', '.join(MAPS)}")
     shown, values = MAPS[metric], matrix.values(metric)
@@ -121,7 +122,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
         height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
-        # The figure is as wide as its squares, but at least as wide as the text above and below them.
+        # The figure is as wide as its heat maps, but at least as wide as the text above and below them.
         width = max(_LEAST_WIDTH_IN, *(row.width for row in rows))
         figure = style.LabFigure(figsize=(width, height), dpi=110)
         figure.text(0.012, 1 - 0.24 / height, matrix.figures[metric], fontsize=13, fontweight="bold", va="center")
@@ -142,7 +143,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """Squares of one kind, laid out in lines of `across`."""
+    """Heat maps of one kind, arranged in lines of `across` maps."""
 
     panels: list[HeatMapGrid]
     across: int
@@ -173,7 +174,7 @@ class _Row:
 
 
 def _fit(panels: list[HeatMapGrid]) -> _Row:
-    """Fits as many squares into a line as possible, if the cells stay large enough for their numbers."""
+    """Fits as many heat maps into a line as possible, as long as the cells are large enough for their numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
@@ -190,7 +191,7 @@ def _fit(panels: list[HeatMapGrid]) -> _Row:
 
     across = next(filter(fits, range(min(len(panels), 6), 0, -1)), 1)
     cell = cell_in(across)
-    # Names of columns are horizontal if they fit above a cell, else vertical.
+    # Column labels are horizontal if they fit above a cell, else vertical.
     standing = _CHARACTER_IN * longest > cell
     head_in = 0.34 + (0.06 + _CHARACTER_IN * longest if standing else 0.16)
     return _Row(panels, across, cell, label_in, head_in, max(_GAP_IN, heading_in - cell * largest))
@@ -230,7 +231,7 @@ def _draw_panel(
         va="bottom",
     )
     for place in range(1, count):
-        # A line separates the controls of a map.
+        # A line separates the congestion controls of a heat map.
         if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
             axes.axhline(place, color=style.MUTED, linewidth=0.9)
             axes.axvline(place, color=style.MUTED, linewidth=0.9)
@@ -252,7 +253,7 @@ def _draw_panel(
 
 
 def _ink(face: ColorType) -> str:
-    """Dark or light ink, whichever is readable on this colour."""
+    """Returns dark or light ink, whichever is readable on this colour."""
     red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 

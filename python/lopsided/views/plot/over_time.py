@@ -1,4 +1,4 @@
-"""Charts with time on the x axis: goodput, windows, round-trip time, queues. Other modules draw them."""
+"""Charts over time: goodput, windows, RTT, queues. Other modules draw the charts."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
-"""Factor between the limit and the panel's top, if no curve exceeds the limit by more."""
+"""The panel's top is at most this factor above the limit, if no curve exceeds it."""
 _MOST_SAMPLES = 700
-"""With more samples than this, the line of a queue would fill the panel with one colour."""
+"""With more samples than this, the line of a queue would fill the panel with one colour, so mean and peaks are drawn
+instead."""
 _CLOUD = 40
-"""If one direction has more than _MANY flows, up to _CLOUD of them are drawn faintly, with the mean of all flows on
-top."""
+"""If one direction has more than _MANY flows, up to _CLOUD of them are drawn faintly, below the mean of all flows."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
-    """Goodput of every flow, one panel per direction; averaged over `window_s` (default: a 160th of the run)."""
+    """Goodput of every flow, one panel per direction, averaged over `window_s` (default: about 1/160 of the run)."""
     window = _window(run, window_s)
     panels: list[Panel] = []
     groups = _grouped([series.goodput(run, flow, window) for flow in _flows(run, flows)])
     for direction, group in groups.items():
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
-        # If a link is much faster than its flows, a line at its rate would flatten the flows' curves.
+        # If a link is much faster than its flows, a line at its rate would compress the flows' curves.
         limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
         scale, unit = inks.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
@@ -60,7 +60,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
 
 
 def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Congestion window (solid) and slow-start threshold (dotted) of every flow, one panel per direction."""
+    """Congestion window (solid) and slow-start threshold (dotted) of every flow, with one panel per direction."""
     chosen = _flows(run, flows)
     windows = [_connected(_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3)) for flow in chosen]
     thresholds = {flow: _scaled(series.flow_column(run, flow, "ssthresh_bytes"), 1e-3) for flow in chosen}
@@ -80,7 +80,7 @@ def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Mean round-trip time per sampling interval, timed per packet at each flow's sender."""
+    """Mean RTT per sampling interval, measured per packet at each flow's sender."""
     curves = [series.rtt(run, flow) for flow in _flows(run, flows)]
     drawn = tuple(curve for group in _grouped(curves).values() for curve in _curves(group))
     panel = Panel("RTT (ms)", _above(_highest(curves)), _ALONE_IN, drawn, names=_names(curves))
@@ -89,7 +89,7 @@ def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
-    """Backlog of the notable queues with their limits, and a mark for each interval with drops."""
+    """Backlog of the notable queues with their limits, and a mark at each interval with drops."""
     panels: list[Panel] = []
     chosen = _queues(run, links)
     for link, direction in chosen:
@@ -113,7 +113,7 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
 
 
 def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
-    """The samples of a queue as a line, or, if they lie closer than a line can show, their mean and highest values."""
+    """The samples of a queue as a line, or, if they are too dense for a line, their mean and their highest values."""
     if len(backlog.time_s) <= _MOST_SAMPLES:
         return (Curve(backlog.time_s, backlog.value, ink, name, width=1.1, filled=True),)
     buckets = np.array_split(np.arange(len(backlog.time_s)), _MOST_SAMPLES // 2)
@@ -127,7 +127,8 @@ def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
-    """Packets dropped per window, for each queue with drops. Raises UsageError if no queue dropped packets."""
+    """Number of dropped packets per interval of `window_s`, for each queue with drops. Raises UsageError if no queue
+    dropped packets."""
     window = _window(run, window_s)
     chosen = [
         key
@@ -178,14 +179,14 @@ def _curves(group: Sequence[Series]) -> tuple[Curve, ...]:
 
 
 def _mean(rows: Sequence[Floats]) -> Floats:
-    """The mean over the curves that have a value, for each time."""
+    """For each time, the mean over the curves that have a value."""
     values = np.array(rows)
     present = np.sum(~np.isnan(values), axis=0)
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
 
 
 def _names(group: Sequence[Series], limit: tuple[float, str] | None = None) -> tuple[inks.EndLabel, ...]:
-    """The names at the right ends of curves."""
+    """The labels at the right ends of curves."""
     labels = [(*limit, inks.MUTED)] if limit else []
     for members in _grouped(group).values():
         if len(members) > _MANY:
@@ -238,7 +239,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Removes the times without a connection, in which the window is reported as 0."""
+    """Removes the times at which no connection exists, when the window is reported as 0."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 
@@ -247,13 +248,13 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str, groups: Sized, quantity: str) -> str:
-    """The heading of a panel: its direction, or the quantity if no flow has a direction, for example in a network
-    without an access line."""
+    """The heading of a panel: its direction, or the quantity if no flow has a direction (for example, in a network
+    without an access line)."""
     return direction or ("other" if len(groups) > 1 else quantity)
 
 
 def _window(run: Run, asked_s: float | None) -> float:
-    """Returns the requested window. Raises UsageError if it leaves nothing to draw."""
+    """Returns the requested averaging interval. Raises UsageError if it is too long to leave any value."""
     if asked_s is None:
         return _default_window(run)
     if not 0 < asked_s <= run.scenario.duration_s / 2:
@@ -265,7 +266,7 @@ def _window(run: Run, asked_s: float | None) -> float:
 
 
 def _default_window(run: Run) -> float:
-    """About 160 windows over the run, of a round length, never finer than the samples."""
+    """Returns an averaging interval of about 1/160 of the run, rounded, and at least one sampling interval."""
     wanted = max(run.scenario.duration_s / 160, run.scenario.interval_s or 0)
     size = 10.0 ** np.floor(np.log10(wanted))
     return float(next(size * step for step in (1, 2, 5, 10) if size * step >= wanted * 0.999))

@@ -18,7 +18,7 @@ _INKS = (style.DOWN[0], style.UP[0])
 
 
 def figure(found: Packets) -> LabFigure | None:
-    """A bar for each data segment, a step for each acknowledgement, one colour for each run; sequence in kB."""
+    """A bar per data segment and a step per acknowledgement, with one colour per run; sequence numbers in kB."""
     scenes = found.scenes()
     if not scenes:
         return None

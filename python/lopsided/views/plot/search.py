@@ -1,4 +1,5 @@
-"""Figures of a search: the goals against each other, the best value by trial, the first goal against each key."""
+"""Figures of a search: the goals against each other, the best value so far over the trials, the first goal over each
+key."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -27,7 +28,7 @@ _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
 def draw(found: Search, kind: str) -> Figure:
-    """The figure of `kind`, one of `Search.figures`. Raises UsageError if there is nothing to draw."""
+    """Draws the figure of this `kind`, one of `Search.figures`. Raises UsageError if there is nothing to draw."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":
@@ -57,7 +58,7 @@ def _front(found: Search) -> Figure:
 
 
 def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
-    """Draws every trial in the plane of two goals, and the front as a line."""
+    """Plots every trial by its values of two goals, and the front as a line."""
     scale_x, label_x = _scale(found, x)
     scale_y, label_y = _scale(found, y)
 
@@ -120,7 +121,7 @@ def _progress(found: Search) -> Figure:
 
 
 def _settings(found: Search) -> Figure:
-    """A panel for each key: the first goal's metric by its value."""
+    """One panel per key: the first goal's metric over the values of the key."""
     scale, label = _scale(found, 0)
     keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
     columns = 1 if len(keys) == 1 else 2
@@ -160,7 +161,7 @@ def _valued(found: Search, trial: Trial) -> bool:
 
 
 def _scale(found: Search, goal: int) -> tuple[float, str]:
-    """The divisor for a goal's values, and the label of the axis."""
+    """Returns the divisor for a goal's values, and the label of the axis."""
     metric: Metric = found.goals[goal].metric
     values = [found.value(trial, goal) for trial in (found.baseline, *found.tried) if _valued(found, trial)]
     if metric.unit == "bps":
@@ -177,7 +178,7 @@ def _arrow(found: Search, goal: int, label: str) -> str:
 
 
 def _spread(front: list[Trial]) -> list[Trial]:
-    """The trials of the front that get a label: all, or an even selection."""
+    """The trials of the front that are labelled: all of them, or an even selection."""
     if len(front) <= _MOST_NAMED:
         return front
     places = np.unique(np.linspace(0, len(front) - 1, _MOST_NAMED).round().astype(int))

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 _MOST_QUEUES = 2
 _MOST_BARS = 6000
-"""With more data segments than this, the segments are drawn as one line."""
+"""If there are more data segments than this, they are drawn as one line."""
 _SHADES = {"disorder": style.GRID, "cwr": style.UP[3], "recovery": style.DOWN[3], "loss": style.RED}
 _DOTTED = (0, (1, 2))
 
 
 def figure(story: Story) -> LabFigure:
-    """Draws sequence numbers (of recorded packets, if the flow is one connection), window, and the fullest queues."""
+    """Draws sequence numbers (if packets were recorded and the flow has one connection), the window, and the fullest
+    queues."""
     queues = _queues(story)
     packets = _packets(story)
     heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
@@ -81,7 +82,8 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
 
 
 def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-    """Returns packets sent, ACKs received and packets dropped: times (s), and begin and end in the stream (MB)."""
+    """Returns packets sent, ACKs received and packets dropped: times in s, and first and last position in the stream
+    in MB."""
     import polars as pl
 
     run = story.run
@@ -109,7 +111,8 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
 
 
 def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
-    """The same from a capture at the sending host. Packets dropped on the path do not show in it."""
+    """Returns the same values from a capture at the sending host, which does not show packets that were dropped on
+    the path."""
     spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
     for name in ("sent", "acked"):
         rows = passed.filter(passed["event"] == name)
@@ -120,7 +123,8 @@ def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Flo
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
-    """Times, and begin and end of each packet's bytes in the stream. Sequence numbers that wrap are unwrapped."""
+    """Returns the times, and the first and last position of each packet's bytes in the stream. Sequence number wraps
+    are undone."""
     number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
     steps = np.diff(number, prepend=0)
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -156,7 +160,7 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """The queues on the path of the flow's data in which packets waited, the fullest first."""
+    """The queues on the data path of the flow in which packets waited, fullest first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]
@@ -178,7 +182,7 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
 
 
 def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
-    """Times (s) and packets waiting in this queue, within the time of the story."""
+    """Times in s and number of packets in this queue, within the period of the story."""
     assert story.run is not None, "a probe has no queues"
     backlog = series.queue_column(story.run, link, direction, "backlog_packets")
     inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
@@ -186,7 +190,7 @@ def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
-    """Times (s) at which this queue dropped a packet of any flow; empty if events were not recorded."""
+    """Times in s at which this queue dropped a packet of any flow; empty if events were not recorded."""
     import polars as pl
 
     assert story.run is not None, "a probe does not measure queues"
@@ -201,7 +205,7 @@ def _worst(states: Collection[str]) -> str:
 
 
 def _name_shades(panel: Axes, story: Story) -> None:
-    """Adds a legend of the states in the picture."""
+    """Adds a legend of the congestion states that the figure shades."""
     shown = {_worst(episode.states) for episode in story.episodes}
     patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
     if patches:

@@ -1,4 +1,4 @@
-"""The style of all figures: each direction has a colour, axes have units, and the small print describes the data.
+"""The style of all figures: each direction has its own colour, axes have units, and the small print describes the data.
 
 Figures are made without pyplot, so they do not change global state or a notebook's settings.
 """
@@ -88,13 +88,13 @@ LOOK: dict[Any, Any] = {  # matplotlib's stubs require the names of its settings
     "legend.frameon": False,
     "figure.facecolor": PAPER,
     "svg.fonttype": "none",
-    # Titles are the user's text. A dollar sign in them starts no formula.
+    # Titles are the user's text, in which a dollar sign does not start a formula.
     "text.parse_math": False,
 }
 
 
 class LabFigure(Figure):
-    """A matplotlib figure that notebooks show without pyplot."""
+    """A matplotlib figure that notebooks display without pyplot."""
 
     def _repr_png_(self) -> bytes:
         return png(self)
@@ -102,32 +102,33 @@ class LabFigure(Figure):
 
 @dataclass(frozen=True)
 class Column:
-    """A journal's column: figures have this width, smaller letters, and no title and small print, because a caption
-    has their content."""
+    """The journal-column style: figures have this width and smaller letters, and no title or small print, because
+    the caption contains these."""
 
     width_in: float
     font_size: float = 8.0
 
 
 COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
-"""Widths of the columns of IEEE's and ACM's journals."""
+"""Widths in inches of the columns of IEEE and ACM journals."""
 
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
 _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.08, 0.42, 0.52, 0.98
 _BARE_COLUMN_IN = 0.12
-"""Right margin in inches if curves have no names at their ends."""
+"""Right margin in inches if curves have no labels at their right ends."""
 
 
 def in_column() -> bool:
-    """Returns true if figures are drawn for a journal's column."""
+    """Returns true if figures are drawn in the journal-column style."""
     return _column.get() is not None
 
 
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
-    """Within the block, figures are drawn for a journal's column, `single` or `double`, or for a page if None.
+    """Within the block, figures are drawn in the journal-column style, `single` or `double`; in the page style if
+    `None`.
 
-    Raises UsageError for another column.
+    Raises UsageError if the column is another one.
     """
     if name is not None and name not in COLUMNS:
         raise UsageError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
@@ -140,16 +141,16 @@ def for_column(name: str | None) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A figure being drawn: its panels from the top down, sharing the x axis."""
+    """A figure in progress: its panels from top to bottom, with a common x axis."""
 
     figure: LabFigure
     panels: tuple[Axes, ...]
 
 
 def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True) -> Sheet:
-    """A titled figure with one panel for each height (inches); margins are fixed, so all figures line up.
+    """Creates a titled figure with one panel per height (inches); margins are fixed, so that all figures are aligned.
 
-    In a journal's column, a figure without `end_labels` uses their space.
+    In the journal-column style, a figure without `end_labels` also uses the space of the labels.
     """
     if (column := _column.get()) is not None:
         return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN)
@@ -217,8 +218,8 @@ def small_panels(
     label: float = 0.0,
     side: float = 0.45,
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
-    """A titled figure of many small panels side by side, each with its own name and axes. `label` is the space for the
-    label of the x axis below each panel, `side` the space to its left, both in inches."""
+    """Creates a titled figure of many small panels side by side, each with its own name and axes. `label` is the
+    space for the x axis label below each panel, `side` the space to its left, both in inches."""
     side_in, gap_in, title_in = side, 0.36 + label, 0.18
     rows = -(-len(names) // columns)
     with mpl.rc_context(LOOK):
@@ -239,7 +240,8 @@ def small_panels(
 
 
 def small_print(figure: Figure, *notes: str) -> None:
-    """Writes the small print at the foot of the figure. A journal's column has none, because a caption has it."""
+    """Writes the small print at the bottom of the figure. Figures in the journal-column style omit it, because the
+    caption contains it."""
     if _column.get() is not None:
         return
     with mpl.rc_context(LOOK):
@@ -248,14 +250,14 @@ def small_print(figure: Figure, *notes: str) -> None:
 
 
 def figure_of(panel: Axes) -> Figure:
-    """The figure of a panel. Figures here have no subfigures."""
+    """Returns the figure of a panel. Figures in this package have no subfigures."""
     figure = panel.figure
     assert isinstance(figure, Figure)
     return figure
 
 
 def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
-    """Writes the names `(y, text, colour)` of curves at their right ends, moved apart so that they do not overlap."""
+    """Writes the labels `(y, text, colour)` of curves at their right ends, moved apart so that they do not overlap."""
     low, high = panel.get_ylim()
     height_in = panel.get_position().height * figure_of(panel).get_figheight()
     with mpl.rc_context(LOOK):
@@ -274,7 +276,7 @@ def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
 
 
 def png(figure: Figure, dpi: int = 150) -> bytes:
-    """The figure as PNG."""
+    """Returns the figure as PNG."""
     with mpl.rc_context(LOOK):
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=dpi)
@@ -282,7 +284,7 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the figure atomically, with a mark that identifies it as a figure of lopsided."""
+    """Writes the figure atomically, with metadata that identify it as a figure of lopsided."""
     with output.whole_file(path) as temporary:
         write(figure, temporary)
 
@@ -292,8 +294,8 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Within the block, the figure files of studies are drawn for a journal's column. The studies' pages do not
-    change."""
+    """Within the block, the figure files of studies use the journal-column style. The figures in the studies' pages
+    do not change."""
     before = _files.set(name)
     try:
         yield
@@ -302,7 +304,8 @@ def files_for_column(name: str | None) -> Generator[None]:
 
 
 def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure]], folder: Path) -> None:
-    """Writes figures into a folder, each as .png and .pdf. `draw` draws them again for a column, if there is one."""
+    """Writes figures into a folder, each as .png and .pdf. If a journal-column style is set, `draw` draws the
+    figures again in this style."""
     if (name := _files.get()) is not None:
         with for_column(name):
             drawn = draw()
@@ -312,10 +315,10 @@ def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Writes the figure as `.png`, `.svg` or `.pdf`; the same figure gives the same bytes."""
+    """Writes the figure as `.png`, `.svg` or `.pdf`. The same figure always has the same bytes."""
     keys = {".png": "Software", ".svg": "Description", ".pdf": "Creator"}
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
-    # Journals require text as fonts of type 42; matplotlib's default is type 3.
+    # Journals require embedded fonts of type 42; matplotlib's default is type 3.
     with mpl.rc_context({**LOOK, "svg.hashsalt": "lopsided", "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(path, dpi=150, metadata={keys.get(path.suffix, "Creator"): output.MARK, **dates})
 
@@ -326,7 +329,7 @@ def svg(figure: Figure, salt: str) -> str:
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """Draws the figure once, writes it with a white background to the file, and returns the same element as `svg`."""
+    """Draws the figure once, writes it to the file with a white background, and returns the same element as `svg`."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
@@ -344,7 +347,7 @@ def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
 
 def _for_page(text: str) -> str:
     text = text[text.index("<svg") :]
-    # Matplotlib omits the fill attribute for black, as in legends. Black would be invisible on a dark page.
+    # matplotlib omits the fill attribute for black, as in legends. Black would be invisible on a dark page.
     text = _NO_INK.sub(rf"\1; fill: {INK}", text)
     for ink, variable in VARIABLES.items():
         text = text.replace(ink, f"var({variable}, {ink})")

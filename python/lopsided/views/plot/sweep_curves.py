@@ -50,12 +50,12 @@ def draw(
     heat_map: bool = False,
     column: str | None = None,
 ) -> Figure:
-    """The sweep's figure: a metric of each flow, or of the run, against one or two axes.
+    """Draws the sweep's figure: a metric of each flow, or of the run, over one or two axes.
 
-    The default is goodput, with performance if there is one axis. Two axes become lines along the axis with numbers,
-    one line for each value of the other axis. With `heat_map` each combination is a cell. With `cdf` each combination
-    is a curve of the metric's distribution over seeds, with a panel for each flow. `column` is a journal's column,
-    `single` or `double`. Raises UsageError for more than two axes.
+    The default metric is goodput, and also performance if there is one axis. Two axes are drawn as lines along the
+    numeric axis, one line per value of the other axis. If `heat_map` is true, each combination is a cell. If `cdf` is
+    true, each combination is a curve of the metric's distribution over the seeds, with one panel per flow. `column`
+    selects the journal-column style, `single` or `double`. Raises UsageError if there are more than two axes.
     """
     if column is not None:
         with style.for_column(column):
@@ -84,7 +84,8 @@ _MOST_LINES = 10
 
 
 def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: str) -> Figure:
-    """Draws a metric along one axis: a line for each value of the other, a panel for each flow or for the run."""
+    """Draws a metric along one axis: one line per value of the other axis, and one panel per flow or one for the
+    run."""
     frame = table.to_polars()
     x, other = (second, first) if frame[second].dtype.is_numeric() else (first, second)
     column, label, scale = _of_metric(frame, metric)
@@ -133,7 +134,7 @@ def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
 
 
 def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
-    """Draws the means of a metric against an axis, with their 95 % intervals."""
+    """Draws the means of a metric over an axis, with their 95 % intervals."""
     frame = table.to_polars()
     column, label, scale = _named(metric)
     frame = frame.with_columns(pl.col(column) * scale)
@@ -159,7 +160,7 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
 
 
 def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
-    """Draws the distribution of the metric over the seeds: a panel for each flow, or one for the run."""
+    """Draws the distribution of the metric over the seeds: one panel per flow, or one for the run."""
     frame = table.to_polars()
     column, label, scale = _of_metric(frame, metric)
     of_run = metric in OF_RUN
@@ -176,7 +177,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
-            # With few seeds draw points instead of a curve.
+            # If there are only a few seeds, draw points instead of a curve.
             panel.plot(values, share, ".", color=_INKS[index], markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)
@@ -196,7 +197,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
-    """The values of the curves: mean, 95 % interval and number of runs for each combination and flow."""
+    """The values of the curves: mean, 95 % interval and number of runs, per combination and flow."""
     measured, of = measured_by(table, metric)
     frame, column = measured.to_polars(), of.name
     rows: list[dict[str, object]] = []
@@ -207,7 +208,7 @@ def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
         found = mean_interval(values[column].to_list())
         known = {"mean": found.mean, "low_95": found.low, "high_95": found.high, "runs": found.of}
         if values["digest"].n_unique() == 1:
-            # Identical runs have no interval.
+            # Identical runs have no confidence interval.
             known |= {"low_95": None, "high_95": None}
         rows.append({**dict(zip(keys, key, strict=True)), "column": column, **known})
     return pl.DataFrame(rows).fill_nan(None)
@@ -266,22 +267,22 @@ def _band(
     marker: str = "o",
     shift: float = 0.0,
 ) -> float:
-    """Draws a mean with its 95 % interval as a band. Returns the mean at the right end."""
+    """Draws a mean with its 95 % interval as a band. Returns the mean at the right end of the curve."""
     arms = rows.group_by(axis, maintain_order=True).agg(pl.col(column))
     if arms[axis].dtype.is_numeric():
         arms = arms.sort(axis)
     found = [mean_interval(values) for values in arms[column].to_list()]
     middle = np.array([each.mean for each in found])
-    # One seed has no interval.
+    # A single seed has no confidence interval.
     reach = np.nan_to_num(np.array([each.half_width for each in found]))
     least, greatest = middle - reach, middle + reach
     if arms[axis].dtype.is_numeric():
         x = arms[axis].to_numpy()
         panel.fill_between(x, least, greatest, color=ink, alpha=0.15, linewidth=0)
-        # Do not clip the last point at the frame.
+        # The last point is not clipped at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # If the values of an axis are words, no line connects them.
+        # If the values of an axis are words, no line connects their means.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
@@ -331,7 +332,7 @@ def _map(
             red, green, blue, _ = image.cmap(image.norm(value))
             ink = style.PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else style.INK
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
-    # Name the metric here too, because a figure for a journal's column has no title.
+    # The metric is named here too, because a figure in the journal-column style has no title.
     bar = sheet.figure.colorbar(image, ax=panel, fraction=0.04)
     bar.set_label(title, fontsize=style.legend_size() + 1)
     bar.ax.tick_params(labelsize=style.legend_size())

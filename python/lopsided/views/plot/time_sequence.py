@@ -1,5 +1,5 @@
-"""Draws one direction of a connection in a capture: a time-sequence diagram as of tcptrace, outstanding data and
-windows, waiting times, goodput, and ACK spacing."""
+"""Draws one direction of a connection in a capture: a time-sequence diagram in the style of tcptrace, outstanding
+data and windows, waiting times, goodput, and ACK spacing."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
