@@ -708,6 +708,9 @@ def test_every_failing_statement_has_a_cause() -> None:
         paper = papers.load(key)
         failing = {each.key for each in paper.claims if each.known_not_to_hold and each.origin == "paper"}
         assert failing == set(paper.causes.claims), key
+        if paper.live is not None:
+            live = {each.key for each in paper.live.claims if each.known_not_to_hold and each.origin == "paper"}
+            assert live <= set(paper.live.causes.claims), key
 
 
 # --- Printed values
@@ -752,6 +755,47 @@ def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_pat
     # A partial report has no list of published values.
     part = drawn(run_paper(whole, run_jobs, figures=whole.figures, claims=False, sensitivity=False, repetitions=1), ())
     assert part.coverage == ()
+
+
+def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: Path) -> None:
+    of_paper = paper.experiments[0]
+    beyond = replace(of_paper, key="beyond", summary="our own", only_in_full=True)
+    shown = replace(paper.figures[0], number="2", needs=("queues", "beyond"))
+    own = replace(paper.claims[0], key="own", statement="It moves too.", needs=("beyond",), origin="ours")
+    both = replace(paper.assumptions[0], experiments=("queues", "beyond"))
+    alone = replace(paper.assumptions[0], key="other", experiments=("beyond",))
+    whole = replace(
+        paper,
+        experiments=(of_paper, beyond),
+        figures=(*paper.figures, shown),
+        claims=(*paper.claims, own),
+        assumptions=(both, alone),
+    )
+    usual = whole.by_default
+    found = run_paper(usual, run_jobs, figures=usual.figures, claims=True, sensitivity=True, repetitions=1)
+    assert set(found.digests) == {"queues"} and [each.claim.key for each in found.claims] == ["moves", "miracle"]
+    assert [each.varied[0][0].experiments for each in found.sensitivities] == [("queues",)]
+    # The statement counts apart: it is among neither those that hold nor those that fail.
+    assert found.counts() == ["1 of the paper's 2 statements hold", "1 more statement is judged with --full"]
+    page.write(drawn(found, usual.figures), tmp_path / "out")
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Judged with --full: 1" in report and "It moves too." in report and "Figure 2 (Goodput" in report
+    assert papers.as_dict(found)["judged_with_full"] == ["own"]
+    at_length = whole.at_full_length
+    found = run_paper(at_length, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=1)
+    assert len(found.claims) == 3 and not any("--full" in count for count in found.counts())
+
+
+def test_no_statement_of_a_paper_waits_for_full() -> None:
+    for key in papers.available():
+        usual = papers.load(key).by_default
+        assert {each.origin for each in usual.left_to_full} <= {"ours"}, key
+        run = {each.key for each in usual.experiments}
+        assert run.issuperset((*usual.answer_needs, *usual.varied)), key
+        # Printed values have their counterpart in a usual run too.
+        needed = {name for rule in usual.coverage for name in rule.needs}
+        assert run.issuperset(needed), key
+        assert {rule.by for rule in usual.coverage if rule.by} <= {each.key for each in usual.claims}, key
 
 
 def test_a_full_length_run_is_longer_and_has_more_seeds(paper: Paper) -> None:

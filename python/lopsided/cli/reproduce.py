@@ -70,8 +70,8 @@ def reproduce(
         Repeat the study with every other value of the settings that the paper does not give; takes several times as
         long.
     full
-        Run every experiment as long and as often as the paper did; takes many times as long. Verdicts are not compared
-        with the recorded ones, which come from the shorter runs.
+        Run every experiment as long and as often as the paper did, and experiments beyond the paper; takes many times
+        as long. Verdicts are not compared with the recorded ones, which come from the shorter runs.
     world
         `sim`, or `live`: run the part of the study that works with real packets, with lopsided's TCP at both ends or
         against this kernel's.

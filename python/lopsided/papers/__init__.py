@@ -81,6 +81,7 @@ def as_dict(reproduction: Reproduction) -> dict[str, Any]:
         "opening": reproduction.opening(),
         "failing": [asdict(each) for each in reproduction.failing()],
         "unexpected": reproduction.surprises,
+        "judged_with_full": [each.key for each in reproduction.paper.left_to_full],
         "figures": [figure.number for figure, _ in reproduction.artifacts],
         "digests": dict(reproduction.digests),
         **tables,
@@ -148,7 +149,8 @@ def reproduce(
     seed
         First seed; 1 if `None`.
     full
-        True to run every experiment for the paper's duration and with the paper's number of repetitions.
+        True to run every experiment for the paper's duration and with the paper's number of repetitions. False skips
+        the experiments that are `only_in_full`, unless `figure` needs them.
     keep
         Called with the outcome and the path of its report.
 
@@ -169,7 +171,7 @@ def reproduce(
     known = _in_world(load(paper), world)
     out = out if known.world == "sim" else out / known.world
     known = known if chapter is None else _chapter(known, chapter)
-    known = known.at_full_length if full else known
+    known = known.at_full_length if full else known.by_default if figure is None else known
     out = out if chapter is None else out / f"chapter-{chapter}"
     wanted = None if figure is None else _figure(known, figure)
     everything = wanted is None and not claims_only
@@ -206,7 +208,7 @@ def reproduce_all(
 
     report_folder.check(out)
     begun = time.monotonic()
-    papers = [load(key).at_full_length if full else load(key) for key in available()]
+    papers = [load(key).at_full_length if full else load(key).by_default for key in available()]
     shares = dict.fromkeys((each.key for each in papers), 0.0)
     stopped = threading.Event()
 

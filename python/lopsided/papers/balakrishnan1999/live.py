@@ -32,6 +32,7 @@ from lopsided.papers.balakrishnan1999.setup import (
     Scheme,
 )
 from lopsided.papers.balakrishnan1999.shared import INKS
+from lopsided.papers.framework import failing
 from lopsided.papers.framework.claims import Statements, agree_within, mbit
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Case, Comparison, Experiment, Figure, Paper, Verdict
@@ -250,5 +251,6 @@ LIVE = Paper(
         Figure("22", "Beside an upload", (TWO_WAY_BOTH.key, TWO_WAY.key), FIGURE_22),
         Figure("L", "What is not run against a kernel", (), not_run, "Table"),
     ),
+    causes=failing.load(Path(__file__).parent),
     world="live",
 )

@@ -277,7 +277,7 @@ TWO_DOWNLOADS = Experiment(
     summary="a second download that starts 5 to 10 s after the first",
     cases=cases("hybrid-two.toml", SCHEMES, acks_alone=True),
     measure=measure.two_downloads,
-    usual=5,
+    usual=3,
     full_repetitions=10,
 )
 

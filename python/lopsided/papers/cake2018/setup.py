@@ -43,6 +43,8 @@ HOSTS = Experiment(
         Case("hosts.toml", {"topology.link.line.down.queue.isolation": mode}, {"mode": mode}) for mode in ISOLATIONS
     ),
     measure=shares,
+    usual=1,
+    full_repetitions=3,
 )
 
 MARKED = Experiment(
@@ -50,6 +52,8 @@ MARKED = Experiment(
     summary="four flows each way with four code points on 10/10 Mbit/s, under four queues",
     cases=tuple(Case("tins.toml", _both(name), {"queue": name}) for name in QUEUES),
     measure=tins,
+    usual=1,
+    full_repetitions=3,
 )
 
 REAL_TIME = Experiment(
@@ -58,6 +62,8 @@ REAL_TIME = Experiment(
     cases=tuple(Case("real-time.toml", _both(name), {"queue": name}) for name in ("fq_codel", "cake", "cake_diff4")),
     measure=real_time,
     keep=True,
+    usual=1,
+    full_repetitions=3,
 )
 
 FILTERED = Experiment(
@@ -65,6 +71,8 @@ FILTERED = Experiment(
     summary="four downloads and four uploads on 30/1 Mbit/s, with and without an ACK filter",
     cases=tuple(Case("ack-filter.toml", _filter(rule, 1.0), {"filter": rule}) for rule in FILTERS),
     measure=filtered,
+    usual=1,
+    full_repetitions=3,
 )
 
 UPLINK = Experiment(

@@ -75,6 +75,11 @@ class Experiment:
     An experiment has fewer repetitions if it supports no statement or hardly depends on random numbers, and more if the
     verdict of one of its statements varies between seeds.
     """
+    only_in_full: bool = False
+    """True for an experiment without a statement or a printed number of its own: other readings, and our own questions.
+
+    It runs with `--full`, or if the user requests one of its figures.
+    """
 
     @property
     def at_full_length(self) -> Experiment:
@@ -306,6 +311,10 @@ class Paper:
     """The experiments that can run on real packets, as a separate study."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Experiments by chapter, for a long study whose chapters can be run separately."""
+    left_to_full: tuple[Claim, ...] = ()
+    """Statements that are judged only with `--full`; set by `by_default`."""
+    drawn_in_full: tuple[Figure, ...] = ()
+    """Figures that are drawn with `--full`, or one at a time with `--figure`; set by `by_default`."""
 
     def only(self, chapter: str) -> Paper:
         """Returns the study with the figures and claims of one chapter; raises KeyError for an unknown chapter."""
@@ -320,6 +329,25 @@ class Paper:
             key_results=self.key_results if set(self.varied) <= experiments else (),
             answer=self.answer if answered else None,
             answer_needs=self.answer_needs if answered else (),
+        )
+
+    @property
+    def by_default(self) -> Paper:
+        """The study without the experiments that run only with `--full`, and without their figures and statements."""
+        left = {each.key for each in self.experiments if each.only_in_full}
+        return replace(
+            self,
+            experiments=tuple(each for each in self.experiments if each.key not in left),
+            figures=tuple(each for each in self.figures if left.isdisjoint(each.needs)),
+            claims=tuple(each for each in self.claims if left.isdisjoint(each.needs)),
+            assumptions=tuple(
+                replace(each, experiments=tuple(key for key in each.experiments if key not in left))
+                for each in self.assumptions
+                # Without experiments of its own, an assumption varies those of the paper.
+                if not each.experiments or not left.issuperset(each.experiments)
+            ),
+            left_to_full=tuple(each for each in self.claims if not left.isdisjoint(each.needs)),
+            drawn_in_full=tuple(each for each in self.figures if not left.isdisjoint(each.needs)),
         )
 
     @property

@@ -123,6 +123,8 @@ class Reproduction:
             return []
         left = left_to_live(self.paper)
         more = [f"{left} more statements are judged on real packets only: --world live"] if left else []
+        if in_full := len(self.paper.left_to_full):
+            more.append(f"{in_full} more {'statement is' if in_full == 1 else 'statements are'} judged with --full")
         return _counts(self.claims) + more
 
     def opening(self) -> list[str]:

@@ -37,8 +37,14 @@ CHAPTER_6: dict[str, str] = {
 }
 """Queue disciplines of section 6.4."""
 
-TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"})
+TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"}, {"59.9 s": "119.9 s"})
 """Overrides the run's duration with that of the dissertation's runs in chapters 5 and 6."""
+MINUTE: Overrides = {"scenario.duration": "60 s"}
+"""Duration of runs whose statements have the same verdicts after one minute and after two.
+
+The runs of `delays` keep two minutes: section 6.4 states the share of packets that belongs to slow start, and this
+share depends on the duration.
+"""
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
@@ -67,9 +73,14 @@ def _case(scenario: str, aqm: str, queue: str, rtt: int, direction: str, **label
 
 
 def _grid(
-    scenario: str, disciplines: dict[str, str], rtts: tuple[int, ...], direction: str = "down"
+    scenario: str,
+    disciplines: dict[str, str],
+    rtts: tuple[int, ...],
+    direction: str = "down",
+    duration: Overrides = MINUTE,
 ) -> tuple[Case, ...]:
-    return tuple(_case(scenario, aqm, queue, rtt, direction) for aqm, queue in disciplines.items() for rtt in rtts)
+    cases = tuple(_case(scenario, aqm, queue, rtt, direction) for aqm, queue in disciplines.items() for rtt in rtts)
+    return tuple(Case(each.scenario, {**each.overrides, **duration}, each.labels) for each in cases)
 
 
 KNEE = Experiment(
@@ -77,6 +88,8 @@ KNEE = Experiment(
     summary="one transfer through queues of nine sizes at 1 Mbit/s and 100 ms",
     cases=tuple(Case("queue.toml", {"link.down.queue": f"{octets} B"}, {"queue_bytes": octets}) for octets in QUEUES),
     measure=knee,
+    usual=1,
+    full_repetitions=2,
 )
 
 NIGHT = Experiment(
@@ -86,6 +99,7 @@ NIGHT = Experiment(
     measure=modems,
     usual=1,
     full_repetitions=2,
+    full=TWO_MINUTES,
 )
 
 EVENING = Experiment(
@@ -93,6 +107,7 @@ EVENING = Experiment(
     summary="downloads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
     cases=_grid("channel.toml", CHAPTER_5, EVENING_RTTS),
     measure=modems,
+    full=TWO_MINUTES,
 )
 
 NIGHT_UP = Experiment(
@@ -101,6 +116,7 @@ NIGHT_UP = Experiment(
     cases=_grid("modem-up.toml", CHAPTER_5, (100,), "up"),
     measure=modems,
     usual=1,
+    full=TWO_MINUTES,
 )
 
 EVENING_UP = Experiment(
@@ -109,6 +125,7 @@ EVENING_UP = Experiment(
     cases=_grid("channel-up.toml", CHAPTER_5, (100,), "up"),
     measure=modems,
     usual=1,
+    full=TWO_MINUTES,
 )
 
 READINGS_5 = Experiment(
@@ -124,6 +141,7 @@ READINGS_5 = Experiment(
     ),
     measure=modems,
     usual=1,
+    only_in_full=True,
 )
 
 
@@ -156,7 +174,9 @@ def _cable(key: str, summary: str, direction: str, when: str, rtts: tuple[int, .
         for aqm, queue in CHAPTER_5.items()
         for rtt in rtts
     )
-    return Experiment(key=key, summary=summary, cases=cases, measure=modems, usual=1, full=TWO_MINUTES)
+    return Experiment(
+        key=key, summary=summary, cases=cases, measure=modems, usual=1, full=TWO_MINUTES, only_in_full=True
+    )
 
 
 CABLE_EXPERIMENTS = (
@@ -169,14 +189,16 @@ CABLE_EXPERIMENTS = (
 DELAYS = Experiment(
     key="delays",
     summary="downloads of one modem under each discipline of chapter 6, at five round trips",
-    cases=_grid("modem.toml", CHAPTER_6, RTTS),
+    cases=_grid("modem.toml", CHAPTER_6, RTTS, duration={}),
     measure=modems,
+    usual=1,
+    full_repetitions=2,
 )
 
 AT_100 = Experiment(
     key="delays-100",
     summary="the same at 100 ms, with more seeds: the order there is a coin toss",
-    cases=_grid("modem.toml", CHAPTER_6, (100,)),
+    cases=_grid("modem.toml", CHAPTER_6, (100,), duration={}),
     measure=modems,
     usual=4,
 )
@@ -184,9 +206,10 @@ AT_100 = Experiment(
 DELAYS_UP = Experiment(
     key="delays-up",
     summary="uploads of one modem under each discipline of chapter 6, at two round trips",
-    cases=_grid("modem-up.toml", CHAPTER_6, (100, 500), "up"),
+    cases=_grid("modem-up.toml", CHAPTER_6, (100, 500), "up", {}),
     measure=modems,
     usual=1,
+    only_in_full=True,
 )
 
 ALONE = Experiment(
@@ -197,7 +220,7 @@ ALONE = Experiment(
             case.scenario,
             {
                 **case.overrides,
-                **{f"flow.{flow}.start": "119.9 s" for flow in ("repeated", "web")},
+                **{f"flow.{flow}.start": "59.9 s" for flow in ("repeated", "web")},
                 **{f"flow.{flow}.start_jitter": "0 s" for flow in ("repeated", "web")},
             },
             case.labels,
@@ -206,6 +229,7 @@ ALONE = Experiment(
     ),
     measure=modems,
     usual=1,
+    full=TWO_MINUTES,
 )
 
 ALL: dict[str, str] = {"asqm": CHAPTER_5["asqm"], **CHAPTER_6}
@@ -216,6 +240,7 @@ WIDE = Experiment(
     cases=(*_grid("modem.toml", ALL, (10,)), *_grid("modem.toml", {"asqm": ALL["asqm"]}, RTTS)),
     measure=modems,
     usual=1,
+    full=TWO_MINUTES,
 )
 
 
@@ -241,6 +266,7 @@ WIDE_SETTINGS = Experiment(
     ),
     measure=modems,
     usual=1,
+    only_in_full=True,
 )
 
 BORROWING = Experiment(
@@ -279,6 +305,7 @@ READINGS_6 = Experiment(
     ),
     measure=modems,
     usual=1,
+    only_in_full=True,
 )
 
 EXPERIMENTS = (

@@ -103,4 +103,6 @@ REMEDIES = Experiment(
         for kind in MECHANISMS
     ),
     measure=two_way,
+    usual=1,
+    full_repetitions=3,
 )

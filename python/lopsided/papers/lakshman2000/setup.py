@@ -66,7 +66,8 @@ FRONT = Experiment(
         for drop in DROPS
     ),
     measure=single,
-    usual=2,
+    usual=1,
+    full_repetitions=2,
 )
 
 LOSS = Experiment(

@@ -178,10 +178,13 @@ def _of_tests(
     usual: int | None = 1,
     full_repetitions: int | None = None,
     keep: bool = False,
+    only_in_full: bool = False,
 ) -> Experiment:
     """An experiment of these tests, with these windows and the additional settings `more`."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
-    return Experiment(key, summary, cases, measure, usual=usual, full_repetitions=full_repetitions, keep=keep)
+    return Experiment(
+        key, summary, cases, measure, keep, full_repetitions=full_repetitions, usual=usual, only_in_full=only_in_full
+    )
 
 
 def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delayed: bool) -> Experiment:
@@ -192,14 +195,17 @@ def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delaye
         settings = {"flow.S1.cc": CONTROLS[test.variant], **delay, "record.traces": "true"}
         cases.append(Case(scenario, settings, test.labels))
     summary = f"{what} with the stack of Linux 6.1, for comparison with this kernel itself"
-    return Experiment(key, summary, tuple(cases), measure, usual=1)
+    return Experiment(key, summary, tuple(cases), measure, usual=1, only_in_full=True)
 
 
 DELAYED = BASELINES[4:]
 """Baselines with a delay of 100 ms at their sender."""
 
 ALONE = _of_tests(
-    "baselines", "one download alone, without and with 100 ms at its sender (section 2.4.1)", BASELINES, usual=None
+    "baselines",
+    "one download alone, without and with 100 ms at its sender (section 2.4.1)",
+    BASELINES,
+    full_repetitions=3,
 )
 
 INTENDED = _of_tests(
@@ -208,7 +214,8 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""One seed instead of the study's three, because each of the three seeds gives the same verdicts."""
+"""One seed instead of the study's three, as for the baselines, because each of the three seeds gives the same
+verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed
@@ -219,6 +226,7 @@ IN_NETWORK = _of_tests(
     "baselines 5 to 8 and combos 7 to 12 with the delays on the wire instead of the senders' netem",
     (*DELAYED, *PAIRED),
     _in_network,
+    only_in_full=True,
 )
 
 COURSE = _of_tests(
@@ -261,6 +269,7 @@ LOGGED_IN = _of_tests(
     "later; the loss is 4 s after cron starts the scripts",
     COMBOS,
     lambda test: {f"flow.{flow}.start": f"{transfer_start_s(test, flow):.4f} s" for flow in test.flows},
+    only_in_full=True,
 )
 
 LEGS = {

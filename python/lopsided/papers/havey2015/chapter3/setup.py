@@ -164,6 +164,7 @@ ALONE = Experiment(
     measure=throughput,
     usual=1,
     full=FULL,
+    only_in_full=True,
 )
 
 RIVALRY = Experiment(
@@ -262,6 +263,7 @@ TODAY = Experiment(
     ),
     measure=throughput,
     usual=1,
+    only_in_full=True,
 )
 
 
@@ -292,6 +294,7 @@ PAGES = Experiment(
     ),
     measure=page,
     usual=1,
+    only_in_full=True,
 )
 
 EXPERIMENTS = (LOSS, ALONE, RIVALRY, SHARING, RULES_APART, IN_TIME, REPAIR, TODAY, PAGES)
