@@ -15,7 +15,10 @@
 //! radios. With `chain = false`, all stations reach each other directly. With `overhear`, a radio whose neighbour is in
 //! an exchange neither calls nor answers (MACA's deferral).
 //!
-//! Not modelled: frequency hopping, RTS that collide or are lost, the answer "busy" (NACK-CTS), capture.
+//! The answer "busy" (NACK-CTS) is not a separate message. It "achieves the same effect" as no CTS (section 5.1): here it
+//! would end at the time at which the caller notices that no CTS arrived.
+//!
+//! Not modelled: frequency hopping, RTS that collide or are lost, capture.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
