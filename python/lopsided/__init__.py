@@ -7,7 +7,7 @@
     run.plot("goodput")      # a matplotlib figure
     lop.sweep(run.scenario, {"link.up.queue.limit": "5..50:5 packets"})
 
-Names are imported when first used: `import lopsided` costs nothing.
+Each name is imported when it is first used, so `import lopsided` is fast.
 """
 
 from __future__ import annotations

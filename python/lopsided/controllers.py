@@ -1,4 +1,4 @@
-"""Your own congestion controls: the accepted classes, and their names on the command line."""
+"""User-defined congestion controls: the accepted classes, and their names on the command line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
 ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.WindowAlgorithm]
-"""Makes a controller for each connection: a class derived from `Controller` or `WindowAlgorithm`, or a function."""
+"""Creates a controller per connection: a class derived from `Controller` or `WindowAlgorithm`, or a function."""
 Controllers = Mapping[str, ControllerFactory | None]
-"""Controllers by their names in scenarios. `None` if only the name is known; such a controller cannot run."""
+"""Controllers by their names in scenarios. `None` if only the name is known and the code is not; such a controller
+cannot run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
@@ -31,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
 
 def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactory | None]]:
-    """Returns the controllers in the form of the simulator. Raises an error for one that cannot work."""
+    """Converts the controllers to the simulator's form. Raises an error if one of them cannot work."""
     found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
         if not _NAME.fullmatch(str(name)):
@@ -60,9 +61,10 @@ def _check(name: str, make: Any) -> None:
 
 
 def _check_attributes(make: type, base: type) -> None:
-    """Raises an error for an attribute that is assigned, never read, and spelt almost like a target of the base class.
+    """Raises an error if an attribute is assigned but never read, and its name is almost that of an attribute which the
+    base class reads.
 
-    Without this check a misspelt target would be ignored silently.
+    Without this check, an assignment to a misspelt name would be ignored silently.
     """
     targets = [name for name in dir(base) if not name.startswith("_")]
     codes = [
@@ -82,10 +84,10 @@ def _check_attributes(make: type, base: type) -> None:
 
 @dataclass(frozen=True)
 class ControllerTrace:
-    """The result of a controller alone on a line."""
+    """The result of simulating a controller alone on a line."""
 
     share: float
-    """Share of the line's capacity that was delivered, 0 to 1."""
+    """Delivered bytes as a fraction of the line's capacity, 0 to 1."""
     losses: int
     """Number of segments that the full queue dropped."""
     signals_s: list[float]
@@ -97,10 +99,10 @@ class ControllerTrace:
 def simulate_controller(
     make: ControllerFactory, *, rate: str, rtt: str, queue_packets: int, duration: str
 ) -> ControllerTrace:
-    """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/harness.rs`).
+    """Simulates a controller on a line without the rest of TCP, to test its algorithm (`cc/harness.rs`).
 
-    Segments have 1,448 bytes, each is acknowledged separately, and no timer expires. Raises UsageError for a line
-    without a rate, a round trip or room.
+    Segments have 1,448 bytes, each is acknowledged separately, and no timer expires. Raises UsageError if the rate is
+    below 12 kbit/s, if the queue holds no packet, or if the RTT or the duration is not positive.
     """
     [(_, checked_make)] = checked({"simulated": make})
     assert checked_make is not None
@@ -114,7 +116,7 @@ def simulate_controller(
 
 
 def label(make: ControllerFactory) -> str:
-    """The origin of a controller, for the manifest of a run."""
+    """Names the origin of a controller, for the manifest of a run."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
     name = getattr(make, "__qualname__", type(make).__qualname__)
@@ -122,5 +124,5 @@ def label(make: ControllerFactory) -> str:
 
 
 def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
-    """Loads the controllers of `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
+    """Loads the controllers from `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
     return own_code.load(given, "--controller", tuple(_BASES), ControllerError)

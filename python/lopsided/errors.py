@@ -1,6 +1,6 @@
 """All errors and warnings of lopsided.
 
-The native module raises them too, so that one `except LopsidedError` is enough.
+The native module raises these classes too, so `except LopsidedError` catches every failure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ class LopsidedError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """A fault of a scenario: its place (line and column from 1, 0 if unknown), the message, and a suggestion."""
+    """A fault in a scenario: its position (line and column, counted from 1; 0 if unknown), the message, and a
+    suggestion."""
 
     message: str
     line: int = 0
@@ -25,7 +26,7 @@ class Problem:
 
 
 class ScenarioError(LopsidedError):
-    """A scenario that cannot run.
+    """The scenario is invalid or cannot be read.
 
     `rendered` shows every fault with its line; the other attributes are those of the first fault.
     """
@@ -45,15 +46,15 @@ class ScenarioError(LopsidedError):
 
 
 class RunError(LopsidedError):
-    """A run that failed or was stopped."""
+    """The run failed or was stopped."""
 
 
 class LiveError(RunError):
-    """This machine cannot carry real packets, or a device failed."""
+    """This machine cannot carry real packets, or a network device failed."""
 
 
 class ControllerError(RunError):
-    """A user's own congestion control raised an exception, which is the `__cause__` of this error.
+    """A user-defined congestion control raised an exception, which is the `__cause__` of this error.
 
     `called` is the method that raised it, such as `Gentle.on_ack`, and `time_s` the time in the run in seconds; `None`
     if the control could not be loaded.
@@ -67,7 +68,7 @@ class ControllerError(RunError):
 
 
 class QueueError(RunError):
-    """A user's own queue discipline raised an exception, which is the `__cause__` of this error.
+    """A user-defined queue discipline raised an exception, which is the `__cause__` of this error.
 
     `called` is the method that raised it, such as `Marking.enqueue`, and `time_s` the time in the run in seconds;
     `None` if the discipline could not be loaded.
@@ -81,20 +82,20 @@ class QueueError(RunError):
 
 
 class FolderError(LopsidedError):
-    """A folder or file that cannot be read, or must not be written."""
+    """A folder or file cannot be read, or must not be written."""
 
 
 class UsageError(LopsidedError):
-    """A request that cannot be carried out as given."""
+    """The request is invalid or cannot be carried out."""
 
 
 class NoRunFolderError(FolderError, UsageError):
-    """The path is not a run folder or does not exist: the request is wrong, and nothing is damaged."""
+    """The path does not exist or is not a run folder. The request is wrong; nothing is damaged."""
 
 
 class CaptureWarning(UserWarning):
-    """A capture is cut short or damaged; the part before was read."""
+    """A capture is incomplete or damaged; the part before the damage was read."""
 
 
 class LeftoverWarning(UserWarning):
-    """Remains of a killed command were removed."""
+    """Hidden files that a killed command had left behind were removed."""

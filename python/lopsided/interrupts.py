@@ -1,10 +1,9 @@
-"""Handles Ctrl-C and `kill`: the command ends with one word, at any moment.
+"""Handles Ctrl-C and `kill`: the command ends with a one-word message, whenever the signal arrives.
 
-Loading the command line takes a part of a second, during which Python would end an interrupt with a traceback.
-Therefore this module takes over the signals before anything else is loaded. Before and after the work of a command
-nothing needs cleaning up, and an interrupt ends the process. During the work an interrupt is an exception. Python drops
-and prints an exception that it meets in a destructor or in a callback of its imports; such an interrupt is raised
-again.
+Loading the command line takes a fraction of a second, during which Python would print a traceback for an interrupt. So
+this module handles the signals before anything else is loaded. Before and after the work of a command, no cleanup is
+needed, and an interrupt ends the process. During the work, an interrupt raises an exception. Python prints and drops an
+exception in a destructor or in an import callback; such an interrupt is raised again.
 
 Left out: the first milliseconds of Python itself, before it executes a line of this package.
 """
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import NoReturn
 else:
-    # The C part of `signal`, which belongs to the interpreter: importing it reads no file.
+    # The C part of `signal` is built into the interpreter, so importing it reads no file.
     import _signal as signal
 
 _AGAIN_S = 0.02
-"""Seconds after which a dropped interrupt is raised again, outside the place that dropped it."""
+"""A dropped interrupt is raised again after this time in seconds, when Python has left the code that dropped it."""
 
 
 _ours = False
-"""True in a process that is the command line: other programs keep their signals."""
+"""True if this process is the command line; other programs keep their own signal handling."""
 
 
 def take_over() -> None:
-    """From now on an interrupt ends the process, except within `Interruptible`, where it is an exception."""
+    """From now on, an interrupt ends the process, except within `Interruptible`, where it raises an exception."""
     global _ours
     _ours = True
     # A shell starts background commands with interrupts ignored.
@@ -48,7 +47,7 @@ def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
 class Interruptible:
     """Within the block SIGINT raises KeyboardInterrupt, and SIGTERM ends the process if `terminable` is true.
 
-    Without `take_over` signals stay as they are.
+    The handlers are unchanged unless `take_over` was called.
     """
 
     def __init__(self, *, terminable: bool) -> None:
@@ -61,7 +60,7 @@ class Interruptible:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
-            # SIGHUP: the terminal was closed. `nohup` sets it to be ignored.
+            # SIGHUP: the terminal was closed. `nohup` makes the process ignore this signal.
             hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
             if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
                 signal.signal(hang_up, self._terminate)
@@ -74,7 +73,7 @@ class Interruptible:
         if _ours:
             sys.unraisablehook = self._hook
         if self._interrupted and isinstance(error, (ImportError, SystemError)):
-            # A native module that is interrupted while it loads raises an error of its own.
+            # If a native module is interrupted while it loads, it raises its own kind of error.
             raise KeyboardInterrupt from error
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:
@@ -91,7 +90,7 @@ class Interruptible:
         import threading
 
         number = signal.SIGINT if issubclass(told.exc_type, KeyboardInterrupt) else signal.SIGTERM
-        # The signal goes to the process, so that it wakes the main thread if that thread waits.
+        # The signal is sent to the process, so that it wakes the main thread if this thread is waiting.
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()

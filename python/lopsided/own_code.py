@@ -1,4 +1,4 @@
-"""Loads a user's own Python code, named `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops it if it does not end."""
+"""Loads user-defined Python code, named `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops it if it does not end."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOKS = 0.1, 20
 _stuck: list[Batch] = []
-"""Batches with threads in a user's code that cannot be interrupted."""
+"""Batches of runs with a thread that is stuck in user-defined code and cannot be interrupted."""
 
 
 def stop(batch: Batch) -> None:
-    """Stops the runs of a batch. In a user's code that loops it raises an exception."""
+    """Stops the runs of a batch. Raises an exception in user-defined code that loops."""
     for _ in range(_LOOKS):
         idents = batch.within_python()
         if batch.stop(_LOOK_S):
@@ -35,23 +35,23 @@ def stop(batch: Batch) -> None:
 
 
 def is_stuck() -> bool:
-    """True if a thread is stuck in a user's code: then the interpreter cannot end in its usual way."""
+    """True if a thread is stuck in user-defined code, so that the interpreter cannot exit normally."""
     return bool(_stuck)
 
 
 def load(
     given: Iterable[str], option: str, bases: tuple[type, ...], failure: Callable[[str, str], RunError]
 ) -> dict[str, Any]:
-    """Loads each class, by its name; the default name is that of the class.
+    """Loads classes, and returns them by name; the default name is that of the class.
 
     Parameters
     ----------
     option
         The name of the option, for errors.
     bases
-        Classes derived from these are suggested if a class is not found.
+        Base classes; if a class is not found, classes derived from these are suggested.
     failure
-        Makes the error for a file that cannot be loaded, from a message and the file.
+        Creates the error for a file that cannot be loaded, from a message and the file.
     """
     found: dict[str, Any] = {}
     modules: dict[str, ModuleType] = {}
@@ -76,19 +76,19 @@ def _is_own(value: Any, bases: tuple[type, ...]) -> bool:
 
 
 def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
-    """Returns the module in a file, or the module of that name."""
+    """Returns the module in this file, or the module with this name."""
     try:
         if not home.endswith(".py"):
             return importlib.import_module(home)
         path = Path(home)
         if not path.is_file():
             raise UsageError(f"{home} does not exist")
-        # As if Python ran the file: modules next to it can be imported.
+        # As when Python runs the file: modules in the same folder can be imported.
         sys.path.insert(0, str(path.parent.resolve()))
         name = f"_own_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
-        # Dataclasses need the module of their class in `sys.modules`.
+        # Dataclasses look up the module of their class in `sys.modules`.
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

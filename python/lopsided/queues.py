@@ -1,4 +1,4 @@
-"""Your own queue disciplines, and their names in scenarios."""
+"""User-defined queue disciplines, and their names in scenarios."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 Parameters = dict[str, bool | float | str]
 
 _declared: dict[str, Parameters] = {}
-"""The names that scenarios of this process can use, with the keys and defaults of each."""
+"""The user-defined names that scenarios of this process can use, each with its keys and their defaults."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
     """Registers a class derived from `QueueDiscipline` for scenarios of this process: `queue.kind = "NAME"`.
 
-    The dictionary `parameters` of the class has its keys with their defaults: flags, numbers from 0 up, or texts. Each
-    is an attribute of the object before `__init__` runs. Registering a name again replaces the class.
+    The class's dictionary `parameters` contains its keys with their defaults: flags, non-negative numbers, or texts.
+    Each key is an attribute of the object before `__init__` runs. Registering a name again replaces the class.
     """
 
     def register(cls: Discipline) -> Discipline:
@@ -38,15 +38,14 @@ def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
 
 
 def load(given: Iterable[str]) -> None:
-    """Registers the class of `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
+    """Registers the class in `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
     for name, cls in own_code.load(given, "--discipline", (_native.QueueDiscipline,), QueueError).items():
         queue_discipline(name)(cls)
 
 
 def used_by(resolved: object) -> dict[str, Parameters]:
-    """Returns the user's disciplines in a resolved scenario, with their keys, for the run folder, which contains no
-    code.
-    """
+    """Returns the user-defined disciplines of a resolved scenario, with their keys. The run folder stores them
+    because it contains no code."""
     if not _declared:
         return {}
     return {kind: _declared[kind] for kind in _kinds(resolved) if kind in _declared}
@@ -63,7 +62,7 @@ def _kinds(value: object) -> Iterator[str]:
 
 
 def remember(disciplines: Mapping[str, Parameters]) -> None:
-    """Registers the disciplines of a run folder, so that its scenario can be read; they cannot run."""
+    """Registers the disciplines of a run folder, so that its scenario can be read; these disciplines cannot run."""
     for name, parameters in disciplines.items():
         if name not in _declared:
             queue_discipline(name)(type(name, (_Absent,), {"parameters": parameters}))
@@ -71,7 +70,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A discipline whose name and keys are known from a run folder, but not its code."""
+    """A discipline of a run folder, whose name and keys are known but not its code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is only known from a run folder: give its class to run it")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
-"""The text of a scenario, the name of its file, and the settings that were changed."""
+"""The text of a scenario, its file name, and the settings that were changed."""
 
 _LARGEST_FILE = 4 * 1024 * 1024
 
@@ -56,7 +56,8 @@ class Scenario:
         path
             The file.
         controllers
-            Your own congestion controls: names for `cc`, and classes derived from `Controller` or `WindowAlgorithm`.
+            User-defined congestion controls: names for `cc`, and classes derived from `Controller` or
+            `WindowAlgorithm`.
         **settings
             Changes, as in `with_`.
 
@@ -71,22 +72,22 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
-        """Reads a scenario from TOML text. `name` stands for the file's name, also in errors."""
+        """Reads a scenario from TOML text. `name` is used like a file name, for example in errors."""
         return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
 
     @classmethod
     def build(cls, tables: Tables, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
-        """Makes a scenario from dictionaries with the keys of a scenario file.
+        """Builds a scenario from dictionaries with the keys of a scenario file.
 
         Parameters
         ----------
         tables
-            One dictionary for each table, a list of dictionaries for each table that can be repeated. Values are as
-            in a file, text with a unit for example; a key whose value is None is left out.
+            One dictionary per table, and a list of dictionaries per repeatable table. Values are written as in a file,
+            for example as text with a unit; a key whose value is `None` is omitted.
         name
-            Stands for the file's name, also in errors.
+            Used like a file name, for example in errors.
         controllers
-            Your own congestion controls, by their names in `cc`.
+            User-defined congestion controls, by their names in `cc`.
 
         Raises
         ------
@@ -106,12 +107,12 @@ class Scenario:
 
     @classmethod
     def from_source(cls, source: Source, controllers: Mapping[str, Any]) -> Scenario:
-        """Makes the scenario of another process from its `source` and `controllers`."""
+        """Rebuilds a scenario of another process from its `source` and `controllers`."""
         return cls(_native.Scenario.parse(*source, list(controllers.items())), source)
 
     @property
     def source(self) -> Source:
-        """The source of the scenario, from which another process can make it again."""
+        """The source of the scenario, from which another process can rebuild it."""
         return self._source or (self.native.to_toml(), self.name, [])
 
     def with_(self, **settings: Any) -> Scenario:
@@ -131,16 +132,14 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """Returns the scenario with these congestion controls added; one with a known name replaces the known
-        control.
-        """
+        """Returns the scenario with these congestion controls added; a control replaces one with the same name."""
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
-        """Returns the scenario with these flows only. They start at the same times and send the same data as with the
-        others.
+        """Returns the scenario with only these flows. They start at the same times and send the same data as in the
+        full scenario.
 
-        Raises UsageError for an unknown flow, and for no flow.
+        Raises UsageError if a flow is unknown or if no flow is given.
         """
         wanted = list(flows)
         if unknown := [name for name in wanted if name not in self.flow_names]:
@@ -170,23 +169,23 @@ class Scenario:
         world
             `sim`, `kernel` or `live`.
         kernel
-            The kernel of the kernel world: `timetravel`, `uml` or `host`; default: the best on this machine.
+            The kernel for the kernel world: `timetravel`, `uml` or `host`; default: the best one on this machine.
         ours
-            Hosts with the simulator's TCP in the live world; the others have this kernel's.
+            Hosts that run the simulator's TCP in the live world; the other hosts run this kernel's TCP.
         progress
-            Called from time to time with the share that is done, 0 to 1.
+            Called from time to time with the completed fraction, 0 to 1.
         pcap
             The folder for captures; default: none are written.
         pcap_at
             Where packets are captured; `merged` also writes the captures of all hosts into one file, in order of time.
         cores
-            The maximum number of cores for this run in the simulator. The result does not depend on it;
-            `Run.facts["cores"]` says how many were used.
+            Largest number of cores for this run in the simulator. The result does not depend on this number;
+            `Run.facts["cores"]` is the number of cores used.
 
         Raises
         ------
         UsageError
-            For an impossible number of cores, or for options of another world.
+            If the number of cores is invalid, or if an option belongs to another world.
         RunError
             If the run fails.
         """
@@ -211,7 +210,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The short name; default: the file's name without its ending."""
+        """The short name; default: the file's name without its extension."""
         return self.native.name
 
     @property
@@ -221,7 +220,7 @@ class Scenario:
 
     @property
     def duration_s(self) -> float:
-        """The length of a run in seconds."""
+        """The duration of a run in seconds."""
         return self.native.duration_s
 
     @property
@@ -236,7 +235,8 @@ class Scenario:
 
     @property
     def controllers(self) -> dict[str, ControllerFactory | None]:
-        """The user's own congestion controls by name. `None` for those of a run folder, which contains no code."""
+        """The user-defined congestion controls by name; `None` for the controls of a run folder, which contains no
+        code."""
         return dict(self.native.controllers())
 
     @property
@@ -251,11 +251,11 @@ class Scenario:
 
     @property
     def asks_for_fairness(self) -> bool:
-        """True if the scenario has a `[fairness]` table, so that its runs get metrics of fairness."""
+        """True if the scenario has a `[fairness]` table, so that its runs include fairness metrics."""
         return self.resolved["fairness"] is not None
 
     def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
-        """The rate of the slowest link in a direction in bit/s; `None` if no link has a rate."""
+        """The rate in bit/s of the slowest link in a direction; `None` if no link has a rate."""
         if direction != "down" and direction != "up":
             return None
         rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
@@ -263,26 +263,27 @@ class Scenario:
 
     @cached_property
     def paths(self) -> dict[str, list[tuple[str, str]]]:
-        """For each flow the links that its data crosses, each with the direction of the crossing."""
+        """For each flow, the links that its data crosses, each with the direction of crossing."""
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:
-        """The limit of a link direction's queue in packets; `None` if it is not counted in packets."""
+        """The limit of a link direction's queue in packets; `None` if the limit is not in packets."""
         found = next((entry for entry in self.resolved["links"] if entry["name"] == link), None)
         if found is None or (direction != "down" and direction != "up"):
             return None
         queue = found[direction]["queue"]
-        # A discipline of the user's own may have a `limit` that is a plain number.
+        # A user-defined discipline may have a `limit` that is a plain number.
         limit = cast("Mapping[str, Any]", queue).get("limit")
         packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
         return packets if isinstance(packets, int) else None
 
     def to_toml(self) -> str:
-        """The scenario as TOML with every default. Reading it back gives the same scenario."""
+        """Returns the scenario as TOML with all defaults. Reading this text results in the same scenario."""
         return self.native.to_toml()
 
     def to_tables(self) -> dict[str, Any]:
-        """The scenario as the dictionaries that `build` takes, with every default; each link and flow has a name."""
+        """Returns the scenario as dictionaries in the form that `build` accepts, with all defaults; each link and
+        flow has a name."""
         return tomllib.loads(self.to_toml())
 
     def __repr__(self) -> str:
@@ -294,7 +295,7 @@ class Run(RunTables):
     """The result of one run of a scenario: its tables, its digest, and everything needed to repeat it.
 
     `digest` is a hash of everything that happened: the same scenario and seed give the same digest on every machine.
-    `facts` has what a world reports in addition to its tables (number of events, kernel release, ...).
+    `facts` contains what a world reports in addition to its tables (number of events, kernel release, ...).
     """
 
     def __init__(
@@ -321,7 +322,7 @@ class Run(RunTables):
     def explore(self) -> Any:
         """Shows the page with this run's scenario and seed as a widget of Jupyter, VS Code or marimo.
 
-        Needs the package anywidget: `pip install 'lopsided[page]'`.
+        Requires the package anywidget: `pip install 'lopsided[page]'`.
         """
         return filled_in("Run.explore")(self)
 
@@ -343,16 +344,17 @@ class Run(RunTables):
         flows
             The names of the flows to draw; default: all.
         links
-            The link directions whose queues or drops are drawn, such as `[("link", "up")]`; default: the notable ones.
+            The link directions whose queues or drops are drawn, such as `[("link", "up")]`; default: those with a
+            queue, drops or a high utilisation.
         window_s
-            Seconds over which goodput and drops are averaged.
+            Averaging interval of goodput and drops, in seconds.
         column
-            Draws for a journal's column: smaller letters, no title, no small print.
+            Selects the journal-column style: smaller letters, no title, no small print.
 
         Raises
         ------
         UsageError
-            For an unknown kind, or an option that the kind does not have.
+            If the kind is unknown, or if it does not have an option that is given.
         """
         named = {"flows": flows, "links": links}
         given: dict[str, Any] = {name: None if of is None else list(of) for name, of in named.items()}
@@ -369,8 +371,8 @@ class Run(RunTables):
         harm: bool | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Fairness:
-        """Measures fairness between the flows, as `lopsided.studies.fairness.of_run`. Harm runs each group of flows
-        alone.
+        """Measures the fairness between the flows; see `lopsided.studies.fairness.of_run`. To measure harm, each group
+        of flows is also run alone.
 
         The default of each parameter is the value in the scenario's `[fairness]` table, or else that table's default.
         """
@@ -386,7 +388,8 @@ class Run(RunTables):
     def report(self, *, play: bool = False) -> str:
         """Returns the report as one self-contained HTML page.
 
-        With `play` it contains the simulator (1.5 MB): a button opens the page with this run.
+        If `play` is true, the page contains the simulator (1.5 MB) and a button that opens the laboratory with this
+        run.
         """
         return filled_in("Run.report")(self, play=play)
 
@@ -398,7 +401,8 @@ class Run(RunTables):
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes into a folder that `lopsided.data.run_folder.writing` has yielded; `play` as for `report()`."""
+        """Writes into a folder that `lopsided.data.run_folder.writing` has yielded; `play` has the same meaning as
+        in `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
@@ -420,7 +424,7 @@ class Run(RunTables):
             tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
-        # A folder contains no code, so the user's own controllers are known only by name.
+        # A run folder contains no code, so only the names of user-defined controllers are known.
         controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
         queues.remember(manifest["facts"].get("disciplines", {}))
         run = cls(
@@ -437,18 +441,18 @@ class Run(RunTables):
         return run
 
     def check_tables(self) -> None:
-        """Raises FolderError if the tables are not those of a run of the scenario."""
+        """Raises FolderError if the tables are not those of a run of this scenario."""
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # An older version may lack a column; a table of something else lacks most columns.
+            # An older version may lack a column; a table with other content lacks most columns.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
             raise FolderError(f"{self.folder} is damaged: its tables are of other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
-        """The entries of the manifest, which identify this run."""
+        """The entries of the manifest, which identify the run."""
         return {
             "lopsided": _native.__version__,
             "name": self.scenario.name,
@@ -477,7 +481,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """The format of a file that is not TOML, because TOML's own errors would not help then."""
+    """Names the format of a file that is not TOML, because TOML's own errors would not help."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"
@@ -500,7 +504,7 @@ def _read(path: Path) -> str:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
         with path.open("rb") as file:
-            # Not by its size: a device or a pipe has none.
+            # The file's reported size is not used, because a device or a pipe has none.
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ScenarioError(

@@ -1,4 +1,4 @@
-"""Writes values and tables of Python as TOML, the form in which the native module reads scenarios and settings."""
+"""Writes Python values and tables as TOML, the form in which the native module reads scenarios and settings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Tables: TypeAlias = Mapping[str, Any]
 
 
 def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each key with its value as TOML, the form of the native module."""
+    """Returns each key with its value as TOML, as the native module requires."""
     return [(key, setting_text(value)) for key, value in settings.items()]
 
 
 def dotted_key(*words: str) -> str:
-    """Returns the dotted key of these words. A word with other characters than letters, digits, `-` and `_` is quoted.
+    """Joins these words to a dotted key. A word with characters other than letters, digits, `-` and `_` is quoted.
 
     The copies that `count` makes of a flow have such names: `dotted_key("flow", "backup.1", "cc")`.
     """
@@ -27,12 +27,12 @@ def dotted_key(*words: str) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """Returns the value of a setting as TOML, but a string without its quotes."""
+    """Returns the value of a setting as TOML; a string is returned without its quotes."""
     return value if isinstance(value, str) else _toml(value)
 
 
 def scenario_text(tables: Tables) -> str:
-    """Returns a scenario as the text of a TOML file. Leaves out each key of a table whose value is None.
+    """Returns a scenario as the text of a TOML file. Omits keys whose value is `None`.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def scenario_text(tables: Tables) -> str:
             if not isinstance(table, Mapping):
                 raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, write a dictionary")
             pairs = cast("Tables", table).items()
-            # One line for each key, so that the line number of an error names the key.
+            # One line per key, so that the line number of an error identifies the key.
             lines = [f"{_key(key)} = {_toml(value)}" for key, value in pairs if value is not None]
             parts += [f"[[{name}]]" if listed else f"[{name}]", *lines, ""]
     return "\n".join(parts)

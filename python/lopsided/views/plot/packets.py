@@ -1,4 +1,4 @@
-"""Draws two runs around the point where their packets diverge: time-sequence diagrams as of tcptrace."""
+"""Draws two runs around the first packet with different content: time-sequence diagrams in the style of tcptrace."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
