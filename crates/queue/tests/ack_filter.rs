@@ -3,11 +3,11 @@
 mod common;
 
 use common::{Segment, cx};
-use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags};
+use lopsided_core::packet::{AccEcnOption, AccEcnOrder, AckPrefix, Flags};
 use lopsided_core::{Accounting, DropReason, Duration, NodeId, Packet, Rng, Time, Transport};
 use lopsided_queue::{
     AckFilter, AckFilterConfig, FilterRule, FilteredQueue, FqCodelConfig, Limit, Pick, Qdisc, Queue, QueueConfig,
-    RedConfig,
+    RedConfig, RemovedAcks,
 };
 use proptest::prelude::*;
 
@@ -347,4 +347,52 @@ fn with_option(new: &lopsided_core::NewPacket, ce: u32) -> lopsided_core::NewPac
     let mut header = header.clone();
     header.options.set_accurate_ecn(Some(AccEcnOption::new(AccEcnOrder::Ect0First, &[0, ce])));
     lopsided_core::NewPacket::new(new.flow(), *new.ip(), Transport::Tcp(header), new.payload().clone())
+}
+
+fn compacting(prefix_most: u32) -> AckFilterConfig {
+    AckFilterConfig { prefix: RemovedAcks::Spacing, prefix_most, ..by_rule(FilterRule::Cumulative) }
+}
+
+fn prefixes(left: &[Packet]) -> Vec<(u64, Option<(u8, u16)>)> {
+    let read = |packet: &Packet| AckPrefix::of(&packet.tcp().expect("only TCP").options);
+    left.iter().map(|packet| (packet.id(), read(packet).map(|prefix| (prefix.removed, prefix.octets)))).collect()
+}
+
+#[test]
+fn a_compacted_ack_describes_the_removed_ones_and_stays() {
+    // RFC 3449, section 5.3.2: an ACK with a prefix is marked, so that it is not deleted later.
+    let run = acks(&[100, 120, 140, 160, 180]);
+    assert_eq!(prefixes(&left(&compacting(1), &run)), [(1, Some((1, 20))), (3, Some((1, 20))), (4, None)]);
+    assert_eq!(prefixes(&left(&compacting(255), &run)), [(4, Some((4, 20)))]);
+    assert_eq!(prefixes(&left(&compacting(2), &run)), [(2, Some((2, 20))), (4, Some((1, 20)))]);
+}
+
+#[test]
+fn a_compactor_leaves_duplicates_and_all_acks_before_other_segments() {
+    let data = Segment { payload: 1000, ..Segment::ack(1, 3) };
+    for other in [Segment::ack(1, 2), with_sack(2, &[(5, 6)]), data, with_flags(3, Flags::ECE)] {
+        let run = [Segment::ack(1, 1), Segment::ack(1, 2), other, Segment::ack(1, 4), Segment::ack(1, 5)];
+        let found = prefixes(&left(&compacting(255), &run));
+        assert_eq!(found, [(1, Some((1, 1))), (2, None), (4, Some((1, 1)))]);
+    }
+}
+
+#[test]
+fn a_prefix_has_the_mean_spacing_of_arrivals() {
+    let config = compacting(255);
+    let mut queue = filtered_by(&config);
+    let mut accounting = Accounting::new(1);
+    for (number, ms) in [0, 4, 10].into_iter().enumerate() {
+        let now = Time::ZERO + Duration::from_millis(ms);
+        queue.enqueue(Segment::ack(1, 1 + number as u32).packet(number as u64), &mut cx(now, &mut accounting));
+    }
+    let given = queue.dequeue(&mut cx(Time::ZERO + Duration::from_secs(1), &mut accounting)).expect("one ACK remains");
+    let prefix = AckPrefix::of(&given.packet.tcp().expect("an ACK").options);
+    let spacing = Some(Duration::from_millis(5));
+    assert_eq!(prefix, Some(AckPrefix { removed: 2, octets: 1, spacing }));
+    accounting_ends(given.packet, &mut accounting);
+}
+
+fn accounting_ends(packet: Packet, accounting: &mut Accounting) {
+    cx(Time::ZERO, accounting).deliver(packet);
 }

@@ -7,7 +7,7 @@
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Count, Cx, Packet, Seq, Time};
+use lopsided_core::{Count, Cx, NewPacket, Packet, Payload, Seq, Time, Transport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -49,7 +49,7 @@ pub(crate) struct Ack {
 }
 
 /// True if the segment is a plain ACK.
-fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
+pub(crate) fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
     let options = &header.options;
     packet.payload().is_empty()
         && header.flags == Flags::ACK
@@ -58,6 +58,12 @@ fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && options.other().is_empty()
         // A header that could not be parsed completely may contain more information.
         && packet.is_read_whole()
+}
+
+/// Creates a copy of an ACK with another acknowledgement number and window.
+pub(crate) fn inserted(packet: &Packet, header: &TcpHeader, number: Seq, window: u16, cx: &mut Cx<'_>) -> Packet {
+    let header = TcpHeader { ack: number, window, ..header.clone() };
+    cx.originate(NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), Payload::EMPTY))
 }
 
 /// A stage that applies a rule to plain ACKs.

@@ -7,8 +7,13 @@ use crate::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
 /// The built-in stages. The first one is the default. To add a stage, add a line.
-const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
-    &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<AckPacingConfig>, entry::<ReflectorConfig>];
+const STAGE_KINDS: &[fn() -> Kind<Vtable>] = &[
+    entry::<AckThinningConfig>,
+    entry::<AckReconstructConfig>,
+    entry::<AckExpandConfig>,
+    entry::<AckPacingConfig>,
+    entry::<ReflectorConfig>,
+];
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 

@@ -8,6 +8,7 @@
 
 #![deny(missing_docs)]
 
+mod ack_expand;
 mod ack_pacing;
 mod ack_reconstruct;
 mod ack_thinning;
@@ -18,6 +19,7 @@ mod mtu_gate;
 mod reflector;
 mod stage;
 
+pub use ack_expand::AckExpandConfig;
 pub use ack_pacing::AckPacingConfig;
 pub use ack_reconstruct::{AckReconstructConfig, Spacing};
 pub use ack_thinning::AckThinningConfig;

@@ -292,6 +292,8 @@ class AckFilterQueue(TypedDict):
     below: Depth | None
     fast_retransmit: int
     segment_bytes: int
+    prefix: Literal["none", "count", "spacing"]
+    prefix_most: int
 
 
 class AfvqQueue(TypedDict):
@@ -733,6 +735,15 @@ class AckReconstructStage(TypedDict):
     spacing: Literal["share", "interval"]
 
 
+class AckExpandStage(TypedDict):
+    """Sends the ACKs again that an ack_filter with a prefix has removed."""
+
+    kind: Literal["ack_expand"]
+    side: Literal["entry", "exit"]
+    most: int
+    max_delay_s: float
+
+
 class AckPacingStage(TypedDict):
     """ACKs leave at the pace of the data that they release."""
 
@@ -748,7 +759,7 @@ class ReflectorStage(TypedDict):
     kind: Literal["reflector"]
 
 
-Stage: TypeAlias = AckThinningStage | AckReconstructStage | AckPacingStage | ReflectorStage
+Stage: TypeAlias = AckThinningStage | AckReconstructStage | AckExpandStage | AckPacingStage | ReflectorStage
 
 
 class Direction(TypedDict):

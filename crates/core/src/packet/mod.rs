@@ -8,6 +8,7 @@
 //! Fields are read through accessors and changed only through [`crate::Cx`] (`mark`, `rewrite`), so that the accounting
 //! records every change. The only exception is the TTL, which a router decrements with [`Packet::lower_ttl`].
 
+mod ack_prefix;
 mod booking;
 mod editor;
 mod ip;
@@ -20,6 +21,7 @@ mod tcp_options;
 mod tests;
 mod transport;
 
+pub use ack_prefix::AckPrefix;
 pub use editor::PacketEditor;
 pub use ip::{Addresses, DEFAULT_TTL, Ecn, IPV4_HEADER, IPV6_HEADER, IpHeader};
 pub use new_packet::{AroundTcp, FlowId, NewPacket};

@@ -26,6 +26,10 @@ pub struct AckFilterConfig {
     /// For `accurate_ecn`: minimum size of a full data segment in bytes. Without the accurate ECN option, the count of
     /// marks is unambiguous for at most 7 segments.
     pub segment: Bytes,
+    /// With `cumulative`: the description of the removed ACKs in the remaining one.
+    pub prefix: RemovedAcks,
+    /// With a prefix: an ACK whose prefix counts at least this number of ACKs is not removed.
+    pub prefix_most: u32,
 }
 
 impl Default for AckFilterConfig {
@@ -39,6 +43,8 @@ impl Default for AckFilterConfig {
             below: None,
             fast_retransmit: 0,
             segment: Bytes::new(1448),
+            prefix: RemovedAcks::None,
+            prefix_most: 1,
         }
     }
 }
@@ -54,6 +60,22 @@ pub enum Pick {
 
 impl Choice for Pick {
     const WORDS: &'static [(&'static str, Pick)] = &[("even", Pick::Even), ("random", Pick::Random)];
+}
+
+/// The description of the removed ACKs that the remaining ACK carries (RFC 3449, section 5.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemovedAcks {
+    /// No description.
+    None,
+    /// Their number and the mean number of bytes between them: ACK compaction.
+    Count,
+    /// Also the mean time between them: ACK companding.
+    Spacing,
+}
+
+impl Choice for RemovedAcks {
+    const WORDS: &'static [(&'static str, RemovedAcks)] =
+        &[("none", RemovedAcks::None), ("count", RemovedAcks::Count), ("spacing", RemovedAcks::Spacing)];
 }
 
 impl Part for AckFilterConfig {
@@ -87,6 +109,16 @@ impl Part for AckFilterConfig {
             |filter: &mut Self| &mut filter.segment,
             "With accurate_ecn: smallest size of a full segment. A count of marks without its option is valid for seven such segments.",
         ),
+        key(
+            "prefix",
+            |filter: &mut Self| &mut filter.prefix,
+            "With cumulative: a TCP option in the remaining ACK describes the removed ones, for a stage ack_expand: none, their number and mean bytes (count), or also the mean time between them (spacing).",
+        ),
+        key(
+            "prefix_most",
+            |filter: &mut Self| &mut filter.prefix_most,
+            "With a prefix: an ACK stays in the queue if its prefix counts this number of ACKs. 1: each ACK with a prefix stays, as in RFC 3449.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {
@@ -96,6 +128,16 @@ impl Part for AckFilterConfig {
         if self.fast_retransmit > 0 && !matches!(self.rule, FilterRule::Cumulative | FilterRule::Window) {
             let fault = Fault::new("fast_retransmit", "only the rules `cumulative` and `window` count duplicates");
             return Err(fault.help("the others leave duplicates in the queue"));
+        }
+        if self.prefix != RemovedAcks::None {
+            let is_plain = self.rule == FilterRule::Cumulative && self.share >= 1.0 && self.fast_retransmit == 0;
+            if !is_plain {
+                let fault = Fault::new("prefix", "the ACKs that a prefix describes must follow each other");
+                return Err(fault.help("use the rule `cumulative`, and leave out `share` and `fast_retransmit`"));
+            }
+            if !(1..=255).contains(&self.prefix_most) {
+                return Err(Fault::new("prefix_most", "a prefix counts from 1 to 255 ACKs"));
+            }
         }
         Ok(())
     }

@@ -3,10 +3,11 @@
 //! Each packet costs one look-up of its connection, and each removed ACK one look-up in the queue. The queue is never
 //! scanned.
 
-use super::AckFilterConfig;
 use super::by_content::ByContent;
 use super::by_number::ByNumber;
+use super::compactor::Compactor;
 use super::rule::FilterRule;
+use super::{AckFilterConfig, RemovedAcks};
 use crate::{Qdisc, QueuedPacket};
 use lopsided_core::{Cx, Packet, Rng};
 
@@ -19,12 +20,14 @@ pub struct AckFilter(Filter);
 enum Filter {
     Number(ByNumber),
     Content(ByContent),
+    Compact(Compactor),
 }
 
 impl AckFilter {
     /// Creates the filter. Only this filter uses the random stream `rng`.
     pub fn new(config: &AckFilterConfig, rng: Rng) -> AckFilter {
         AckFilter(match config.rule {
+            _ if config.prefix != RemovedAcks::None => Filter::Compact(Compactor::new(config)),
             // These two rules compare numbers only, so they store less state per connection.
             FilterRule::Cumulative | FilterRule::Window => Filter::Number(ByNumber::new(config, rng)),
             FilterRule::Conservative | FilterRule::Aggressive | FilterRule::AccurateEcn => {
@@ -39,6 +42,7 @@ impl AckFilter {
         match &mut self.0 {
             Filter::Number(filter) => filter.on_arrival(packet, queue, cx),
             Filter::Content(filter) => filter.on_arrival(packet, queue, cx),
+            Filter::Compact(filter) => filter.on_arrival(packet, queue, cx),
         }
     }
 
@@ -48,6 +52,7 @@ impl AckFilter {
         match &mut self.0 {
             Filter::Number(filter) => filter.on_departure(given, queue),
             Filter::Content(filter) => filter.on_departure(given, queue),
+            Filter::Compact(filter) => filter.on_departure(given, queue),
         }
     }
 
@@ -56,6 +61,7 @@ impl AckFilter {
         match &self.0 {
             Filter::Number(filter) => filter.filtered(),
             Filter::Content(filter) => filter.filtered(),
+            Filter::Compact(filter) => filter.filtered(),
         }
     }
 
@@ -63,7 +69,7 @@ impl AckFilter {
     pub fn marked(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.marked(),
-            Filter::Content(_) => 0,
+            Filter::Content(_) | Filter::Compact(_) => 0,
         }
     }
 }

@@ -23,12 +23,15 @@
 //! selected evenly or at random. ACKs are removed only while the backlog is at least `above` and less than `below`. The
 //! selection is made once per ACK: an ACK that is not selected stays.
 //!
+//! With a `prefix` the filter is the compactor of RFC 3449, section 5.3.2: see `compactor.rs`.
+//!
 //! Not modelled: the interaction with a header compressor behind the queue. As in the third design of section 8.4,
 //! headers are stored uncompressed.
 
 mod ack;
 mod by_content;
 mod by_number;
+mod compactor;
 mod config;
 mod connections;
 mod departures;
@@ -38,7 +41,7 @@ mod rule;
 mod share;
 mod waiting_ack;
 
-pub use config::{AckFilterConfig, Pick};
+pub use config::{AckFilterConfig, Pick, RemovedAcks};
 pub use filter::AckFilter;
 pub use rule::FilterRule;
 

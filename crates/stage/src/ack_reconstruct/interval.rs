@@ -20,9 +20,9 @@
 //! do not exist in ns-2.
 
 use super::config::AckReconstructConfig;
-use super::inserted::{Mean, inserted};
+use super::mean::Mean;
 use crate::Outlet;
-use crate::held_acks::{Ack, Rule, Waiting};
+use crate::held_acks::{Ack, Rule, Waiting, inserted};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Duration, Packet, Seq, Time};
 use std::collections::BTreeMap;
@@ -82,7 +82,10 @@ impl ByInterval {
                 Entry::Occupied(mut set) => set.get_mut().0 = set.get().0.min(goes(place)),
                 Entry::Vacant(free) => {
                     self.inserted += 1;
-                    free.insert((goes(place), inserted(&ack, stream.sent + (place + 1) * step, window, cx)));
+                    free.insert((
+                        goes(place),
+                        inserted(&ack.packet, &ack.header, stream.sent + (place + 1) * step, window, cx),
+                    ));
                 }
             }
         }

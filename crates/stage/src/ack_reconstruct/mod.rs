@@ -16,8 +16,8 @@
 //! `max_delay`.
 
 mod config;
-mod inserted;
 mod interval;
+mod mean;
 mod share;
 
 use crate::held_acks::HeldAcks;

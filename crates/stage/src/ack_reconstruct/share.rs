@@ -1,9 +1,9 @@
 //! ACK reconstruction as in the paper's text: the ACKs of a gap share one mean time between ACKs.
 
 use super::config::AckReconstructConfig;
-use super::inserted::{Mean, inserted};
+use super::mean::Mean;
 use crate::Outlet;
-use crate::held_acks::{Ack, Rule, Waiting};
+use crate::held_acks::{Ack, Rule, Waiting, inserted};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Duration, Seq, Time};
 
@@ -61,7 +61,7 @@ impl Rule for ByShare {
         // An inserted ACK must not advertise a larger window than the ACKs before and after the gap.
         let window = stream.window.min(ack.header.window);
         for number in 1..=missing {
-            let made = inserted(&ack, stream.number + number * step, window, cx);
+            let made = inserted(&ack.packet, &ack.header, stream.number + number * step, window, cx);
             waiting.hold(ack.connection, at(number), made);
         }
         self.inserted += u64::from(missing);

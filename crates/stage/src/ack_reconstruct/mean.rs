@@ -1,8 +1,6 @@
-//! Code for both kinds of spacing: the mean time between ACKs, and the creation of ACKs.
+//! The mean time between ACKs, which both spacings use.
 
-use crate::held_acks::Ack;
-use lopsided_core::packet::TcpHeader;
-use lopsided_core::{Cx, Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
+use lopsided_core::{Duration, Time};
 
 /// Exponentially weighted mean time between ACKs, in nanoseconds. `None` before the first sample.
 #[derive(Debug)]
@@ -21,10 +19,4 @@ impl Mean {
         self.0 = Some(mean);
         mean
     }
-}
-
-/// Creates a copy of an ACK with another acknowledgement number and window.
-pub(super) fn inserted(like: &Ack, number: Seq, window: u16, cx: &mut Cx<'_>) -> Packet {
-    let header = TcpHeader { ack: number, window, ..like.header.clone() };
-    cx.originate(NewPacket::new(like.packet.flow(), like.packet.ip(), Transport::Tcp(header), Payload::EMPTY))
 }

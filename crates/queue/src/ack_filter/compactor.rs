@@ -1,0 +1,122 @@
+//! The modified filter of ACK compaction and companding (RFC 3449, section 5.3.2): the rule `cumulative`, and a prefix
+//! in the remaining ACK that describes the removed ones. The stage `ack_expand` sends them again behind the line.
+//!
+//! Only plain ACKs for new data are removed: without data, other flags, SACK blocks or counts of marks. Any other
+//! segment of the connection, such as a duplicate ACK, ends the run of ACKs that a later one can remove, so the expander
+//! sends no number after a larger one.
+//!
+//! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. With the RFC's mark this is 1: "this ACK is marked
+//! to ensure it is not subsequently deleted".
+
+use super::ack;
+use super::connections::{Connection, Connections, Known};
+use super::few::Few;
+use super::waiting_ack::WaitingAck;
+use super::{AckFilterConfig, Bounds, RemovedAcks};
+use crate::{Qdisc, QueuedPacket};
+use lopsided_core::packet::{AckPrefix, Flags};
+use lopsided_core::{Cx, Packet, Seq, Time};
+
+/// Removes ACKs and describes them in the ACK that remains.
+#[derive(Debug)]
+pub(super) struct Compactor {
+    prefix: RemovedAcks,
+    most: u32,
+    bounds: Bounds,
+    connections: Connections<Run>,
+    /// Number of ACKs removed.
+    filtered: u64,
+}
+
+/// The state of one connection.
+#[derive(Debug, Default)]
+struct Run {
+    /// The ACKs that a later one can remove, the oldest first. An ACK that left or was dropped may stay for a while.
+    acks: Few<WaitingAck<Removable>>,
+    /// Number of the connection's last segment.
+    newest: Option<Seq>,
+}
+
+/// An ACK in the queue, with what its own prefix describes.
+#[derive(Clone, Copy, Debug)]
+struct Removable {
+    /// Number of ACKs in its prefix.
+    removed: u8,
+    /// Number of the first of these ACKs, or its own number.
+    first: Seq,
+    /// Arrival time of the first of these ACKs, or its own.
+    came: Time,
+}
+
+impl Compactor {
+    pub fn new(config: &AckFilterConfig) -> Compactor {
+        Compactor {
+            prefix: config.prefix,
+            most: config.prefix_most,
+            bounds: Bounds::new(config),
+            connections: Connections::default(),
+            filtered: 0,
+        }
+    }
+
+    /// Removes the ACKs that an arriving ACK makes superfluous, and writes its prefix.
+    pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
+        let Some(header) = packet.tcp() else { return };
+        let connection = Connection::of(packet, header);
+        if !ack::acknowledges(header) {
+            return self.connections.forget(connection);
+        }
+        let number = header.ack;
+        let is_plain = ack::is_pure(packet, header) && header.flags == Flags::ACK && header.options.are_usual();
+        let Some(run) = self.connections.get(connection, is_plain) else { return };
+        let advances = run.newest.replace(number).is_none_or(|newest| number.after(newest));
+        if !(is_plain && advances) {
+            run.acks = Few::default();
+            return;
+        }
+        let mut own = Removable { removed: 0, first: number, came: cx.now() };
+        if self.bounds.hold(queue.backlog()) {
+            while let Some(oldest) = run.acks.first() {
+                let Some(count) = own.removed.checked_add(oldest.ack.removed).and_then(|sum| sum.checked_add(1)) else {
+                    break;
+                };
+                if oldest.filter_out(packet, queue, cx) {
+                    self.filtered += 1;
+                    let begun = if own.removed == 0 { oldest.ack } else { own };
+                    own = Removable { removed: count, ..begun };
+                }
+                run.acks.drop_first();
+            }
+        }
+        if own.removed > 0 {
+            let count = u32::from(own.removed);
+            let octets = u16::try_from(number.since(own.first) / count).unwrap_or(u16::MAX);
+            let spacing = (self.prefix == RemovedAcks::Spacing).then(|| (cx.now() - own.came) / u64::from(count));
+            let prefix = AckPrefix { removed: own.removed, octets, spacing };
+            // Fails only if the headers of another host have no room. The ACK then has no prefix, as with a plain filter.
+            _ = cx.rewrite(packet, |editor| editor.tcp(|header| prefix.write(&mut header.options)));
+        }
+        if u32::from(own.removed) < self.most {
+            run.acks.push(WaitingAck::new(packet, own, queue, cx));
+        }
+    }
+
+    /// Handles a packet that leaves the queue.
+    #[inline]
+    pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
+        self.connections.on_departure(given, queue.next_place().is_some());
+    }
+
+    /// Returns the number of ACKs removed.
+    pub fn filtered(&self) -> u64 {
+        self.filtered
+    }
+}
+
+impl Known for Run {
+    type Ack = Removable;
+
+    fn acks(&mut self) -> &mut Few<WaitingAck<Removable>> {
+        &mut self.acks
+    }
+}

@@ -1,0 +1,117 @@
+//! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). Before the line, an `ack_filter` with a
+//! `prefix` writes into each remaining ACK how many ACKs it removed. The expander removes this prefix and sends the same
+//! number of ACKs again.
+//!
+//! The algorithm uses only the arriving ACK: number, mean number of bytes and, if the prefix has it, the mean time
+//! between the removed ACKs. With this time (companding) the ACKs leave with their old spacing, the arriving one last.
+//! Without it (compaction) all leave at once, and only the growth of the sender's window is restored.
+//!
+//! No data is acknowledged that the receiver has not acknowledged: new numbers are between the first removed and the
+//! arriving number. A new ACK is a copy of the arriving one with its own number. Other segments of the connection stay
+//! in order: a plain ACK leaves with the last waiting one, and all that wait leave before any other segment. At most
+//! `most` ACKs are sent for an arriving one, because an expander could serve as an amplifier (section 6).
+
+use crate::held_acks::{Waiting, inserted, is_plain};
+use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
+use lopsided_core::packet::AckPrefix;
+use lopsided_core::{Count, Cx, Duration, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// The settings of the expander.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckExpandConfig {
+    /// The side of the queue that the stage is on.
+    pub side: StageSide,
+    /// Largest number of ACKs that are sent in addition to an arriving one.
+    pub most: u32,
+    /// Longest delay of an ACK.
+    pub max_delay: Duration,
+}
+
+impl Default for AckExpandConfig {
+    fn default() -> AckExpandConfig {
+        AckExpandConfig { side: StageSide::Exit, most: 255, max_delay: Duration::from_millis(100) }
+    }
+}
+
+impl Part for AckExpandConfig {
+    const NAME: &'static str = "ack_expand";
+    const TEXT: &'static str = "Sends the ACKs again that an ack_filter with a prefix has removed.";
+    const KEYS: &'static [Key<AckExpandConfig>] = &[
+        key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
+        key("most", |part: &mut Self| &mut part.most, "Largest number of new ACKs for an arriving ACK."),
+        key("max_delay", |part: &mut Self| &mut part.max_delay, "Longest time for which an ACK is held."),
+    ];
+}
+
+impl StageKind for AckExpandConfig {
+    fn side(&self) -> StageSide {
+        self.side
+    }
+
+    fn build(&self, _role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault> {
+        Ok(Box::new(Expander { config: *self, waiting: Waiting::default(), expanded: 0 }))
+    }
+}
+
+/// Expands compacted ACKs.
+#[derive(Debug)]
+struct Expander {
+    config: AckExpandConfig,
+    waiting: Waiting,
+    expanded: u64,
+}
+
+impl Stage for Expander {
+    fn handle_packet(&mut self, mut packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
+        let Some(header) = packet.tcp() else { return out.forward(packet) };
+        let connection = ((packet.src(), header.src_port), (packet.dst(), header.dst_port));
+        let (now, last) = (cx.now(), self.waiting.last(connection));
+        let Some(prefix) = AckPrefix::of(&header.options) else {
+            match last.filter(|_| is_plain(&packet, header)) {
+                Some(last) => self.waiting.hold(connection, last, packet),
+                None => {
+                    self.waiting.release(connection, Time::MAX, out);
+                    out.forward(packet);
+                }
+            }
+            return;
+        };
+        // Shorter options always fit.
+        _ = cx.rewrite(&mut packet, |editor| editor.tcp(|header| AckPrefix::clear(&mut header.options)));
+        let header = packet.tcp().expect("it had a prefix").clone();
+        let more = u32::from(prefix.removed).min(self.config.most);
+        let first = last.unwrap_or(now).max(now);
+        // `max_delay` limits the delay, but the order of ACKs has priority.
+        let latest = (now + self.config.max_delay).max(first);
+        let gap = prefix.spacing.unwrap_or(Duration::ZERO);
+        let goes = |place: u32| (first + gap * u64::from(place)).min(latest);
+        for place in 0..more {
+            let number = header.ack - (more - place) * u32::from(prefix.octets);
+            let made = inserted(&packet, &header, number, header.window, cx);
+            self.waiting.hold(connection, goes(place), made);
+        }
+        self.expanded += u64::from(more);
+        self.waiting.hold(connection, goes(more), packet);
+        self.waiting.release(connection, now, out);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.waiting.next()
+    }
+
+    fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
+        while let Some(connection) = self.waiting.due(cx.now()) {
+            self.waiting.release(connection, cx.now(), out);
+        }
+    }
+
+    fn held(&self) -> Count {
+        self.waiting.held()
+    }
+
+    /// Calls `out` with `expanded_packets`, the number of ACKs created since the start.
+    fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("expanded_packets", self.expanded as f64);
+    }
+}
