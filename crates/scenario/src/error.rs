@@ -1,27 +1,28 @@
-//! Errors that point at the text: the position, the text there, and how to correct it.
+//! Errors of a scenario file. Each error has its position in the text, an excerpt of the text, and advice on how to
+//! correct it.
 //!
-//! The renderer is our own, in the style of rustc's: it needs only one line of the file, an underline and a hint.
+//! The renderer is our own, in the style of rustc's. It prints one line of the file, an underline and the advice.
 
 use std::fmt::{self, Write as _};
 
-/// One error, with its position.
+/// One error of a scenario, with its position in the file or in an override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file's name, or `override` if the error is in an override.
+    /// Name of the file, or `override` if the error is in an override.
     pub file: String,
-    /// The line, from 1. In an override always 1.
+    /// Line number in the file, counted from 1. Always 1 in an override.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// Column, in characters, counted from 1.
     pub column: usize,
-    /// The dotted key with the error, such as `link.up.rate`. Empty if the error concerns the file as a whole.
+    /// Dotted key that contains the error, such as `link.up.rate`. Empty if the error concerns the whole file.
     pub key: String,
-    /// The error in one sentence, without a full stop.
+    /// Description of the error in one sentence, without a full stop.
     pub message: String,
-    /// How to correct the error.
+    /// Advice on how to correct the error; `None` if there is none.
     pub help: Option<String>,
-    /// The line with the error, or a part of it if the line is long.
+    /// The line that contains the error. A long line is cut to the part around the error.
     pub excerpt: String,
-    /// The part of the excerpt to underline, in characters: start and length.
+    /// Part of the excerpt to underline: its start and its length, in characters.
     pub underline: (usize, usize),
 }
 
@@ -46,14 +47,14 @@ pub struct Problem {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errors {
-    /// The errors in the order of the text, those of overrides last. Never empty.
+    /// The errors in the order of their positions; errors of overrides are last. Never empty.
     pub problems: Vec<Problem>,
 }
 
-/// Maximum number of errors that are displayed. The others are only counted.
+/// Maximum number of errors that are printed. Further errors are only counted.
 const SHOWN: usize = 30;
 
-/// Maximum number of errors that are stored. A file with more errors is no scenario.
+/// Maximum number of errors that are stored. A file with more errors is probably not a scenario file.
 const KEPT: usize = 200;
 
 impl std::error::Error for Errors {}
@@ -74,7 +75,7 @@ impl fmt::Display for Errors {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An override is one line without a number.
+        // An override is a single line, so its line number would not help.
         let number = if self.file == OVERRIDE { String::new() } else { self.line.to_string() };
         let margin = " ".repeat(number.len());
         writeln!(f, "error: {}", self.message)?;
@@ -86,7 +87,7 @@ impl fmt::Display for Problem {
         writeln!(f, "{margin} |")?;
         writeln!(f, "{number} | {}", self.excerpt)?;
         let (first, length) = self.underline;
-        // At least one caret, for errors at an empty range.
+        // At least one caret, so that an error at an empty range is visible.
         writeln!(f, "{margin} | {}{}", " ".repeat(first), "^".repeat(length.max(1)))?;
         if let Some(help) = &self.help {
             writeln!(f, "{margin} = help: {help}")?;
@@ -95,13 +96,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The file name in errors of overrides.
+/// Name shown instead of a file name if the error is in an override.
 pub(crate) const OVERRIDE: &str = "override";
 
-/// A range of the file or of an override.
+/// A byte range of the file or of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    /// 0 for the file, `n` for the override `n - 1`.
+    /// 0 for the file, and `n` for the override with index `n - 1`.
     pub source: usize,
     /// First byte of the range.
     pub start: usize,
@@ -113,14 +114,14 @@ impl Place {
     pub(crate) const TOP: Place = Place { source: 0, start: 0, end: 0 };
 }
 
-/// The texts that positions refer to, and the errors found so far.
+/// The errors found so far, and the texts in which their positions lie.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     file: &'a str,
     text: &'a str,
     /// The text `key=value` of each override.
     overrides: Vec<String>,
-    /// Offset of each line of the file.
+    /// Byte offset of the start of each line of the file.
     lines: Vec<usize>,
     found: Vec<(Place, Problem)>,
 }
@@ -131,16 +132,16 @@ impl<'a> Report<'a> {
         Report { file, text, overrides, lines, found: Vec::new() }
     }
 
-    /// The folder of the scenario's file. Empty for the current folder.
+    /// The folder that contains the scenario file. Empty for the current folder.
     pub(crate) fn folder(&self) -> &'a str {
         self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
     }
 
-    /// Adds an error. An error with the same message at the same place is added only once, because settings are read
-    /// once for each flow that uses them.
+    /// Adds an error. A second error with the same message at the same place is ignored, because settings are read once
+    /// for each flow that uses them.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
-        // A file with this many errors is no scenario.
+        // A file with this many errors is probably not a scenario file.
         if self.is_full() {
             return;
         }
@@ -149,7 +150,7 @@ impl<'a> Report<'a> {
             return;
         }
         let (file, line_number, line, line_start) = self.line_of(place);
-        // A value may span several lines. Its range is cut at the end of this line.
+        // A value may span several lines. Only its part on the first line is underlined.
         let start = floor_boundary(line, place.start.saturating_sub(line_start));
         let end = floor_boundary(line, place.end.saturating_sub(line_start)).max(start);
         let before = line[..start].chars().count();
@@ -167,7 +168,7 @@ impl<'a> Report<'a> {
         self.found.push((place, problem));
     }
 
-    /// True if no more errors are stored.
+    /// True if the report stores no further errors.
     pub(crate) fn is_full(&self) -> bool {
         self.found.len() >= KEPT
     }
@@ -183,7 +184,7 @@ impl<'a> Report<'a> {
         if problems.is_empty() { None } else { Some(Errors { problems }) }
     }
 
-    /// The file's name, the number and text of the line, and the offset of the line's start.
+    /// Returns the file name, the line number, the text of the line, and the byte offset of the line's start.
     fn line_of(&self, place: Place) -> (String, usize, &str, usize) {
         if let Some(text) = place.source.checked_sub(1).and_then(|index| self.overrides.get(index)) {
             return (OVERRIDE.to_owned(), 1, text, 0);
@@ -198,7 +199,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Formats a text for a message: in backticks, with control characters escaped, and cut after 60 characters.
+/// Formats a text for a message: in backticks, with control characters escaped, and cut to 60 characters.
 pub(crate) fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out = String::from("`");
@@ -217,24 +218,24 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// The known name that is most similar to `word`, if it is similar enough to be a misspelling.
+/// Returns the known name that is most similar to `word`; `None` if no name is similar enough to be the intended one.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // No key is this long, and the comparison takes time proportional to the length.
+    // No key is longer than 64 characters, and the comparison takes time proportional to the length.
     if word.len() > 64 {
         return None;
     }
-    // `Start-Jitter` is the same word as `start_jitter`.
+    // Treat `Start-Jitter` and `start_jitter` as the same word.
     let spelling = |text: &str| text.to_lowercase().replace('-', "_");
     let word = spelling(word);
-    // Jaro-Winkler favours a common prefix, as misspelled keys mostly have one.
+    // Jaro-Winkler similarity favours a common prefix. Most misspelled keys have the first letters right.
     let scored = known.into_iter().map(|name| (likeness(&word, &spelling(name)), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     // Below 0.8 the suggestion would often be wrong.
     (best.0 > 0.8).then_some(best.1)
 }
 
-/// The similarity of two names, from 0 to 1. In short words a single typing error leaves little in common, so an edit
-/// distance of 1 always counts as similar.
+/// Returns the similarity of two names, from 0 to 1. An edit distance of 1 always counts as similar, because one typing
+/// error changes a large part of a short word.
 fn likeness(word: &str, name: &str) -> f64 {
     let common = strsim::jaro_winkler(word, name);
     let slip = word.chars().count() >= 3 && strsim::osa_distance(word, name) == 1;
@@ -260,14 +261,15 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     }
 }
 
-/// The line for display, and the part to underline. A long line is cut to a part around the error.
+/// Returns the part of a line to print, and the range to underline in it. A long line is cut to the part around the
+/// error.
 fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) {
     const WIDTH: usize = 100;
     const LEAD: usize = 40;
     // Scroll so that the error is visible with 40 characters before it.
     let skipped = if first + length.min(WIDTH / 2) > WIDTH { first.saturating_sub(LEAD) } else { 0 };
     let show = |character: char| match character {
-        // A tab would move the underline.
+        // Print a tab as a space, so that the underline stays aligned.
         '\t' => ' ',
         other if is_hazardous(other) => '\u{fffd}',
         other => other,

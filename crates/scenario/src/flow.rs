@@ -1,5 +1,5 @@
-//! The keys of `[[flow]]` that belong to the flow itself: its name, when it runs, and its application. Its ends and
-//! their TCP settings also depend on other tables.
+//! The keys of `[[flow]]` that describe the flow itself: its name, its start and stop, and its application. The hosts
+//! of a flow and their TCP settings also depend on other tables and are read elsewhere.
 
 use crate::transport::TransportConfig;
 use lopsided_app::AppConfig;
@@ -84,7 +84,7 @@ impl Part for FlowPart {
 }
 
 impl FlowPart {
-    /// Start of the last copy, without jitter.
+    /// Returns when the last copy of the flow starts, without jitter.
     pub fn last_start(&self) -> Duration {
         self.start + self.start_spacing * u64::from(self.count).saturating_sub(1)
     }

@@ -1,8 +1,8 @@
-//! The network: hosts, routers and links, and the path of a packet.
+//! The network: hosts, routers and links, and the path of a packet between two hosts.
 //!
-//! Routing is static and by destination. A router sends a packet over the link that starts a path of the fewest links;
-//! if several links do, over the first of them in the scenario. Hosts do not forward. Left out: weights, and changes
-//! during a run.
+//! Routing is static and depends only on the destination. A router sends a packet over the first link of a shortest
+//! path, that is, a path with the fewest links. If several links qualify, the router uses the one that is listed first
+//! in the scenario. Hosts do not forward packets. Left out: link weights, and route changes during a run.
 
 use lopsided_core::Dir;
 use lopsided_link::{LinkConfig, MediumConfig};
@@ -47,7 +47,7 @@ pub struct Graph {
     pub media: Vec<MediumSpec>,
 }
 
-/// A medium that several stations share. The links between the medium and other nodes make those nodes its stations.
+/// A medium that several stations share. A node is a station of the medium if a link connects the two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumSpec {
     /// Index of the medium in [`Graph::routers`].
@@ -56,7 +56,7 @@ pub struct MediumSpec {
     pub medium: MediumConfig,
 }
 
-/// A line between two nodes, with separate settings for each direction. Equal lines may share their settings.
+/// A link between two nodes, with separate settings for each direction. Equal links may share their settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// The link's name.
@@ -65,16 +65,16 @@ pub struct LinkSpec {
     pub from: NodeRef,
     /// The node where `down` ends and `up` begins.
     pub to: NodeRef,
-    /// The direction `from` to `to`.
+    /// Settings of the direction from `from` to `to`.
     pub down: Arc<LinkConfig>,
-    /// The direction `to` to `from`.
+    /// Settings of the direction from `to` to `from`.
     pub up: Arc<LinkConfig>,
-    /// True if no route uses the link from `to` to `from`.
+    /// True if routes may use the link only in the direction from `from` to `to`.
     pub one_way: bool,
 }
 
 impl LinkSpec {
-    /// The settings of a direction.
+    /// Returns the settings of a direction.
     pub fn dir(&self, dir: Dir) -> &LinkConfig {
         match dir {
             Dir::Down => &self.down,
@@ -82,7 +82,7 @@ impl LinkSpec {
         }
     }
 
-    /// The settings of a direction, to change them. Other links that share the settings keep the old ones.
+    /// Returns the settings of a direction for modification. Other links that share the settings keep the old values.
     pub fn dir_mut(&mut self, dir: Dir) -> &mut LinkConfig {
         match dir {
             Dir::Down => Arc::make_mut(&mut self.down),
@@ -110,7 +110,7 @@ impl NodeRef {
     }
 }
 
-/// One link of a path, and its direction.
+/// One link of a path, and the direction in which the path crosses the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// Index of the link in [`Graph::links`].
@@ -134,19 +134,19 @@ impl Graph {
         }
     }
 
-    /// Prepares to find paths. Keep the result if you need several paths.
+    /// Prepares the graph for path searches. Keep the result if you need several paths.
     pub fn routes(&self) -> Routes<'_> {
         Routes::new(self)
     }
 }
 
-/// The graph, with the links of each node in lists.
+/// The graph, with a list of the links at each node.
 #[derive(Debug)]
 pub struct Routes<'a> {
     graph: &'a Graph,
-    /// For each host, all of its links in the outgoing direction, with the node at the far end.
+    /// For each host, its links in the outgoing direction, each with the node at the far end.
     of_host: Vec<Vec<(Hop, NodeRef)>>,
-    /// For each router, its links to other routers in the outgoing direction.
+    /// For each router, its links to other routers in the outgoing direction, each with the far router's index.
     between_routers: Vec<Vec<(Hop, usize)>>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Routes<'a> {
                     (NodeRef::Router(router), NodeRef::Router(next)) => {
                         between_routers[router].push((Hop { link, dir }, next));
                     }
-                    // Found from the host's side.
+                    // Not stored: `of_host` has this link, in the direction from the host.
                     (NodeRef::Router(_), NodeRef::Host(_)) => {}
                 }
             }
@@ -174,7 +174,7 @@ impl<'a> Routes<'a> {
         hop.dir == Dir::Down || !self.graph.links[hop.link].one_way
     }
 
-    /// The links from one host to another, in order; `None` if there is no path.
+    /// Returns the links from one host to another, in order; `None` if there is no path.
     pub fn path(&self, from: usize, to: usize) -> Option<Vec<Hop>> {
         let distance = self.distances_to(to);
         let links_from = |far: &NodeRef| match far {
@@ -183,7 +183,7 @@ impl<'a> Routes<'a> {
         };
         let open = self.of_host[from].iter().filter(|(hop, _)| self.is_open(*hop));
         let first = open.filter_map(|(hop, far)| Some((links_from(far)?, *hop, *far)));
-        // Fewest links first, then the order of the scenario.
+        // Prefer the path with the fewest links, then the link that is listed first in the scenario.
         let (_, hop, mut node) = first.min_by_key(|(links, hop, _)| (*links, hop.link))?;
         let mut path = vec![hop];
         while let NodeRef::Router(router) = node {
@@ -194,10 +194,10 @@ impl<'a> Routes<'a> {
         Some(path)
     }
 
-    /// The link over which a router sends packets to the host `to`.
+    /// Returns the link over which a router sends packets to the host `to`, and the node at the far end.
     fn next_hop(&self, router: usize, to: usize, distance: &[Option<u32>]) -> Option<(Hop, NodeRef)> {
         let here = distance[router]?;
-        // The host is one link away.
+        // The router has a direct link to the host.
         if here == 1 {
             let from_here = self.of_host[to].iter().filter(|(_, far)| *far == NodeRef::Router(router));
             let mut hops = from_here.map(|(hop, _)| hop.reversed());
@@ -208,10 +208,10 @@ impl<'a> Routes<'a> {
         Some((closer.0, NodeRef::Router(closer.1)))
     }
 
-    /// For each router, the number of links from the router to the host.
+    /// Returns for each router the number of links on its shortest path to the host; `None` if there is no path.
     fn distances_to(&self, host: usize) -> Vec<Option<u32>> {
         let mut distance = vec![None; self.graph.routers.len()];
-        // Breadth-first search from the host backwards, so each router gets its shortest distance.
+        // A breadth-first search backwards from the host assigns each router its shortest distance.
         let mut waiting = VecDeque::new();
         for (hop, far) in &self.of_host[host] {
             if let NodeRef::Router(router) = far {

@@ -1,20 +1,21 @@
-//! The tables `[record]` and `[fairness]`: what a run records and measures.
+//! The tables `[record]` and `[fairness]`: which records a run keeps, and how fairness is measured.
 
 use lopsided_core::Duration;
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// The records of a run in addition to the summaries, which are always kept.
+/// Optional records of a run. Summaries are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordSpec {
     /// Interval between samples of flows and queues; `None` for no samples.
     pub interval: Option<Duration>,
-    /// True to sample a flow also when its congestion state changes.
+    /// True to sample a flow also whenever its congestion state changes.
     pub on_change: bool,
     /// True to write a table of all packet events.
     pub events: bool,
-    /// True to write a table of the events inside TCP.
+    /// True to write a table of the events inside TCP endpoints.
     pub tcp_events: bool,
-    /// True to write a table of what a packet capture at each sending host shows of its connections.
+    /// True to write a table with the information that a packet capture at each sending host shows about its
+    /// connections.
     pub traces: bool,
 }
 
@@ -61,17 +62,17 @@ impl Part for RecordSpec {
     }
 }
 
-/// How fairness is measured. These settings do not change the run.
+/// Settings of the fairness metrics. They do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// Time after the start of the last flow that the means exclude; `None` for 33 % of the time in which all flows are
-    /// active.
+    /// Time after the start of the last flow that is excluded from the means. `None` excludes the first 33 % of the
+    /// time in which all flows are active.
     pub warmup: Option<Duration>,
     /// Maximum deviation from the fair share, as a fraction of that share, at which a flow counts as converged.
     pub within: f64,
-    /// Time for which a flow must stay within that deviation.
+    /// Time for which a flow must stay within that deviation to count as converged.
     pub hold: Duration,
-    /// True to run each group of flows alone as well, as the reference for harm.
+    /// True to run each group of flows alone as well. The harm metric compares against these runs.
     pub harm: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A resolved scenario: plain data with every default filled in, and a type for every quantity.
 //!
-//! The one exception is a [`StackConfig`]: it holds only the settings that the scenario gives. All others come from its
-//! profile.
+//! The only exception is [`StackConfig`], which stores only the settings that the scenario sets. All other TCP settings
+//! come from the stack's profile.
 
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
@@ -38,11 +38,11 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// A short name. If the file gives none, the file's name without its folder and ending.
+    /// A short name. By default the file's name without folder and extension.
     pub name: String,
-    /// A title to display.
+    /// A title for display; `None` if the scenario has no title.
     pub title: Option<String>,
-    /// How long the run lasts.
+    /// Duration of the run in virtual time.
     pub duration: Duration,
     /// The seed of the first repetition; repetition `k` (from 0) runs with `seed + k`.
     pub seed: u64,
@@ -50,8 +50,7 @@ pub struct Scenario {
     pub graph: Graph,
     /// The host interfaces with a delay, a queue or a ring, by the index of the host in [`Graph::hosts`].
     pub interfaces: BTreeMap<usize, InterfaceSpec>,
-    /// One entry for each flow: `count = 20` in the file makes 20 entries. A [`lopsided_core::FlowId`] is an index into
-    /// this list.
+    /// The flows. `count = 20` in the file makes 20 entries. A [`lopsided_core::FlowId`] is an index into this list.
     pub flows: Vec<FlowSpec>,
     /// The records that the run keeps.
     pub record: RecordSpec,
@@ -59,13 +58,13 @@ pub struct Scenario {
     pub fairness: Option<FairnessSpec>,
 }
 
-/// The network interface of a host. Packets wait in it before they reach the link. It rejects packets while it is full,
-/// and notifies the host's TCP (Linux: `NET_XMIT_CN`).
+/// The network interface of a host. Packets wait in the interface before they enter the link. A full interface rejects
+/// packets and notifies the host's TCP (Linux: `NET_XMIT_CN`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceSpec {
-    /// How long each packet waits.
+    /// Delay of each packet in the interface.
     pub delay: Duration,
-    /// Maximum number of waiting packets; `None` for no limit.
+    /// Maximum number of packets in the interface; `None` for no limit.
     pub limit: Option<u32>,
     /// Maximum number of packets that the network card holds until the link has sent them; `None` for no limit.
     pub ring: Option<u32>,
@@ -98,34 +97,35 @@ impl Part for InterfaceSpec {
 /// One flow of data from one host to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// The unique name. Copies that `count` makes are named `group.1` to `group.N`.
+    /// The unique name. If `count` makes several copies, their names are `group.1` to `group.N`.
     pub name: String,
-    /// The flow's group, by default its name in the file. Copies that `count` makes share it.
+    /// Name of the flow's group, by default the flow's name in the file. All copies made by `count` share the group.
     pub group: String,
     /// The host that sends the data: an index into [`Graph::hosts`].
     pub from: usize,
     /// The host that receives the data: an index into [`Graph::hosts`].
     pub to: usize,
-    /// The direction in which the path crosses all of its links; `None` if the directions differ.
+    /// The direction in which the path crosses each link; `None` if the path crosses links in both directions.
     pub direction: Option<Dir>,
     /// Start without jitter. A flow that would start at the end of the run or later does not start.
     pub start: Time,
-    /// A random time from zero to this is added to `start`, drawn from the random stream `flow/NAME/start`.
+    /// Upper bound of the random delay that is added to `start`. The delay comes from the random stream
+    /// `flow/NAME/start`.
     pub start_jitter: Duration,
-    /// When the application stops, at the latest at the end of the run.
+    /// When the application stops; never later than the end of the run.
     pub stop: Time,
     /// The application.
     pub app: AppConfig,
     /// The transport protocol.
     pub transport: TransportConfig,
-    /// TCP settings of the sender of data.
+    /// TCP settings of the end that sends the data.
     pub from_stack: StackConfig,
-    /// TCP settings of the receiver of data.
+    /// TCP settings of the end that receives the data.
     pub to_stack: StackConfig,
 }
 
 impl FlowSpec {
-    /// The end that waits for the other end to open the connection.
+    /// Returns the end that listens for the connection.
     pub fn listener(&self) -> Side {
         self.app.listener(self.transport.opening())
     }

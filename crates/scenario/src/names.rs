@@ -1,8 +1,8 @@
-//! Names of objects that belong to a single run, not to the process.
+//! Names of congestion controls that belong to a single run and are not registered for the whole process.
 
 use lopsided_tcp::CONTROLLERS;
 
-/// The congestion controls of the crate `tcp`, with those of the user.
+/// Returns the names of the congestion controls of the crate `tcp`, followed by those of the user.
 pub(crate) fn with_own<'n>(own: &[&'n str]) -> Vec<&'n str> {
     own.iter().chain(CONTROLLERS).copied().collect()
 }

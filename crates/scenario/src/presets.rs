@@ -1,9 +1,9 @@
-//! Access lines with typical values, by name: `preset = "docsis31-1000-35"` in `[link]`. Other keys of the scenario
-//! override the values of the preset, key by key.
+//! Access links with typical values, selected by name: `preset = "docsis31-1000-35"` in `[link]`. Other keys of the
+//! scenario override single values of the preset.
 //!
-//! Rates are advertised rates, and round-trip times are those to a server nearby. Buffers are measured values of real
-//! equipment if the source gives them, and 100 ms to 250 ms otherwise. The names end with the rates down and up in
-//! Mbit/s.
+//! Rates are advertised rates, and round-trip times are those to a nearby server. Buffers are measured values of real
+//! equipment if the source reports them, and otherwise 100 ms to 250 ms. Each name ends with the downlink and uplink
+//! rates in Mbit/s.
 
 /// A named access line.
 ///
@@ -16,17 +16,17 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// The name that a scenario gives as `preset`.
+    /// The value of `preset` that selects this line.
     pub name: &'static str,
     /// A description in one line.
     pub title: &'static str,
-    /// Sources of the times and sizes.
+    /// Sources of the round-trip time and of the buffer sizes.
     pub source: &'static str,
-    /// The keys of `[link]`, as TOML.
+    /// The keys of `[link]` that the preset sets, as TOML.
     pub link: &'static str,
 }
 
-/// All presets, by technology.
+/// All presets, grouped by technology.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "adsl2plus-16-1",

@@ -16,7 +16,7 @@ use crate::tree::{self, Node, Table, Value};
 use crate::units::{Decimal, UnitError, number_end};
 use crate::{Scenario, value};
 
-/// More points are assumed to be a typing error.
+/// Maximum number of points. A larger number is assumed to be a typing error.
 const MOST_POINTS: u64 = 1_000_000;
 
 /// The axes of a sweep, in order, and the number of repetitions of each point.
@@ -66,21 +66,21 @@ pub struct Point {
     pub index: u64,
     /// The name of each axis, with the label of its value.
     pub labels: Vec<(String, String)>,
-    /// The overrides of all axes, for [`Scenario::parse`].
+    /// The overrides of this point, from all axes, for [`Scenario::parse`].
     pub overrides: Vec<(String, String)>,
     /// The number of the repetition, from 0.
     pub repetition: u32,
 }
 
 impl Point {
-    /// The seed of this run. It is the same for all arms of a repetition.
+    /// Returns the seed of this run. All points of a repetition have the same seed.
     pub fn seed(&self, scenario: &Scenario) -> u64 {
         scenario.seed.wrapping_add(u64::from(self.repetition))
     }
 }
 
 impl Default for Axes {
-    /// One point: the scenario as it is.
+    /// Returns a sweep of one point: the unchanged scenario.
     fn default() -> Axes {
         Axes { axes: Vec::new(), repeat: 1 }
     }
@@ -94,33 +94,34 @@ impl Axes {
     pub fn parse(text: &str, file: &str) -> Result<Axes, Errors> {
         let mut report = Report::new(file, text, Vec::new());
         let tree = tree::parse_file(text, &mut report);
-        // Axes of a broken file would be misleading.
+        // If the file has errors, axes read from it would be misleading.
         let axes = if report.count() == 0 { read_axes(&tree, &mut report) } else { Axes::default() };
         report.finish().map_or(Ok(axes), Err)
     }
 
-    /// Adds an axis, or replaces the axis of the same name: a command line overrides the file.
+    /// Adds an axis. If the sweep already has an axis of this name, the axis is replaced, so that the command line
+    /// overrides the file.
     pub fn set(&mut self, axis: Axis) {
         match self.axes.iter_mut().find(|other| other.name == axis.name) {
-            // Keeps the place of the axis in the order.
+            // The replaced axis keeps its position.
             Some(other) => *other = axis,
             None => self.axes.push(axis),
         }
     }
 
-    /// Number of points, including repetitions.
+    /// Returns the number of runs: points times repetitions.
     pub fn count(&self) -> u64 {
         let arms = self.axes.iter().map(|axis| axis.arms.len() as u64);
         arms.fold(u64::from(self.repeat), u64::saturating_mul)
     }
 
-    /// All points. The first axis varies slowest, the repetition fastest.
+    /// Returns all runs. The first axis varies slowest, the repetition fastest.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.count()).map(|index| self.point(index))
     }
 
     fn point(&self, index: u64) -> Point {
-        // The index is a number in mixed radix: the repetition is its last digit, the first axis its first.
+        // Read the index as a mixed-radix number: the repetition is its last digit, and the first axis its first digit.
         let repetition = (index % u64::from(self.repeat)) as u32;
         let mut rest = index / u64::from(self.repeat);
         let mut chosen: Vec<(&Axis, &AxisValue)> = Vec::with_capacity(self.axes.len());
@@ -167,7 +168,7 @@ impl AxisValue {
     }
 }
 
-/// Reads the axes of a file. Each key is tried on a copy of the tree.
+/// Reads the axes of a file. Each key is checked on a copy of the tree.
 pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
     let mut found = Axes::default();
     let Some(node) = root.get("sweep") else { return found };
@@ -180,7 +181,7 @@ pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
         );
         return found;
     };
-    // Collected first, because an axis may be a nested table.
+    // Flatten all keys first, because the key of an axis may be written as nested tables.
     let mut axes = Vec::new();
     for entry in &sweep.entries {
         if entry.key == "repeat" {
@@ -205,7 +206,7 @@ pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
     found
 }
 
-/// Flattens nested tables, such as those that `link.up.rate = [...]` makes, into dotted keys.
+/// Converts nested tables, such as those from `link.up.rate = [...]`, to dotted keys.
 fn flatten<'t>(key: &str, place: Place, node: &'t Node, out: &mut Vec<(String, Place, &'t Node)>) {
     match &node.value {
         Value::Table(table) => {
@@ -251,21 +252,21 @@ fn read_arm(name: &str, item: &Node) -> AxisValue {
     AxisValue { label, overrides }
 }
 
-/// Reports keys that the scenario does not have. Values are checked later, when a point runs.
+/// Reports keys that the scenario does not have. The values are checked only when a point runs.
 fn try_out(root: &Table, arms: &[AxisValue], place: Place, report: &mut Report<'_>) {
     let mut tried: Vec<&str> = Vec::new();
     for (key, value) in arms.iter().flat_map(|arm| &arm.overrides) {
         if !tried.contains(&key.as_str()) {
-            // Each key is tried once, however many values it has.
+            // Check each key only once, even if it has many values.
             tried.push(key);
-            // A copy, because several values of one axis exclude each other.
+            // Use a fresh copy for each key, because several values of one axis may exclude each other.
             let mut copy = root.clone();
             apply(&mut copy, key, &|_, _| place, tree::parse_override(value, place), report);
         }
     }
 }
 
-/// A value as the text of an override: strings without quotes, all other values as TOML.
+/// Formats a value as the text of an override: strings without quotes, other values as TOML.
 fn inline(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),
@@ -307,12 +308,12 @@ fn parse_values(text: &str) -> Result<Vec<String>, UnitError> {
     Ok(parts.iter().map(with_unit).collect())
 }
 
-/// Parses `first..last`, `first..last:step` or `first..last:xfactor`, and a unit. `None` if the text has none of these
-/// forms.
+/// Parses `first..last`, `first..last:step` or `first..last:xfactor`, followed by a unit. Returns `None` if the text
+/// has none of these forms.
 fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     const MOST_VALUES: usize = 100_000;
     let Some((first, rest)) = text.trim().split_once("..") else { return Ok(None) };
-    // A path such as `../x.toml` is no range.
+    // A path such as `../x.toml` contains `..` but is not a range.
     let Ok(first) = Decimal::parse(first.trim()) else { return Ok(None) };
     let wrong = |what: &str| {
         UnitError::new(format!("the range {} {what}", quote(text)))
@@ -334,7 +335,7 @@ fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     if !below(first, last) {
         return Err(wrong("ends before it begins"));
     }
-    // A step of 0 or a factor of at most 1 never reaches the end.
+    // With a step of 0, or a factor of at most 1, the range would never end.
     let endless = if doubling { below(step, Decimal::ONE) || first.is_zero() } else { step.is_zero() };
     if endless {
         return Err(wrong("never ends"));

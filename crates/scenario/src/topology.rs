@@ -1,12 +1,12 @@
-//! Keys of `[[topology.link]]` and `[topology.dumbbell]` other than their lines and ends.
+//! The keys of `[[topology.link]]` and `[topology.dumbbell]` that are neither link settings nor ends.
 
 use lopsided_spec::ValueType::Name;
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// More pairs of hosts are assumed to be a typing error.
+/// Maximum number of host pairs. A larger number is assumed to be a typing error.
 const MOST_PAIRS: u32 = 50_000;
 
-/// The keys of `[[topology.link]]` next to its ends and the keys of a line.
+/// The keys of `[[topology.link]]` other than its ends and its link settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TopologyLinkPart {
     pub name: Option<String>,
@@ -23,7 +23,7 @@ impl Part for TopologyLinkPart {
     ];
 }
 
-/// The keys of `[topology.dumbbell]` next to its lines.
+/// The keys of `[topology.dumbbell]` other than its link settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DumbbellPart {
     pub pairs: u32,

@@ -1,4 +1,4 @@
-//! The transports that a flow can choose by `kind`: the host's own TCP, QUIC, and those that users register.
+//! The transports that a flow can select by `kind`: the host's own TCP, QUIC, and transports that users register.
 
 use lopsided_app::{AppConfig, Opening, Transport, TransportEnd, TransportSettings};
 use lopsided_core::Bytes;
@@ -6,7 +6,7 @@ use lopsided_quic::QuicConfig;
 use lopsided_spec::{AnyPart, Chosen, Family, Fault, Key, Kind, NameTaken, Part, Registry, family_value};
 use lopsided_tcp::StackConfig;
 
-/// The host's own TCP. Its settings are those of `stack`.
+/// The host's own TCP. The table `stack` configures it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpTransport;
 
@@ -23,7 +23,7 @@ impl TransportSettings for TcpTransport {
     }
 }
 
-/// Returns the methods of a transport, given its settings.
+/// A function that returns the trait object of a transport, given its settings.
 type Methods = fn(&dyn AnyPart) -> &dyn Choice;
 
 /// [`TransportSettings`] as a trait object.
@@ -72,7 +72,7 @@ fn methods_of<T: TransportSettings>(part: &dyn AnyPart) -> &dyn Choice {
     part.downcast::<T>().expect("a transport is asked through its own settings")
 }
 
-/// The built-in transports, the default first. A new transport is one more entry.
+/// The built-in transports; the default is first. To add a transport, add an entry.
 const TRANSPORTS_BUILT_IN: &[fn() -> Kind<Methods>] = &[entry::<TcpTransport>, entry::<QuicConfig>];
 
 static KINDS: Registry<Kind<Methods>> = Registry::new(TRANSPORTS_BUILT_IN);
@@ -104,27 +104,27 @@ pub fn register_transport<T: TransportSettings>() -> Result<(), NameTaken> {
 pub struct TransportConfig(Chosen<Methods>);
 
 impl TransportConfig {
-    /// A transport with these settings.
+    /// Creates a transport with these settings.
     pub fn new<T: TransportSettings>(settings: T) -> TransportConfig {
         TransportConfig(Chosen::new(settings, methods_of::<T>))
     }
 
-    /// The kind: `tcp`, `quic`.
+    /// Name of the kind, such as `tcp` or `quic`.
     pub fn kind(&self) -> &'static str {
         self.0.kind()
     }
 
-    /// True if it is the host's own TCP.
+    /// True if the transport is the host's own TCP.
     pub fn is_tcp(&self) -> bool {
         self.get::<TcpTransport>().is_some()
     }
 
-    /// The settings, if the transport is of this kind.
+    /// Returns the settings; `None` if the transport is of another kind.
     pub fn get<T: TransportSettings>(&self) -> Option<&T> {
         self.0.part.downcast()
     }
 
-    /// The settings, of any kind.
+    /// Returns the settings as a trait object.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
@@ -141,7 +141,7 @@ impl TransportConfig {
         self.choice().build(end)
     }
 
-    /// Which end of a one-way transfer opens the connection.
+    /// Returns which end of a one-way transfer opens the connection.
     pub fn opening(&self) -> Opening {
         self.choice().opening()
     }
@@ -154,12 +154,12 @@ impl TransportConfig {
         self.choice().check_flow(app, cc)
     }
 
-    /// The keys of a stack that this transport reads; `None` for all keys.
+    /// Returns the keys of a stack that this transport reads; `None` if it reads all of them.
     pub fn stack_keys(&self) -> Option<&'static [&'static str]> {
         self.choice().stack_keys()
     }
 
-    /// Size of the largest IP packet that an end with this stack sends.
+    /// Returns the size of the largest IP packet that an end with this stack sends.
     pub fn largest_packet(&self, stack: &StackConfig) -> Bytes {
         self.choice().largest_packet(stack)
     }

@@ -1,4 +1,4 @@
-//! The scenario as a tree. Each key and value has its position in the file or in an override.
+//! The scenario file as a tree. Each key and each value has its position in the file or in an override.
 
 use crate::error::{Place, Report};
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ pub(crate) struct Node {
     pub place: Place,
 }
 
-/// A TOML value. Numbers stay text, so that no digit is lost.
+/// A TOML value. A number is stored as text, so that no digit is lost.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -23,7 +23,7 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// A table. Its keys are in the order in which they were written.
+/// A table. Its keys are in the order in which they appear in the text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub entries: Vec<Entry>,
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Value {
-    /// The type of the value with its article, for messages.
+    /// Returns the type of the value with its article ("a table"), for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a string",
@@ -85,7 +85,7 @@ impl Table {
         self.entries.retain(|entry| keep(&entry.key));
     }
 
-    /// Sets a key. A key that exists keeps its place in the order.
+    /// Sets a key. If the key exists, it keeps its position in the order.
     pub(crate) fn set(&mut self, key: &str, key_place: Place, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => *entry = Entry { key: key.to_owned(), key_place, node },
@@ -94,9 +94,9 @@ impl Table {
     }
 }
 
-/// Parses a file. TOML syntax errors are reported, and the result then contains the parts that could be parsed.
+/// Parses a file. Reports TOML syntax errors; the result then contains the parts that could be parsed.
 pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
-    // Recoverable: the parser reports all syntax errors, not only the first.
+    // The recoverable parser reports all syntax errors, not only the first.
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         // Errors about the file as a whole have no position.
@@ -108,18 +108,17 @@ pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
     convert_table(table.into_inner(), &|span| Place { source: 0, start: span.start, end: span.end })
 }
 
-/// Parses the value of an override: TOML if it is a valid value, otherwise the text as a string, so that no quotes are
-/// needed.
+/// Parses the value of an override. A text that is not valid TOML is taken as a string, so that users need no quotes.
 pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     let bare = || Node { value: Value::Text(text.trim().to_owned()), place };
-    // With a line break, TOML would read the rest as further keys.
+    // After a line break, TOML would read the rest as further keys.
     if text.contains(['\n', '\r']) {
         return bare();
     }
     // `50 packets` is no TOML value, so it becomes a string.
     match DeValue::parse(text.trim()) {
         Ok(value) => match convert(value, &|_| place) {
-            // In an override, `2026-01-01` may be a name as well as a date, so it stays text.
+            // In an override, `2026-01-01` may be meant as a name, so it remains text.
             Node { value: Value::Date(_), .. } => bare(),
             node => node,
         },
@@ -151,14 +150,14 @@ fn refuse_in(text: &str, place: Place, what: &str, report: &mut Report<'_>) {
     }
 }
 
-/// A hint for the most common syntax error: a quantity without quotes.
+/// Returns advice for the most common syntax error: a quantity without quotes.
 fn syntax_help(text: &str, at: usize) -> Option<String> {
     let text = text.get(..text.len())?;
     let start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text.get(start..)?.lines().next()?;
     let (key, value) = line.split_once('=')?;
     let value = value.split('#').next()?.trim();
-    // Quantities start with a digit, and contain a unit.
+    // Quantities start with a digit and contain a unit.
     let begins_with_digit = value.starts_with(|c: char| c.is_ascii_digit());
     let plain = value.chars().all(|c| c.is_alphanumeric() || " ./%".contains(c)) && value.len() <= 40;
     (begins_with_digit && plain && value.contains(|c: char| c.is_alphabetic() || c == '%'))
@@ -174,7 +173,7 @@ fn convert_table(table: DeTable<'_>, locate: Locate<'_>) -> Table {
         Entry { key: key.into_inner().into_owned(), key_place, node: convert(value, locate) }
     });
     let mut entries: Vec<Entry> = entries.collect();
-    // The parser sorts keys alphabetically. Restore the order of the text.
+    // The parser sorts keys alphabetically. Restore the order in which they appear in the text.
     entries.sort_by_key(|entry| entry.key_place.start);
     Table { entries }
 }
@@ -197,14 +196,14 @@ fn convert_list(list: DeArray<'_>, locate: Locate<'_>) -> Vec<Node> {
     list.into_iter().map(|item| convert(item, locate)).collect()
 }
 
-/// An integer in decimal digits, whatever its base in the file (`0xff`).
+/// Returns an integer in decimal digits, whatever its base in the file (for example `0xff`).
 fn decimal_text(number: &DeInteger<'_>) -> String {
     if number.radix() == 10 {
         return number.as_str().to_owned();
     }
     match u64::from_str_radix(number.as_str(), number.radix()) {
         Ok(value) => value.to_string(),
-        // Too large for 64 bits: the reader of the key reports it.
+        // The number does not fit into 64 bits. The code that reads the key reports the error.
         Err(_) => number.to_string(),
     }
 }

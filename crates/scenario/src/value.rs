@@ -1,4 +1,4 @@
-//! Converts single values of the tree to types.
+//! Converts single values of the tree to Rust types.
 
 use crate::error::{did_you_mean, quote};
 use crate::tree::{Node, Value};
@@ -8,7 +8,7 @@ use lopsided_spec::Amount;
 
 type Read<T> = Result<T, UnitError>;
 
-/// A rate, or `Ok(None)` for `"unlimited"`.
+/// Reads a rate. Returns `Ok(None)` for `"unlimited"`.
 pub(crate) fn rate_or_unlimited(node: &Node) -> Read<Option<BitRate>> {
     match node.text().map(str::trim) {
         Some("unlimited") => Ok(None),
@@ -29,8 +29,8 @@ pub(crate) fn size(node: &Node) -> Read<Bytes> {
 }
 
 pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
-    // In an override, a bare number is a number of packets: `--set link.up.queue.limit=5..50:5`.
-    // Sources above 0 are overrides.
+    // In an override, a bare number is a number of packets, as in `--set link.up.queue.limit=5..50:5`. Sources above 0
+    // are overrides.
     if let Value::Number(number) = &node.value {
         if node.place.source > 0 {
             return units::parse_queue_limit(&format!("{number} packets"));
@@ -50,7 +50,7 @@ pub(crate) fn probability(node: &Node) -> Read<f64> {
     }
 }
 
-/// A number, 0 or larger.
+/// Reads a number that is 0 or larger.
 pub(crate) fn number(node: &Node) -> Read<f64> {
     let Value::Number(text) = &node.value else {
         return Err(UnitError::new(format!("expected a number, found {}", node.value.kind())));
@@ -62,7 +62,7 @@ pub(crate) fn number(node: &Node) -> Read<f64> {
     }
 }
 
-/// True if the value is the key's word for "none". `false` also means "off".
+/// True if the value is the key's word for "none". `false` is accepted for "off".
 pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     match &node.value {
         Value::Text(text) => text.trim() == word,
@@ -71,7 +71,7 @@ pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     }
 }
 
-/// One of the words. `true` means "on" and `false` means "off" if these words are allowed.
+/// Reads one of these words. If "on" or "off" is among them, `true` or `false` is accepted for it.
 pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'static str> {
     let switch = match &node.value {
         Value::Bool(true) => words.iter().find(|word| **word == "on"),
@@ -81,7 +81,7 @@ pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'st
     switch.map_or_else(|| choice(node, what, words), |word| Ok(word))
 }
 
-/// An integer, 0 or larger.
+/// Reads an integer that is 0 or larger.
 pub(crate) fn count(node: &Node) -> Read<u64> {
     let text = match &node.value {
         Value::Number(text) => text,
@@ -91,7 +91,7 @@ pub(crate) fn count(node: &Node) -> Read<u64> {
         }
         Value::Text(text) => {
             let error = UnitError::new(format!("expected an integer, found the string {}", quote(text)));
-            // A number in quotes is a common error.
+            // Users often put quotes around a number.
             let bare = Decimal::parse(text.trim()).is_ok();
             return Err(if bare { error.help(format!("write it without quotes: {}", text.trim())) } else { error });
         }
@@ -113,7 +113,7 @@ pub(crate) fn small_count(node: &Node) -> Read<u32> {
     u32::try_from(value).map_err(|_| UnitError::new(format!("{value} is too large")))
 }
 
-/// An integer, 1 or larger.
+/// Reads an integer that is 1 or larger.
 pub(crate) fn positive_count(node: &Node) -> Read<u32> {
     match small_count(node)? {
         0 => Err(UnitError::new("this must be at least 1")),
@@ -127,7 +127,7 @@ pub(crate) fn flag(node: &Node) -> Read<bool> {
         other => {
             let error = UnitError::new(format!("expected true or false, found {}", other.kind()));
             Err(match node.text().map(str::trim) {
-                // TOML has only true and false.
+                // TOML accepts only `true` and `false`.
                 Some("on" | "yes" | "true") => error.help("write true, without quotes"),
                 Some("off" | "no" | "false") => error.help("write false, without quotes"),
                 _ => error,
@@ -145,7 +145,7 @@ pub(crate) fn text(node: &Node) -> Read<String> {
     }
 }
 
-/// A name of letters, digits, `-` and `_`. Dots are allowed inside, because copies made by `count` have names such as
+/// Reads a name of letters, digits, `-` and `_`. It may contain dots, because copies made by `count` have names such as
 /// `flow.1`.
 pub(crate) fn name(node: &Node) -> Read<String> {
     const LONGEST: usize = 64;
@@ -166,7 +166,7 @@ pub(crate) fn name(node: &Node) -> Read<String> {
     Ok(text)
 }
 
-/// One of the known names. `what` is the kind of name, for the message.
+/// Reads one of the known names. `what` describes the kind of name in the message.
 pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k str> {
     let word = text(node)?;
     match known.iter().find(|name| **name == word) {
@@ -181,13 +181,13 @@ pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k
     }
 }
 
-/// A pair of instants; the second must be later.
+/// Reads a pair of times, the start and the end of an outage. The end must be later than the start.
 pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     let Value::List(ends) = &node.value else {
         return Err(UnitError::new(format!("an outage must be a pair of times, not {}", node.value.kind()))
             .help("write [[\"10 s\", \"10.1 s\"]], with two brackets"));
     };
-    // One pair of brackets too few is a common error.
+    // Users often write a single pair of brackets instead of two.
     let [from, to] = ends.as_slice() else {
         return Err(UnitError::new(format!("an outage must be a pair of times, found {} values", ends.len())));
     };
@@ -198,7 +198,8 @@ pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     Ok((from, to))
 }
 
-/// The text of a quantity. A bare number is accepted here: the quantity's parser then reports the missing unit.
+/// Returns the text of a quantity. A bare number is accepted here, because the quantity's parser then reports the
+/// missing unit.
 fn quantity_text(node: &Node, quantity: Quantity) -> Read<&str> {
     match &node.value {
         Value::Text(text) | Value::Number(text) => Ok(text),

@@ -1,4 +1,4 @@
-//! Reads the flows: sender, receiver, times, application, and the TCP of both ends.
+//! Reads the flows: the sender, the receiver, start and stop times, the application, and the TCP settings of both ends.
 
 use super::line::read_list;
 use super::network::Network;
@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of flows. A larger number is assumed to be a typing error.
 const MOST_FLOWS: usize = 100_000;
 
-/// The flows, with the position of each flow and the path of its data.
+/// The flows of a scenario, as three lists in the same order: the settings of each flow, the position of its table in
+/// the file, and the links that its data crosses.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     pub specs: Vec<FlowSpec>,
@@ -28,15 +29,15 @@ pub(super) struct Flows {
     pub paths: Vec<Vec<Hop>>,
 }
 
-/// Everything that all flows share.
+/// Data that is needed to read each flow.
 struct Common<'a, 't> {
     file: &'a Layers<'t>,
     network: &'a Network,
-    /// The names that `cc` may have.
+    /// The valid values of `cc`.
     controllers: &'a [&'a str],
     routes: Routes<'a>,
     duration: Duration,
-    /// For each direction, the number of the next pair of hosts.
+    /// For each direction, the index of the host pair that the next flow uses.
     next_pair: [usize; 2],
     names: BTreeSet<String>,
     known_paths: BTreeMap<(usize, usize), Option<Vec<Hop>>>,
@@ -80,7 +81,7 @@ pub(super) fn resolve_flows(
 impl<'t> Common<'_, 't> {
     fn resolve_group(&mut self, flow: &Layers<'t>, group_name: &str, flows: &mut Flows, report: &mut Report<'_>) {
         let part: FlowPart = read_part(flow, Line::default(), report);
-        // A count of 0 was already reported as an error.
+        // A count of 0 was already reported as an error. Continue with 1 to find further errors.
         let count = part.count.max(1) as usize;
         if flows.specs.len() + count > MOST_FLOWS {
             let message = format!("too many flows: at most {MOST_FLOWS} are allowed");
@@ -90,7 +91,7 @@ impl<'t> Common<'_, 't> {
         let stop = self.resolve_times(flow, &part, report);
         let (senders, receivers) = self.resolve_ends(flow, &part, report);
         if senders.is_empty() || receivers.is_empty() {
-            // No flow uses these stacks. They are read only to report their errors.
+            // No flow uses these stacks. They are read only to report errors in them.
             for key in ["stack", "sender_stack", "receiver_stack"] {
                 let _ = resolve_stack(&flow.below(key), self.controllers, report);
             }
@@ -100,7 +101,7 @@ impl<'t> Common<'_, 't> {
         let mut stacks: BTreeMap<(usize, bool), StackConfig> = BTreeMap::new();
         for copy in 0..count {
             let name = if count > 1 { format!("{group_name}.{}", copy + 1) } else { group_name.to_owned() };
-            // Names select random streams and rows of results, so they must be unique.
+            // A name identifies a random stream and a row of results, so it must be unique.
             if !self.names.insert(name.clone()) {
                 let message = format!("another flow has the name {}", quote(&name));
                 report.problem(
@@ -116,7 +117,7 @@ impl<'t> Common<'_, 't> {
                 stacks.entry((host, sends)).or_insert_with(|| self.stack(flow, host, sends, report)).clone()
             };
             let (from_stack, to_stack) = (stack(from, true, report), stack(to, false, report));
-            // Copies have the same transport and application: report an error once.
+            // All copies have the same transport and application, so check only the first copy.
             if copy == 0 {
                 if let Err(fault) = part.transport.check_flow(&part.app, &from_stack.cc) {
                     let path = format!("{}.{}", flow.path(), fault.key);
@@ -142,8 +143,8 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    /// Reports TCP settings of a flow with another transport, because they would have no effect. Settings in [stack]
-    /// and [host] are accepted: other flows use them.
+    /// Reports TCP settings in a flow that does not use TCP, because they would have no effect. Settings in [stack] and
+    /// [host] are accepted, because other flows may use them.
     fn refuse_stack_keys(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) {
         let Some(known) = part.transport.stack_keys() else { return };
         let kind = part.transport.kind();
@@ -158,10 +159,10 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    /// Returns when the flow's application stops. Reports flows that would never start.
+    /// Returns when the flow's application stops. Reports an error if the flow would never start.
     fn resolve_times(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) -> Duration {
         let (start, last) = (part.start, part.last_start());
-        // An application stops at the end of the run at the latest.
+        // No application runs longer than the scenario.
         let stop = part.stop.unwrap_or(self.duration).min(self.duration);
         if last >= self.duration {
             let key = if start >= self.duration { "start" } else { "start_spacing" };
@@ -185,7 +186,8 @@ impl<'t> Common<'_, 't> {
         stop
     }
 
-    /// The hosts that copies use in turn, as senders and as receivers. Empty after an error, which was reported.
+    /// Returns the hosts that the copies of a flow use in turn: the senders, and the receivers. Both lists are empty if
+    /// an error was reported.
     fn resolve_ends(
         &mut self,
         flow: &Layers<'_>,
@@ -222,7 +224,7 @@ impl<'t> Common<'_, 't> {
                 Some(Dir::Up) => (upstream, downstream, 1),
                 None => return nothing,
             };
-            // Flows of one direction use one pair after the other; both directions start with the first pair.
+            // Flows of one direction use the host pairs in turn. Each direction starts with the first pair.
             let first = self.next_pair[side];
             self.next_pair[side] = first + count;
             let turned = |hosts: &[usize]| -> Vec<usize> {
@@ -269,7 +271,7 @@ impl<'t> Common<'_, 't> {
             return None;
         }
         let routes = &self.routes;
-        // Paths are cached: 100,000 flows may use few pairs.
+        // Paths are cached, because 100,000 flows may share a few host pairs.
         let path = self.known_paths.entry((from, to)).or_insert_with(|| routes.path(from, to));
         if path.is_none() {
             let message = format!("there is no path from {} to {}", quote(&hosts[from]), quote(&hosts[to]));
@@ -279,8 +281,8 @@ impl<'t> Common<'_, 't> {
         path.clone()
     }
 
-    /// The TCP settings of one end: from this end of the flow, the flow, the host, and all hosts, the most specific
-    /// first.
+    /// Reads the TCP settings of one end. The tables, from the most to the least specific: this end of the flow, the
+    /// flow, the host, and `[stack]`.
     fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackConfig {
         let own_host = match self.file.get("host") {
             Some((Node { value: tree::Value::Table(hosts), .. }, _)) => {
@@ -293,17 +295,17 @@ impl<'t> Common<'_, 't> {
             Layers::one(table, &path, flow.place).below("stack")
         });
         let this_end = flow.below(if sends { "sender_stack" } else { "receiver_stack" });
-        // Least specific last: all hosts.
+        // The table for all hosts is the least specific.
         let general = own_host.unwrap_or(Layers::none(flow.place)).over(&self.file.below("stack"));
         let both_ends = flow.below("stack");
         let mut spec = resolve_stack(&this_end.clone().over(&both_ends).over(&general), self.controllers, report);
-        // `cc` of the flow is short for stack.cc of both ends.
+        // `cc` in a flow is short for `stack.cc` at both ends.
         if let Some(cc) = read(flow, "cc", |node| congestion_control(node, self.controllers), report) {
             if both_ends.has("cc") {
                 let help = "`cc` is short for stack.cc".to_owned();
                 report.problem(flow.place_of("cc"), flow.path(), "`cc` is given twice", Some(help));
             }
-            // A more specific setting of this end wins.
+            // A `cc` in the table of this end is more specific.
             if !this_end.has("cc") {
                 spec.cc = cc.to_owned();
             }

@@ -10,27 +10,28 @@ use lopsided_core::{BitRate, Dir, Duration};
 use lopsided_link::LinkConfig;
 use lopsided_queue::QueueConfig;
 
-/// Defaults of a link, which depend on its place in the network.
+/// Defaults of a link that depend on the link's place in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
     /// Limit of a queue, in packets.
     pub queue_packets: u32,
-    /// True if a delay must be given.
+    /// True if the scenario must specify a delay.
     pub delay_required: bool,
-    /// The round-trip time that other links add to this link's own, if this link alone determines the base RTT. `None`
-    /// if the network has no single base RTT.
+    /// Round-trip time that the other links of the path contribute. `None` if the flows over this link do not all have
+    /// the same base RTT.
     pub base_rtt_beyond: Option<Duration>,
 }
 
-/// Defaults of links other than a LAN and the line of `[link]`.
+/// Defaults of all links other than `[link]` and the LAN links.
 pub(super) const PLAIN: Defaults = Defaults { queue_packets: 50, delay_required: false, base_rtt_beyond: None };
-/// Defaults of links that should not be the bottleneck: the queue limit of Linux network devices (`txqueuelen` 1000).
+/// Defaults of links that should not be the bottleneck. The queue limit is that of Linux network devices (`txqueuelen`
+/// 1000).
 pub(super) const FAST: Defaults = Defaults { queue_packets: 1000, delay_required: false, base_rtt_beyond: None };
 
 /// Reads both directions of a link.
 pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (LinkConfig, LinkConfig) {
     let (down_delay, up_delay) = resolve_delays(link, defaults, report);
-    // Limits in BDP use the base RTT of the whole path.
+    // A queue limit in BDP refers to the base RTT of the whole path.
     let base_rtt = defaults.base_rtt_beyond.map(|beyond| down_delay + up_delay + beyond);
     let mut direction = |dir: Dir, delay: Duration| {
         let layers = link.below(dir.name()).over(link);
@@ -39,7 +40,8 @@ pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut R
     (direction(Dir::Down, down_delay), direction(Dir::Up, up_delay))
 }
 
-/// The one-way delays: those of the directions, the delay of the link, or half of its RTT each.
+/// Returns the one-way delays, down and up. A delay of a direction overrides the delay of the link; an RTT of the link
+/// is split in half.
 pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (Duration, Duration) {
     let own = |dir: Dir, report: &mut Report<'_>| read(&link.below(dir.name()), "delay", value::span, report);
     // A delay of a direction overrides the delay of the link.
@@ -48,7 +50,7 @@ pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut
     let rtt = read(&deciding, "rtt", value::span, report);
     let delay = read(&deciding, "delay", value::span, report);
     if deciding.has("rtt") {
-        // An RTT determines both delays, so a further delay contradicts it.
+        // The RTT determines both one-way delays, so any other delay contradicts it.
         let clash = if deciding.has("delay") {
             Some(deciding.place_of("delay"))
         } else {
@@ -67,7 +69,7 @@ pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut
     }
     let half = rtt.map(|rtt| rtt / 2);
     let down = own[0].or(half).or(delay).unwrap_or(Duration::ZERO);
-    // The direction `up` gets the odd nanosecond.
+    // If the RTT is odd, the direction `up` gets the extra nanosecond.
     let up = own[1].or(rtt.zip(half).map(|(rtt, half)| rtt - half)).or(delay).unwrap_or(Duration::ZERO);
     (down, up)
 }
@@ -80,7 +82,7 @@ fn resolve_direction(
     defaults: Defaults,
     report: &mut Report<'_>,
 ) -> LinkConfig {
-    // Some kinds of `access`, such as `reallocation`, have rates of their own.
+    // Some kinds of `access`, such as `reallocation`, define their own rates.
     if !layers.has("rate") && !layers.has("access") {
         let message = format!(
             "`rate` is missing for direction {} of [{}]",
@@ -94,7 +96,7 @@ fn resolve_direction(
         report.problem(layers.place, layers.path(), message, Some(help));
     }
     let rate = read(layers, "rate", value::rate_or_unlimited, report).flatten();
-    // After an error in the rate, assume some rate, so that keys which depend on it report no further errors.
+    // After an error in the rate, assume a rate, so that keys that depend on the rate do not report further errors.
     let assumed =
         rate.or(if layers.has("rate") && !is_unlimited(layers) { Some(BitRate::from_bps(1_000_000)) } else { None });
     let shaped = layers.has("shaper");
@@ -109,7 +111,7 @@ fn is_unlimited(layers: &Layers<'_>) -> bool {
     layers.get("rate").is_some_and(|(node, _)| node.text().map(str::trim) == Some("unlimited"))
 }
 
-/// Reads the items of a list, each with its node. Wrong items are reported and omitted.
+/// Reads the items of a list, each with its node in the tree. Invalid items are reported and omitted.
 pub(super) fn read_list<'t, T>(
     layers: &Layers<'t>,
     key: &str,

@@ -25,23 +25,23 @@ pub(crate) use preset::clear_for_preset;
 use read::Layers;
 use std::collections::BTreeMap;
 
-/// More rows of samples than this do not fit into the memory of a desktop computer.
+/// Maximum number of sample rows. More rows do not fit into the memory of a desktop computer.
 const MOST_ROWS: u128 = 50_000_000;
-/// The Ethernet MTU in bytes, the default of all stacks.
+/// The Ethernet MTU in bytes, which is the default of all stacks.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
-/// Resolves the tree. Errors go to the report; after an error the result must not be used.
+/// Resolves the tree. Errors are added to the report; after an error the result must not be used.
 ///
-/// `controllers` are the names that `cc` may have.
+/// `controllers` are the valid values of `cc`.
 pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &mut Report<'_>) -> Option<Scenario> {
     let layers = Layers::one(tree, "", Place::TOP);
-    // Later steps need to know whether the duration is valid.
+    // Used below to detect whether the duration is valid.
     let before = report.count();
     let head = resolve_head(&layers.below("scenario"), report);
     let duration = (report.count() == before).then_some(head.duration);
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
-    // After an error in the duration, comparisons with it would only report the same error again.
+    // With an invalid duration, every comparison with it would report another misleading error.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
     // Errors of all tables are reported together.
     let record = read_part(&layers.below("record"), Line::default(), report);
@@ -71,8 +71,8 @@ fn resolve_head(table: &Layers<'_>, report: &mut Report<'_>) -> Head {
     read_part(table, Line::default(), report)
 }
 
-/// Checks that each [host.NAME] names a host, and returns the hosts' interfaces. Stacks that no flow uses are read only
-/// to report their errors.
+/// Checks that each table [host.NAME] belongs to an existing host, and returns the hosts' interfaces. Stacks that no
+/// flow uses are read only to report errors in them.
 fn resolve_hosts(
     file: &Layers<'_>,
     network: &Network,
@@ -105,7 +105,7 @@ fn resolve_hosts(
     interfaces
 }
 
-/// Reports a sampling interval that would make too many rows.
+/// Reports an error if the sampling interval would produce too many rows.
 fn check_rows(
     file: &Layers<'_>,
     network: &Network,
@@ -115,7 +115,7 @@ fn check_rows(
     report: &mut Report<'_>,
 ) {
     let Some(interval) = record.interval else { return };
-    // One series per flow and per link direction.
+    // There is one series per flow and one per link direction.
     let series = flows.specs.len() as u128 + 2 * network.graph.links.len() as u128;
     let rows = u128::from(duration.as_nanos() / interval.as_nanos()) * series;
     if rows > MOST_ROWS {
@@ -133,7 +133,7 @@ fn check_rows(
     }
 }
 
-/// Reports each queue that cannot hold a packet of a flow through it: such a flow would make no progress.
+/// Reports each queue that is too small for a packet of a flow that crosses it. Such a flow would make no progress.
 fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     for (flow, path) in flows.specs.iter().zip(&flows.paths) {
         let packet = match flow.app.get::<DatagramConfig>() {
@@ -157,7 +157,7 @@ fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
 fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &mut Report<'_>) {
     let link = &network.graph.links[hop.link];
     let room = match link.dir(hop.dir).queue.limit() {
-        // A limit in packets holds packets of any size.
+        // A limit in packets accepts packets of any size.
         None | Some(Limit::Packets(_)) => return,
         Some(Limit::Bytes(room)) => room,
         Some(Limit::Bins { count, size }) => Bytes::new(u64::from(count).saturating_mul(size.get())),
@@ -176,7 +176,7 @@ fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &m
     }
 }
 
-/// The file's name without folder and ending. Characters that are not allowed in names become `-`.
+/// Returns the file's name without folder and extension. Characters that names may not contain are replaced by `-`.
 fn stem(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = base.strip_suffix(".toml").unwrap_or(base);

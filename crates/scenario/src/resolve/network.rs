@@ -17,16 +17,16 @@ use lopsided_spec::{self as spec, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The graph, and the further data that the reader of flows needs.
+/// The graph, and other data that is needed to read the flows.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     pub graph: Graph,
     /// All nodes by name.
     nodes: BTreeMap<String, NodeRef>,
     link_names: BTreeSet<String>,
-    /// Position and path of each link's table.
+    /// Position in the file, and dotted path, of each link's table.
     pub link_places: Vec<(Place, String)>,
-    /// The senders and the receivers of flows with `direction = "down"`, in pairs. `None` if flows must name their
+    /// The host pairs: senders and receivers of flows with `direction = "down"`. `None` if each flow must name its
     /// hosts.
     pub ends: Option<(Vec<usize>, Vec<usize>)>,
     /// True if the network is missing or incomplete, so that errors about unknown hosts would be misleading.
@@ -36,7 +36,7 @@ pub(super) struct Network {
 pub(super) fn resolve_network(file: &Layers<'_>, report: &mut Report<'_>) -> Network {
     let mut network = Network::default();
     match (file.has("link"), file.has("topology")) {
-        // Both tables describe the whole network.
+        // `[link]` and `[topology]` each describe the whole network, so only one of them is allowed.
         (true, true) => {
             let help = "a scenario has one network: remove one of them".to_owned();
             report.problem(
@@ -75,7 +75,7 @@ impl Network {
         }
     }
 
-    /// The message and the hint for an unknown host.
+    /// Returns the error message and the advice for an unknown host.
     pub(super) fn unknown_host(&self, name: &str) -> (String, String) {
         if self.nodes.contains_key(name) {
             return (format!("{} is a router, not a host", quote(name)), "use the name of a host".to_owned());
@@ -98,7 +98,7 @@ impl Network {
             from = self.add_router("r1");
             to = self.add_router("r2");
             let (down, up) = resolve_delays(&lan, FAST, report);
-            // Both LAN links are crossed in both directions.
+            // A round trip crosses each of the two LAN links once in each direction.
             beyond = (down + up) * 2;
         }
         let defaults = Defaults { delay_required: true, base_rtt_beyond: Some(beyond), ..PLAIN };
@@ -111,7 +111,7 @@ impl Network {
     }
 
     fn topology(&mut self, topology: &Layers<'_>, report: &mut Report<'_>) {
-        // First, so that its nodes have the first numbers.
+        // The dumbbell is read first, so that its nodes get the lowest numbers.
         if topology.has("dumbbell") {
             self.dumbbell(&topology.below("dumbbell"), report);
         }
@@ -162,7 +162,7 @@ impl Network {
         }
         let left = left.over(&access);
         let right = right.over(&access);
-        // Resolved once and shared: a dumbbell can have 50,000 pairs.
+        // Resolved once and shared, because a dumbbell can have 50,000 pairs.
         let (left_down, left_up) = shared(resolve_line(&left, FAST, report));
         let (right_down, right_up) = shared(resolve_line(&right, FAST, report));
         for (number, (host, other)) in (1..=pairs).zip(lefts.into_iter().zip(rights)) {
@@ -184,7 +184,7 @@ impl Network {
             let path = format!("topology.{key}");
             if self.nodes.contains_key(&name) {
                 report.problem(node.place, &path, format!("another node has the name {}", quote(&name)), None);
-            // Copies of flows have names with dots; node names without dots avoid ambiguity.
+            // Names of flow copies contain a dot. Without dots in node names, the two cannot be confused.
             } else if name.contains('.') {
                 report.problem(
                     node.place,
@@ -200,7 +200,7 @@ impl Network {
         }
     }
 
-    /// Reads the shared media. For routes, a medium is a router.
+    /// Reads the shared media. Routing treats a medium as a router.
     fn media(&mut self, topology: &Layers<'_>, report: &mut Report<'_>) {
         let Some((Node { value: Value::List(media), .. }, path)) = topology.get("medium") else { return };
         for (index, item) in media.iter().enumerate() {
@@ -208,7 +208,7 @@ impl Network {
             let path = format!("{path}.{}", index + 1);
             let layers = Layers::one(table, &path, item.place);
             let part = read_family(&MEDIA, &layers, Line::default(), report);
-            // An error was reported when the part was read.
+            // If this fails, an error was reported when the part was read.
             let Ok(medium) = MediumConfig::from_value(spec::Value::Part(part)) else { continue };
             let name = medium.settings().name.clone();
             if self.nodes.contains_key(&name) || name.contains('.') {
@@ -227,7 +227,7 @@ impl Network {
         let link = Layers::one(table, path, item.place);
         let part: TopologyLinkPart = read_part(&link, Line::default(), report);
         require(&link, "between", "[\"server\", \"client\"]", report);
-        // Read before the ends, so that errors of both are reported.
+        // Read before the link's ends, so that errors in both are reported.
         let (down, up) = shared(resolve_line(&link, PLAIN, report));
         let Some((from, to)) = self.link_ends(&link, report) else { return };
         let name = part.name.unwrap_or_else(|| entry_name(index, item));
@@ -306,7 +306,7 @@ impl Network {
     }
 }
 
-/// Both directions of a line, for one link or for several links that share them.
+/// Moves the settings of both directions into shared memory, so that several links can use them.
 fn shared((down, up): (LinkConfig, LinkConfig)) -> (Arc<LinkConfig>, Arc<LinkConfig>) {
     (Arc::new(down), Arc::new(up))
 }

@@ -1,4 +1,5 @@
-//! Reads parts by their declarations: each key from the most specific table that sets it.
+//! Reads parts according to their declarations. The value of each key comes from the most specific table that sets the
+//! key.
 
 use super::read::{Layers, require};
 use crate::error::Report;
@@ -9,10 +10,10 @@ use crate::value;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartInfo, Value, ValueType};
 
-/// The line that a part belongs to. Times and BDPs are converted to bytes with it.
+/// Properties of the link that a part belongs to. They convert times and BDPs to bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
-    /// The line's rate; `None` if it is unlimited.
+    /// Rate of the link; `None` if the rate is unlimited.
     pub rate: Option<BitRate>,
     /// True if a token bucket or a scheduler takes packets from this queue and looks at its head first, so that it
     /// never dequeues from an empty queue.
@@ -23,14 +24,14 @@ pub(super) struct Line {
     pub queue_packets: Option<u32>,
 }
 
-/// Reads a part of a known type. Errors go to the report; after an error the part must not be used.
+/// Reads a part of a known type. Errors are added to the report; after an error the part must not be used.
 pub(super) fn read_part<P: Part>(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> P {
     let mut part = P::default();
     fill(&mut part, &PartInfo::of::<P>(), &|_| layers.clone(), line, report);
     part
 }
 
-/// Reads a part of the kind that the scenario chooses.
+/// Reads a part of the kind that the scenario selects.
 pub(super) fn read_family(
     family: &'static Family,
     layers: &Layers<'_>,
@@ -39,7 +40,7 @@ pub(super) fn read_family(
 ) -> Box<dyn AnyPart> {
     let kinds = family.kinds();
     let chosen = super::read::read(layers, "kind", |node| value::choice(node, family.name, &kinds), report);
-    // The keys may identify the kind: `min = ...` is RED.
+    // The keys may identify the kind: only RED has the key `min`.
     let kind = chosen.unwrap_or_else(|| kind_by_keys(family, layers));
     // `choice` and `kind_by_keys` return names of members only.
     let member = (family.members)().into_iter().find(|member| member.info.name == kind);
@@ -49,7 +50,7 @@ pub(super) fn read_family(
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
-    // The default limit of this place applies only if the kind has the family's usual default, not one of its own.
+    // Use the default limit of this place only if the kind has no default limit of its own.
     let usual = (family.members)().first().and_then(|member| member.info.key("limit").map(|key| key.default.clone()));
     let takes = info.key("limit").is_some_and(|key| Some(&key.default) == usual.as_ref());
     if let Some(packets) = line.queue_packets.filter(|_| takes) {
@@ -58,11 +59,11 @@ pub(super) fn read_family(
     // A child queue has the default limit of its own kind.
     let shaped = line.shaped || lopsided_queue::asks_only_while_full(kind);
     let line = Line { queue_packets: None, shaped, ..line };
-    // Less specific tables may be written for another kind. Only the shorthand key, which all kinds have, is read from
-    // them.
+    // A less specific table may be written for another kind. Only the shorthand key is read from it, because all kinds
+    // have that key.
     let own = layers.down_to("kind");
-    // The user's own discipline may have an integer under the shorthand key. A text of the old kind, such as "250 ms",
-    // is then no value for it.
+    // The shorthand key of a user's own discipline may be an integer. A value for the previous kind, such as "250 ms",
+    // is then ignored.
     let since = own.get("kind").map(|(node, _)| node.place.source);
     let foreign = |key: &str| {
         info.key(key).is_some_and(|key| matches!(key.value_type, ValueType::Integer))
@@ -79,20 +80,21 @@ pub(super) fn read_family(
     part
 }
 
-/// The kind if none is given: the first kind that has all given keys, if the family allows this; otherwise the default.
+/// Returns the kind if the scenario does not set `kind`: the first kind that has all given keys, if the family allows
+/// this; otherwise the default.
 fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     let members = (family.members)();
     let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();
     let fits = |info: &PartInfo| all.iter().all(|key| !layers.has(key) || info.key(key).is_some());
     let has_some = |info: &PartInfo| info.names().any(|key| layers.has(key));
     let found = members.iter().find(|member| fits(&member.info));
-    // If no kind has all keys, report errors for a kind that has at least one of them.
+    // If no kind has all given keys, choose a kind that has at least one of them, so that the error message is helpful.
     let found = found.or_else(|| members.iter().find(|member| has_some(&member.info)));
     found.filter(|_| family.infer_kind).unwrap_or(&members[0]).info.name
 }
 
-/// Reports keys of another kind. An override may change the kind; the keys that the file wrote for the old kind are
-/// then ignored.
+/// Reports keys that belong to another kind. If an override changes the kind, the keys that the file sets for the
+/// previous kind are ignored.
 fn refuse_other_kinds_keys(family: &'static Family, chosen: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
     let own = layers.down_to("kind");
     // Sources are numbered in order of precedence: the file is 0, overrides follow.
@@ -117,11 +119,11 @@ fn fill<'t>(
     let problems = report.count();
     let (mut given, mut preset) = (Vec::new(), None);
     for key in &info.keys {
-        // If keys exclude each other, the most specific table that sets one of them decides.
+        // If keys exclude each other, only the most specific table that sets one of them is read.
         let group = info.exclusive.iter().find(|group| group.contains(&key.name));
         let layers = source(key.name);
         let deciding = group.map_or_else(|| layers.clone(), |group| layers.deciding(group));
-        // A mandatory key may be in any of the tables.
+        // Any of the tables may set a mandatory key.
         if !deciding.has(key.name) {
             if let Some(example) = key.example {
                 require(&layers, key.name, example, report);
@@ -131,7 +133,7 @@ fn fill<'t>(
         // `complete` needs to distinguish given keys from defaults.
         given.push(key.name);
         let Some(value) = read_key(key, &deciding, line, report) else { continue };
-        // The key that chooses the preset.
+        // This key selects the preset.
         if let (Value::Word(word), true) = (&value, key.input_only) {
             preset = Some(*word);
         }
@@ -141,12 +143,12 @@ fn fill<'t>(
     }
     let own = source("");
     refuse_exclusive(info, &own, report);
-    // Later checks could report consequences of the first error only.
+    // After an error, the checks below could only report its consequences.
     if report.count() > problems {
         return;
     }
     let folder = report.folder();
-    // First fill in dependent settings, then check all of them.
+    // First compute the settings that depend on others, then check all settings.
     let completed =
         part.complete(&Given { keys: &given, preset, line_rate: line.rate, line_peeks: line.shaped, folder });
     if let Err(fault) = completed.and_then(|()| part.check()) {
@@ -155,7 +157,7 @@ fn fill<'t>(
     }
 }
 
-/// Reports keys that exclude each other within one table.
+/// Reports keys that exclude each other but are set in the same table.
 fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
     for group in info.exclusive {
         let deciding = layers.deciding(group);
@@ -167,11 +169,11 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
     }
 }
 
-/// The value of a key. `None` if it is wrong; the error is then reported.
+/// Returns the value of a key; `None` if the value is invalid, which is reported.
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
-        // A nested table has its own list of tables that may set its keys.
+        // The keys of a nested table are read from a separate list of tables.
         ValueType::Part(table) => {
             let info = table();
             let mut part = info.make?();
@@ -185,7 +187,7 @@ fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<
     }
 }
 
-/// Reads a single value, or the word for "none".
+/// Reads a single value, or the word that means "none" for this key.
 pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(key.name)?;
     let node = bare_amount(node);
@@ -194,7 +196,7 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
         Some(word) if value::is_word(node, word) => Ok(Value::None),
         _ => scalar(what, key.value_type, node, line),
     };
-    // The hint must mention the word for "none", which is valid as well.
+    // The word for "none" is valid as well, so the advice must mention it.
     let or_word = |error: UnitError| match (key.none_word, node.text()) {
         (Some(word), Some(_)) => {
             let help = error.help.as_deref().unwrap_or("write a value with a unit");
@@ -206,8 +208,8 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
     found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// The amount in a table that has only an amount. Shorthand expansion makes such a table if another kind of the family
-/// has a limit with keys of its own.
+/// Returns the amount from a table that contains nothing else. The expansion of shorthand makes such a table if the
+/// limit of another kind of the family has keys of its own.
 fn bare_amount(node: &Node) -> &Node {
     match node.table() {
         Some(table) if table.entries.len() == 1 => table.get("amount").unwrap_or(node),
@@ -256,7 +258,8 @@ fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<
         ValueType::Depth | ValueType::Limit => Value::Amount(value::limit(node)?.on_line(line.rate, line.base_rtt)?),
         ValueType::DepthOrTime => Value::Amount(match value::limit(node)? {
             QueueLimitText::Time(span) => Amount::Time(span),
-            // A depth in bytes or BDP is converted to bytes with the line's rate. A depth in time stays a waiting time.
+            // A queue depth in bytes or BDP is converted to bytes at the link's rate. A depth in time remains a
+            // queueing delay.
             other => other.on_line(line.rate, line.base_rtt)?,
         }),
         ValueType::Packets => match value::limit(node)? {
@@ -278,14 +281,14 @@ fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<
     })
 }
 
-/// Reads a limit: an amount, or bins of memory.
+/// Reads a queue limit: an amount, or a number of fixed-size memory bins.
 fn read_limit(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Amount> {
     let deciding = layers.deciding(&["amount", "bins"]);
     if deciding.has("bins") {
         if deciding.has("amount") {
             report.problem(deciding.place_of("amount"), layers.path(), "`amount` and `bins` exclude each other", None);
         }
-        // Bins need a size.
+        // A limit in bins needs the size of a bin.
         require(layers, "size", "\"512 B\"", report);
         let count = super::read::read(&deciding, "bins", value::positive_count, report)?;
         let size = super::read::read(layers, "size", positive_size, report)?;

@@ -14,19 +14,19 @@ pub(crate) fn link(name: &str) -> Option<&'static Table> {
     PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
 }
 
-/// Removes the keys of the file's `[link]` that the preset sets, because an override with a preset requests the whole
-/// line of the preset. Overrides of single keys are applied afterwards, so they override the preset.
+/// Removes the keys of the file's `[link]` that the preset sets, because an override with a preset selects all values
+/// of the preset. Overrides of single keys are applied later and therefore win.
 pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
     let Some(preset) = link(name.trim().trim_matches(['"', '\''])) else { return };
     let Some(Value::Table(own)) = file.get_mut("link").map(|node| &mut node.value) else { return };
     let directions = [Dir::Down, Dir::Up].map(Dir::name);
     let in_direction = |dir: &str, key: &str| below(preset, dir).is_some_and(|table| table.get(key).is_some());
-    // A key of the link applies to both directions. A preset that sets it for one direction replaces it, and vice
+    // A key of the link applies to both directions. It is removed if the preset sets it for either direction, and vice
     // versa.
     own.retain(|key| {
         directions.contains(&key) || (preset.get(key).is_none() && !directions.iter().any(|dir| in_direction(dir, key)))
     });
-    // The preset's RTT replaces one-way delays.
+    // The preset's RTT replaces the file's one-way delays.
     if preset.get("rtt").is_some() {
         own.retain(|key| key != "delay");
     }
@@ -35,7 +35,7 @@ pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
             direction.retain(|key| {
                 let set_by_preset = preset.get(key).is_some() || in_direction(dir, key);
                 let contradicts_rtt = key == "delay" && preset.get("rtt").is_some();
-                // An access line with grants gets its rate from the preset.
+                // If the preset has grants, the preset also determines the rate.
                 let contradicts_access = key == "rate" && in_direction(dir, "access");
                 !(set_by_preset || contradicts_rtt || contradicts_access)
             });

@@ -1,11 +1,11 @@
-//! Reads keys from several tables: the most specific table that has a key decides.
+//! Reads keys from several tables. The most specific table that has a key determines its value.
 
 use crate::error::{Place, Report};
 use crate::schema::join;
 use crate::tree::{Node, Table};
 use crate::units::UnitError;
 
-/// Tables with the same kind of keys, the most specific first.
+/// Tables that may set the same keys, ordered from the most to the least specific.
 #[derive(Clone, Debug)]
 pub(super) struct Layers<'t> {
     tables: Vec<(&'t Table, String)>,
@@ -18,18 +18,18 @@ impl<'t> Layers<'t> {
         Layers { tables: vec![(table, path.to_owned())], place }
     }
 
-    /// No tables: every key has its default.
+    /// An empty list of tables: every key has its default.
     pub(super) fn none(place: Place) -> Layers<'t> {
         Layers { tables: Vec::new(), place }
     }
 
-    /// These tables, followed by the less specific tables `others`.
+    /// Appends the less specific tables `others`.
     pub(super) fn over(mut self, others: &Layers<'t>) -> Layers<'t> {
         self.tables.extend(others.tables.iter().cloned());
         self
     }
 
-    /// The value of a key, with the key's full path.
+    /// Returns the value of a key, with its full dotted path.
     pub(super) fn get(&self, key: &str) -> Option<(&'t Node, String)> {
         self.tables.iter().find_map(|(table, path)| Some((table.get(key)?, join(path, key))))
     }
@@ -38,26 +38,26 @@ impl<'t> Layers<'t> {
         self.tables.iter().any(|(table, _)| table.get(key).is_some())
     }
 
-    /// The tables under a key, in the same order.
+    /// Returns the tables under a key, in the same order.
     pub(super) fn below(&self, key: &str) -> Layers<'t> {
         let found = self.tables.iter().filter_map(|(table, path)| {
             let entry = table.entry(key)?;
             Some((entry.node.table()?, join(path, key), entry.key_place))
         });
         let found: Vec<_> = found.collect();
-        // Without such a table, errors point at the parent.
+        // If no table has this key, errors point at the parent table.
         let place = found.first().map_or(self.place, |(_, _, place)| *place);
         Layers { tables: found.into_iter().map(|(table, path, _)| (table, path)).collect(), place }
     }
 
-    /// Only the most specific table that has one of the keys. For keys that exclude each other.
+    /// Returns only the most specific table that has one of the keys, for keys that exclude each other.
     pub(super) fn deciding(&self, keys: &[&str]) -> Layers<'t> {
         let found = self.tables.iter().find(|(table, _)| keys.iter().any(|key| table.get(key).is_some()));
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// The tables from the most specific one to the first that has the key. Less specific tables were written for
-    /// another value of this key.
+    /// Returns the tables from the most specific one down to the first that has the key. Less specific tables may be
+    /// written for another value of this key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];
@@ -79,7 +79,7 @@ impl<'t> Layers<'t> {
     }
 }
 
-/// Reads a key. `None` if it is missing, or if it is wrong and was reported.
+/// Reads a key. Returns `None` if the key is missing, or if its value is invalid, which is reported.
 pub(super) fn read<T>(
     layers: &Layers<'_>,
     key: &str,
@@ -90,7 +90,7 @@ pub(super) fn read<T>(
     parse(node).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// Reports a missing mandatory key. A key that is present but wrong was reported when it was read.
+/// Reports a missing mandatory key. An invalid value was reported when the key was read.
 pub(super) fn require(layers: &Layers<'_>, key: &str, example: &str, report: &mut Report<'_>) {
     if !layers.has(key) {
         let home = layers.path();

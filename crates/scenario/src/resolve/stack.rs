@@ -1,4 +1,4 @@
-//! The TCP settings of a host, from several tables.
+//! Reads the TCP settings of one end of a flow from several tables.
 
 use super::part::{Line, read_value};
 use super::read::{Layers, read};
@@ -22,7 +22,7 @@ const SMALLEST_MSS: u64 = 64;
 pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackConfig {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
     let cc = read(layers, "cc", |node| congestion_control(node, controllers), report).unwrap_or(CONTROLLERS[0]);
-    // Linux replaced FACK by RACK, and rate halving by PRR; a stack has one of each.
+    // Linux replaced FACK by RACK, and rate halving by PRR. A stack uses at most one of each pair.
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
@@ -38,9 +38,9 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     stack
 }
 
-/// The value of a key. `None` if it is not given, or if it is wrong and was reported.
+/// Returns the value of a key; `None` if the key is missing, or if the value is invalid, which is reported.
 fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Value> {
-    // A table of its own, with special rules for layers.
+    // `delayed_ack` is a table with its own rule of precedence.
     if key.name == "delayed_ack" {
         return resolve_delayed_ack(&layers.below(key.name), report).map(|delayed| Value::of_part(&delayed));
     }
@@ -62,7 +62,7 @@ pub(super) fn congestion_control<'n>(node: &Node, controllers: &[&'n str]) -> Re
     })
 }
 
-/// Reports two switches that are both on although they exclude each other.
+/// Reports an error if two switches that exclude each other are both on.
 fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>) {
     let asked = |key: &str| layers.get(key).is_some_and(|(node, _)| matches!(value::flag(node), Ok(true)));
     if asked(key) && asked(other) {
@@ -71,7 +71,7 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
     }
 }
 
-/// Reports `abc` together with `abc_half`: both set the same counting of bytes.
+/// Reports an error if both `abc` and `abc_half` are set, because both select how ACKed bytes are counted.
 fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
     let half = layers.get("abc_half").is_some_and(|(node, _)| value::flag(node) == Ok(true));
     if half && layers.has("abc") {
@@ -79,7 +79,7 @@ fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Reports `abe` for other congestion controls than Reno and CUBIC: RFC 8511 defines it only for these.
+/// Reports `abe` with a congestion control other than Reno and CUBIC, because RFC 8511 defines ABE only for these two.
 fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     // `cubic` and its variants.
     let known = cc.starts_with("cubic") || ["reno", "newreno"].contains(&cc);
@@ -91,10 +91,10 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     }
 }
 
-/// Reads the keys of delayed ACKs. The most specific table that sets one of them decides whether they are on; the
-/// details may come from other tables.
+/// Reads the keys of delayed ACKs. The most specific table that sets one of them determines whether delayed ACKs are
+/// on. Their parameters may come from other tables.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
-    // Details imply that delayed ACKs are on, unless the same table switches them off.
+    // A parameter of delayed ACKs switches them on, unless the same table switches them off.
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);
     if deciding.is_empty() {
         return None;
@@ -118,7 +118,7 @@ fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<D
 }
 
 fn resolve_mss(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<u16> {
-    // The more specific of mss and mtu decides.
+    // The more specific setting wins, whether it is `mss` or `mtu`.
     let deciding = layers.deciding(&["mss", "mtu"]);
     if deciding.has("mss") && deciding.has("mtu") {
         let help = "the MSS is the MTU minus 40 B".to_owned();

@@ -1,6 +1,7 @@
-//! Checks the tree against the declarations: unknown keys, and tables or lists instead of single values or vice versa.
+//! Checks the tree against the declarations. Reports unknown keys, and values of the wrong form (single value, list or
+//! table).
 //!
-//! Short forms are expanded to the tables that they stand for, so all later steps read tables only.
+//! Short forms are expanded to tables, so later steps read only tables.
 
 use super::family::WithKinds;
 use super::table_of;
@@ -8,7 +9,7 @@ use crate::error::{Place, Report, did_you_mean, nearest, quote};
 use crate::tree::{Entry, Node, Table, Value};
 use lopsided_spec::{KeyInfo, PartInfo, ValueType};
 
-/// Old names of keys, for the hint of the error message.
+/// Former names of keys, for the advice in error messages.
 const RENAMED: &[(&str, &str)] = &[
     ("threshold", "mark_threshold"),
     ("marks", "ect"),
@@ -18,16 +19,16 @@ const RENAMED: &[(&str, &str)] = &[
     ("udp", "rate"),
 ];
 
-/// Checks a table and everything below it. `path` is the table's dotted key, empty for the file.
+/// Checks a table and everything below it. `path` is the table's dotted key, empty for the whole file.
 ///
-/// A misspelled key that is close to a known key is reported, and then read as the known key. So it is not reported as
-/// missing as well.
+/// A misspelled key that is similar to a known key is reported and then read as the known key. Otherwise the known key
+/// would also be reported as missing.
 pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mut Report<'_>) {
-    // A misspelled key must not replace a key that is also present.
+    // A misspelled key must not replace the correctly spelled key if both are present.
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
     table.entries.retain_mut(|entry| {
         if shape.key(&entry.key).is_none() {
-            // Comparing thousands of unknown words with all keys would take too long.
+            // Stop here: a comparison of thousands of unknown words with all keys would take too long.
             if report.is_full() {
                 return false;
             }
@@ -86,11 +87,12 @@ fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report
     true
 }
 
-/// The declaration of a table of this type. If the table has a `kind`, its keys are those of that kind.
+/// Returns the declaration of the table at this node. If the table sets `kind`, the declaration contains only the keys
+/// of that kind.
 fn shape_of(value_type: ValueType, node: &Node) -> Option<PartInfo> {
     let ValueType::Family(family) = value_type else { return table_of(value_type) };
     let Value::Table(table) = &node.value else { return Some(family.table()) };
-    // The same key can have different types in different kinds.
+    // The same key can have different types in different kinds of a part.
     let kind = table.get("kind").and_then(Node::text);
     Some(kind.map_or_else(|| family.table(), |kind| family.table_of_kind(kind)))
 }
@@ -107,13 +109,13 @@ fn check_table(node: &mut Node, shape: &PartInfo, path: &str, report: &mut Repor
     }
 }
 
-/// Expands the short form of a table: a single value becomes a table with one key.
+/// Expands shorthand: a single value becomes a table with one key.
 pub(crate) fn expand_shorthand(node: &mut Node, shape: &PartInfo) {
     let Some(mut key) = shape.shorthand else { return };
     if matches!(node.value, Value::Table(_) | Value::List(_)) {
         return;
     }
-    // Quantities start with a digit, so a word is the name of a kind.
+    // Quantities start with a digit, so a word names a kind.
     let is_word = node.text().is_some_and(|text| text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()));
     // `queue = "codel"` names a kind; `queue = "50 packets"` is a limit.
     if is_word && shape.key("kind").is_some() {
@@ -138,13 +140,13 @@ pub(crate) fn unknown_key(place: Place, word: &str, shape: &PartInfo, path: &str
     report.problem(place, &join(path, word), message, Some(help));
 }
 
-/// The key of the table that was probably meant.
+/// Returns the known key that a misspelled key probably stands for.
 fn meant(word: &str, shape: &PartInfo) -> Option<&'static str> {
     let renamed = RENAMED.iter().find(|(old, new)| *old == word && shape.key(new).is_some());
     renamed.map(|(_, new)| *new).or_else(|| nearest(word, shape.names()))
 }
 
-/// The top-level table that has this key, for keys that are in the wrong table.
+/// Returns the top-level table that has this key, for the advice if the key is in the wrong table.
 fn elsewhere(word: &str) -> Option<&'static str> {
     let file = super::file();
     let has = |key: &&KeyInfo| match key.value_type {

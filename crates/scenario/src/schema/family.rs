@@ -1,9 +1,10 @@
-//! The table of a family: `kind`, and the keys of all its kinds.
+//! The table of a family of parts: `kind`, and the keys of all its kinds.
 
 use super::limit::limit;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 
-/// The table under a key of this type, or of the items of its list. `None` for single values.
+/// Returns the table that a value of this type, or an item of a list of this type, has in the file. `None` for single
+/// values.
 pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     match value_type {
         ValueType::Part(table) | ValueType::Map(table) => Some(table()),
@@ -14,13 +15,13 @@ pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     }
 }
 
-/// The tables of a family.
+/// Declarations of the tables of a family.
 pub(crate) trait WithKinds {
-    /// `kind`, and the keys of all kinds, each key once.
+    /// Returns a table with `kind` and the keys of all kinds. Each key appears once.
     fn table(&'static self) -> PartInfo;
-    /// Like [`WithKinds::table`], but with the declarations of this kind for keys that several kinds have.
+    /// Like [`WithKinds::table`], but a key that several kinds have is declared as in this kind.
     fn table_of_kind(&'static self, kind: &str) -> PartInfo;
-    /// The kinds that have a key, with its declaration in each kind.
+    /// Returns the kinds that have a key, each with its declaration of the key.
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)>;
 }
 

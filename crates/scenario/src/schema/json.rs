@@ -1,6 +1,6 @@
-//! The JSON Schema of scenario files (draft 2020-12), for completion and checks in editors.
+//! The JSON Schema (draft 2020-12) of scenario files. Editors use it for completion and checks.
 //!
-//! The schema is more lenient than the reader: it checks units, but not the relations between keys.
+//! The schema accepts more than the reader: it checks units, but not relations between keys.
 
 use super::{WithKinds, file, table_of};
 use crate::write::{Json, default_text};
@@ -29,7 +29,7 @@ fn define(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) {
     define_with(shape, tables, &mut |key, tables| describe(&key_text(key), key, tables));
 }
 
-/// Adds the definition of a family's table. A key that several kinds have accepts the values of all of them.
+/// Adds the definition of a family's table. A key that several kinds declare accepts the values of all of them.
 fn define_family(family: &'static Family, tables: &mut BTreeMap<String, Json>) {
     define_with(&family.table(), tables, &mut |key, tables| match family.kinds_with(key.name) {
         kinds if kinds.is_empty() => describe(&key_text(key), key, tables),
@@ -46,7 +46,7 @@ fn define_with(
     if tables.contains_key(&name) {
         return;
     }
-    // A placeholder, so that a table that contains itself ends the recursion.
+    // Insert a placeholder first. It ends the recursion if a table contains itself.
     tables.insert(name.clone(), Json::Null);
     let properties = shape.keys.iter().map(|key| (key.name.to_owned(), property(key, tables))).collect();
     let table = Json::object([
@@ -59,7 +59,7 @@ fn define_with(
 }
 
 fn of_kinds(family: &Family, kinds: Vec<(&'static str, KeyInfo)>, tables: &mut BTreeMap<String, Json>) -> Json {
-    // A key of all kinds with one meaning needs no list of kinds.
+    // The kinds are listed only if the key does not apply to all of them.
     let everywhere = kinds.len() == family.kinds().len();
     let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
     let mut schemas: Vec<Json> = Vec::new();
@@ -88,7 +88,7 @@ fn of_kinds(family: &Family, kinds: Vec<(&'static str, KeyInfo)>, tables: &mut B
     Json::Object(fields)
 }
 
-/// The meaning of a key, with its default.
+/// Returns the description of a key, including its default.
 fn key_text(key: &KeyInfo) -> String {
     let mut text = key.text.to_owned();
     if let Some(default) = default_text(key) {
@@ -106,7 +106,7 @@ fn describe(text: &str, key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> J
     Json::Object(fields)
 }
 
-/// The values of a key, including the word for "none".
+/// Returns the valid values of a key, including the word for "none".
 fn value_or_word(key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
     let fields = value(key.value_type, tables);
     let word = match key.none_word {
@@ -120,7 +120,7 @@ fn value_or_word(key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
 
 type Fields = Vec<(String, Json)>;
 
-/// A table, or its short form.
+/// Returns the schema of a table or of its shorthand.
 fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
     match shape.shorthand.and_then(|name| shape.key(name)) {
         None => object_fields([("$ref", Json::Text(pointer(shape)))]),
@@ -181,7 +181,8 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
         ValueType::Word(words) => words_of(&words()),
         ValueType::Kind(family) => {
             let mut fields = words_of(&family.kinds());
-            // Not part of JSON Schema: VS Code and others show these texts next to the values.
+            // `enumDescriptions` is not part of JSON Schema. VS Code and other editors show these texts next to the
+            // values.
             let texts = (family.members)().iter().map(|member| Json::text(member.info.text)).collect();
             fields.push(("enumDescriptions".to_owned(), Json::List(texts)));
             fields
@@ -222,7 +223,7 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
     }
 }
 
-/// One of the words. `true` and `false` are accepted if they can mean `on` and `off`.
+/// Returns a schema that accepts these words, and also `true` for `on` and `false` for `off`.
 fn words_of(words: &[&str]) -> Fields {
     let switches = [("on", true), ("off", false)].into_iter().filter(|(word, _)| words.contains(word));
     let flags = switches.map(|(_, flag)| Json::Bool(flag));

@@ -1,4 +1,4 @@
-//! The keys of a scenario file, by table. Editors and the reference page show the texts.
+//! Declarations of the keys of a scenario file, by table. Editors and the reference page show their texts.
 
 use crate::flow::FlowPart;
 use crate::head::Head;
@@ -11,7 +11,7 @@ use lopsided_spec::ValueType::{self, Family, Free, List, Map, Name, Names, OneOr
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
 
-/// A key with its default in words; empty if there is no default.
+/// Declares a key. `default` describes the default in words; it is empty if there is no default.
 fn value(name: &'static str, value_type: ValueType, default: &'static str, text: &'static str) -> KeyInfo {
     let key = KeyInfo::new(name, value_type, text);
     if default.is_empty() { key } else { key.default_text(default) }
@@ -69,7 +69,7 @@ pub(crate) fn file() -> PartInfo {
     }
 }
 
-/// The keys of a direction. A link has them as well, for both of its directions.
+/// Returns the keys of a link direction. A link accepts the same keys, which then apply to both directions.
 fn line_keys<const N: usize>(own: [KeyInfo; N]) -> Vec<KeyInfo> {
     own.into_iter().chain(direction().keys).collect()
 }

@@ -1,9 +1,9 @@
-//! Overrides: a dotted key such as `link.up.queue.limit` or `flow.download.cc`, and its new value.
+//! Overrides: a dotted key such as `link.up.queue.limit` or `flow.download.cc`, and a new value for it.
 //!
-//! Flows and topology links are identified by their name or by their number from 1; `*` means all of them. A name with
-//! other characters than letters, digits, `-` and `_` needs quotes: `flow."download.1".cc`.
+//! A flow or a link of the topology is selected by its name or by its number, counted from 1; `*` selects all. A name
+//! that contains characters other than letters, digits, `-` and `_` needs quotes: `flow."download.1".cc`.
 //!
-//! The value `default` removes the key, so that the preset's value or the default holds.
+//! The value `default` removes the key, so that the value of the preset or the default applies.
 
 use super::check::{expand_shorthand, join, unknown_key};
 use super::{file, table_of};
@@ -17,7 +17,7 @@ const DEFAULT: &str = "default";
 /// One part of a dotted key, with its position.
 type Segment = (String, Place);
 
-/// Sets a key in the tree. An impossible key is reported.
+/// Sets a key in the tree. A key that does not exist is reported.
 ///
 /// `locate` converts byte ranges of `key` to positions.
 pub(crate) fn apply(
@@ -43,7 +43,7 @@ pub(crate) fn apply(
     // Work on a copy: an error must leave the tree unchanged.
     let mut changed = root.clone();
     set_in_table(&mut changed, &file(), "", &segments, &node, report);
-    // After an error keep the old tree: a half-created table would cause further errors.
+    // After an error keep the old tree, because a partly created table would cause further errors.
     if report.count() == problems {
         *root = changed;
     }
@@ -63,7 +63,8 @@ fn set_in_table(
         return;
     };
     if rest.is_empty() {
-        // In a sweep, the preset's own value is then one of the values: `link.up.queue.limit=default,20 packets`.
+        // `default` is useful in a sweep, as in `link.up.queue.limit=default,20 packets`: one of the points then uses
+        // the preset's own value.
         if node.text() == Some(DEFAULT) {
             table.retain(|key| key != word);
         } else {
@@ -139,7 +140,7 @@ fn set_in_list(
         return;
     }
     for index in chosen {
-        // A key below a short form needs the table.
+        // Expand shorthand first, because the key is inside the table.
         expand_shorthand(&mut items[index], shape);
         if let Value::Table(child) = &mut items[index].value {
             set_in_table(child, shape, &join(path, wanted), rest, node, report);
@@ -147,7 +148,7 @@ fn set_in_list(
     }
 }
 
-/// The name of a flow or link: the given one or the default.
+/// Returns the name of a flow or link, either as written or the default name.
 pub(crate) fn entry_name(index: usize, item: &Node) -> String {
     let Some(table) = item.table() else { return (index + 1).to_string() };
     if let Some(name) = table.get("name").and_then(Node::text) {
@@ -159,7 +160,7 @@ pub(crate) fn entry_name(index: usize, item: &Node) -> String {
     }
 }
 
-/// The table under a key. It is created if necessary, and a short form is expanded.
+/// Returns the table under a key. A missing table is created, and shorthand is expanded.
 fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<&PartInfo>) -> &'t mut Table {
     if table.get(key).is_none() {
         table.set(key, place, Node { value: Value::Table(Table::default()), place });
@@ -169,7 +170,7 @@ fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<
         expand_shorthand(node, shape);
     }
     if !matches!(node.value, Value::Table(_)) {
-        // The override replaces a value by a table.
+        // The key has a single value, and the override needs a table instead.
         node.value = Value::Table(Table::default());
     }
     match &mut node.value {

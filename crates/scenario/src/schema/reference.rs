@@ -19,7 +19,7 @@ the key, so that the preset's value or the default holds. `lopsided schema` prin
 pub(crate) fn reference_page() -> String {
     let mut page = Page { text: HEAD.to_owned(), done: Vec::new(), waiting: Vec::new() };
     page.table(&file());
-    // Breadth first: sections follow in the order in which they are mentioned.
+    // Breadth first, so that sections follow in the order of their first mention.
     while !page.waiting.is_empty() {
         match page.waiting.remove(0) {
             Section::Table(info) => page.table(&info),
@@ -31,7 +31,7 @@ pub(crate) fn reference_page() -> String {
 
 struct Page {
     text: String,
-    /// Names of the sections that are written or queued.
+    /// Names of the sections that are written or waiting to be written.
     done: Vec<&'static str>,
     waiting: Vec<Section>,
 }
@@ -86,7 +86,7 @@ impl Page {
         }
     }
 
-    /// The values of a key. A table gets a section of its own.
+    /// Describes the values of a key. A table is described in its own section.
     fn value(&mut self, key: &KeyInfo) -> String {
         let value = self.value_of(key.value_type);
         key.none_word.map_or_else(|| value.clone(), |word| format!("{value}, or `\"{word}\"`"))
@@ -119,12 +119,12 @@ impl Page {
         }
     }
 
-    /// A link to the section of a table, which is queued.
+    /// Returns a link to the section of a table, and adds the section to the list of sections to write.
     fn section(&mut self, value_type: ValueType) -> String {
         let info = if let ValueType::Limit = value_type { limit() } else { table_of(value_type).expect("a table") };
         let name = info.name;
         if !self.done.contains(&name) {
-            // Marked when queued, so that a table that contains itself ends.
+            // Marked before the section is written, so that a table that contains itself is written only once.
             self.done.push(name);
             self.waiting.push(match value_type {
                 ValueType::Family(family) => Section::Family(family),

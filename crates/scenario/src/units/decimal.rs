@@ -1,4 +1,4 @@
-//! Decimal numbers without rounding: computations use exactly the digits in the file.
+//! Decimal numbers without rounding. Computations use exactly the digits in the file.
 
 /// The number `digits / 10^scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Decimal {
     scale: u32,
 }
 
-/// Why a text is no decimal number, or is too long.
+/// Why a text is not accepted as a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotDecimal {
     /// The text is no number.
@@ -18,18 +18,20 @@ pub(crate) enum NotDecimal {
     TooLong,
 }
 
-/// Maximum number of digits: enough for every quantity, and products with the factor of a unit fit into 128 bits.
+/// Maximum number of digits. It suffices for every quantity, and the product with the factor of a unit fits into 128
+/// bits.
 const MAX_DIGITS: usize = 24;
-/// Maximum exponent: enough for all digits of a float down to 1e-12, so that a printed probability reads back.
+/// Maximum exponent. It suffices for all digits of a float as small as 1e-12, so a printed probability can be read back
+/// exactly.
 const MAX_EXPONENT: i32 = 36;
 
 impl Decimal {
     pub(crate) const ONE: Decimal = Decimal { digits: 1, scale: 0 };
 
-    /// Parses `12`, `1.5`, `.5`, `1e3`, `1_000`. A minus sign is parsed only for a better error message.
+    /// Parses `12`, `1.5`, `.5`, `1e3` or `1_000`. A minus sign is recognized only to produce a better error message.
     pub(crate) fn parse(text: &str) -> Result<Decimal, NotDecimal> {
         let unsigned = text.strip_prefix('+').unwrap_or(text);
-        // Only for the error message.
+        // The sign is only used for the error message.
         let (negative, unsigned) = match unsigned.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, unsigned),
@@ -74,7 +76,7 @@ impl Decimal {
         Decimal { digits, scale: 0 }.shifted(exponent - fraction_digits).ok_or(NotDecimal::TooLong)
     }
 
-    /// This number times `10^places`; `None` if the result has too many digits.
+    /// Returns this number times `10^places`; `None` if the result has too many digits.
     pub(crate) fn shifted(self, places: i32) -> Option<Decimal> {
         if self.digits == 0 {
             return Some(Decimal { digits: 0, scale: 0 });
@@ -96,7 +98,7 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// This number times `factor`, if the product is a whole number.
+    /// Returns this number times `factor`, or an error if the product is not a whole number.
     pub(crate) fn times_exactly(self, factor: u128) -> Result<u64, NotWhole> {
         let product = self.digits.checked_mul(factor).ok_or(NotWhole::TooLarge)?;
         let divisor = 10u128.checked_pow(self.scale).ok_or(NotWhole::Fraction)?;
@@ -106,7 +108,7 @@ impl Decimal {
         u64::try_from(product / divisor).map_err(|_| NotWhole::TooLarge)
     }
 
-    /// This number times `factor`, rounded down.
+    /// Returns this number times `factor`, rounded down; `None` on overflow.
     pub(crate) fn times_down(self, factor: u128) -> Option<u128> {
         Some(self.digits.checked_mul(factor)? / 10u128.checked_pow(self.scale)?)
     }
@@ -130,7 +132,7 @@ impl Decimal {
 
     /// The nearest `f64`.
     pub(crate) fn to_f64(self) -> f64 {
-        // The parser of the standard library rounds correctly; a division would not.
+        // The standard library's parser rounds correctly. A floating-point division would not.
         format!("{}e-{}", self.digits, self.scale).parse().expect("digits, e and digits are a float")
     }
 }
@@ -150,7 +152,7 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// Why a product is not a whole number, or does not fit.
+/// Why a product cannot be returned as a 64-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotWhole {
     /// The product has a fraction.

@@ -1,4 +1,4 @@
-//! Queue limits as written: packets, bytes, a time at the rate of the line, or bandwidth-delay products.
+//! Queue limits as written in a scenario: packets, bytes, a time at the link's rate, or bandwidth-delay products.
 
 use super::{Decimal, Quantity, UnitError, size_factor, span_factor, split, too_large, whole, wrong_size_unit};
 use crate::error::quote;
@@ -13,14 +13,14 @@ pub(crate) const LIMIT: Quantity = Quantity {
     guess: |number| format!("`{number} packets`"),
 };
 
-/// A queue limit before the rate and the base RTT of the line are known.
+/// A queue limit before it is converted with the link's rate and base RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimitText {
     /// A number of packets.
     Packets(u32),
     /// A number of bytes.
     Bytes(Bytes),
-    /// The bytes that the line sends in this time.
+    /// The number of bytes that the link sends in this time.
     Time(Duration),
     /// A number of bandwidth-delay products.
     Bdp(Decimal),
@@ -39,7 +39,7 @@ pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     } else if let Some(factor) = span_factor(unit) {
         QueueLimitText::Time(Duration::from_nanos(whole(text, number, factor, super::SPAN)?))
     } else if unit.eq_ignore_ascii_case("bdp") {
-        // A BDP may be a fraction. If the number is malformed, `whole` makes the message.
+        // The number of BDPs may be a fraction. If the number is malformed, `whole` produces the message.
         match Decimal::parse(number) {
             Ok(value) => QueueLimitText::Bdp(value),
             Err(_) => return Err(whole(text, number, 1, LIMIT).err().unwrap_or_else(|| too_large(text))),
@@ -84,7 +84,7 @@ impl QueueLimitText {
         let rate = rate.ok_or_else(|| {
             UnitError::new("this queue limit needs a rate, but the line has none").help("write packets or bytes")
         })?;
-        // bit/s * ns, that is 10^-9 bits; 128 bits hold every rate up to 10 Tbit/s times ten years.
+        // The unit is bit/s * ns, that is 10^-9 bits. 128 bits suffice for 10 Tbit/s times 10 years.
         let bits_e9 = u128::from(rate.as_bps()) * u128::from(span.as_nanos());
         let octets =
             products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());

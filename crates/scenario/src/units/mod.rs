@@ -51,7 +51,7 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// A kind of quantity, for messages.
+/// A kind of quantity, with the texts for its error messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Quantity {
     /// The name with its article: "a rate".
@@ -60,9 +60,9 @@ pub(crate) struct Quantity {
     pub units: &'static str,
     /// A valid value.
     pub example: &'static str,
-    /// The base unit, in the plural.
+    /// Name of the base unit, in the plural.
     finest: &'static str,
-    /// For a number without a unit: what was probably meant.
+    /// Suggests a unit for a number without one.
     guess: fn(&str) -> String,
 }
 
@@ -116,7 +116,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     };
     match whole(text, number, factor, RATE)? {
         0 => Err(UnitError::new(format!("{} is not a valid rate: no packet could ever be sent", quote(text)))),
-        // Higher rates could overflow products with times.
+        // With higher rates, products of rates and times could overflow.
         MOST_RATE.. => Err(UnitError::new(format!("{} is too high: the maximum is 10 Tbit/s", quote(text)))),
         bps => Ok(BitRate::from_bps(bps)),
     }
@@ -131,7 +131,7 @@ pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let Some(factor) = span_factor(unit) else {
         let error = UnitError::new(format!("unknown unit {} for a time in {}", quote(unit), quote(text)));
         return Err(match unit {
-            // `m` could mean minutes, milliseconds or metres.
+            // `m` could mean minutes or milliseconds.
             "m" => error.help(format!("did you mean `{number} min` or `{number} ms`?")),
             _ => error.help(format!("use {}", SPAN.units)),
         });
@@ -169,10 +169,11 @@ pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     Ok(Amount::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
 }
 
-/// 1 bit/s above 10 Tbit/s. With lower rates, products of bits and nanoseconds do not overflow.
+/// The lowest rate that is rejected: 1 bit/s above 10 Tbit/s. With lower rates, products of bits and nanoseconds do not
+/// overflow.
 const MOST_RATE: u64 = 10_000_000_000_001;
 
-/// The smallest probability other than 0. A run has far fewer packets than its inverse.
+/// The smallest probability other than 0. With a smaller one, no packet of a run would be affected.
 const LEAST_PROBABILITY: f64 = 1e-12;
 
 /// Parses a probability: `"1 %"`, `"0.01"`.
@@ -200,7 +201,7 @@ pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     };
     let value = if percent { value.shifted(-2).ok_or_else(no_probability)? } else { value };
     let float = value.to_f64();
-    // Probably an exponent with a typing error.
+    // Such a small number is probably a typing error in the exponent.
     if float != 0.0 && float < LEAST_PROBABILITY {
         return Err(
             UnitError::new(format!("{} is too small: the minimum is 1e-12", quote(text))).help("write 0 for never")
@@ -236,7 +237,7 @@ pub fn format_span(span: Duration) -> String {
     }
 }
 
-/// Formats a size in bytes, or in a larger unit if the size is a whole number of it.
+/// Formats a size in the largest unit in which it is a whole number. Sizes below 10,000 bytes are formatted in bytes.
 pub fn format_size(size: Bytes) -> String {
     let octets = size.get();
     // Sizes below 10,000 bytes are easiest to read in bytes: "1500 B".
@@ -255,7 +256,7 @@ pub(crate) fn seconds(nanos: u64) -> String {
     format_scaled(nanos, 9)
 }
 
-/// A suggestion for a rate without a unit. Small numbers probably mean Mbit/s.
+/// Returns a suggestion for a rate without a unit. A small number probably means Mbit/s.
 fn guess_rate(number: &str) -> String {
     let value = Decimal::parse(number).ok();
     if value.is_some_and(Decimal::is_zero) {
@@ -268,7 +269,7 @@ fn guess_rate(number: &str) -> String {
     }
 }
 
-/// Splits a quantity into its number and its unit, which is everything after the last digit.
+/// Splits a quantity into its number and its unit. The unit is the text after the number.
 fn split(text: &str, quantity: Quantity) -> Result<(&str, &str), UnitError> {
     let trimmed = text.trim();
     let example = format!("write {} such as `{}`", quantity.name, quantity.example);
@@ -287,21 +288,22 @@ fn split(text: &str, quantity: Quantity) -> Result<(&str, &str), UnitError> {
     }
     if unit.is_empty() {
         let error = UnitError::new(format!("{} has no unit", quote(text)));
-        // Only a short number gets a suggestion; anything longer is no typing error.
+        // Repeat the number in the suggestion only if it is short.
         let short = if number.len() <= 24 { (quantity.guess)(number) } else { format!("`{}`", quantity.example) };
         return Err(error.help(format!("did you mean {short}? (units of {}: {})", quantity.name, quantity.units)));
     }
     Ok((number, unit))
 }
 
-/// The end of the number at the start of a text: signs, digits, points, and an exponent if digits follow it.
+/// Returns the length of the number at the start of a text: a sign, digits, points, and an exponent if digits follow
+/// it.
 pub(crate) fn number_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
     while end < bytes.len() {
         match bytes[end] {
             b'0'..=b'9' | b'.' | b'_' => end += 1,
-            // A sign is accepted here, so that the message can say that the number is negative.
+            // A minus sign is accepted here, so that the message can state that the number is negative.
             b'+' | b'-' if end == 0 => end += 1,
             b'e' | b'E' if end > 0 => {
                 let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));

@@ -1,4 +1,4 @@
-//! TOML syntax of tables and strings.
+//! Writes tables and strings in TOML syntax.
 
 use crate::units::format_span;
 use lopsided_core::Duration;
@@ -33,7 +33,7 @@ impl Inline {
         self.0.extend(other.0);
     }
 
-    /// One line per key.
+    /// Returns one line per key.
     pub(super) fn lines(&self) -> String {
         self.0.iter().fold(String::new(), |mut out, (key, value)| {
             let _ = writeln!(out, "{key} = {value}");
@@ -41,7 +41,7 @@ impl Inline {
         })
     }
 
-    /// An inline table: all keys on one line, in braces.
+    /// Returns an inline table: all keys on one line, in braces.
     pub(super) fn braces(&self) -> String {
         let keys: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         format!("{{ {} }}", keys.join(", "))

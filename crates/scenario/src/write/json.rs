@@ -83,7 +83,7 @@ pub(super) fn number(value: u64) -> Json {
     Json::Number(value.to_string())
 }
 
-/// A float. It must be finite; all floats of a scenario are probabilities or similar.
+/// Creates a float, which must be finite. All floats of a scenario are probabilities or similar numbers.
 pub(super) fn float(value: f64) -> Json {
     Json::Number(value.to_string())
 }

@@ -74,13 +74,13 @@ pub(crate) fn python_types() -> String {
 
 struct Module {
     text: String,
-    /// Names of the types that are written, or whose writing has begun.
+    /// Names of the types that are written or being written.
     done: Vec<String>,
 }
 
 impl Module {
-    /// Writes a class for a table, after the types that it uses, and returns its name. The name of a family's part
-    /// includes the name of the family.
+    /// Writes a class for a table, preceded by the types that the class uses, and returns the class name. The name of a
+    /// part's class contains the name of its family.
     fn table(&mut self, table: TableShape, family: &str, kind: Option<&str>) -> String {
         let name = camel(table.name) + &camel(family);
         if self.begins(&name) {
@@ -105,7 +105,7 @@ impl Module {
         self.text += &format!("\n\nclass {name}({base}):\n");
         self.text += &docstring(text);
         for (key, of) in usual {
-            // Longer types are broken as ruff would format them.
+            // Break longer types over lines as ruff would.
             let fits = 4 + key.len() + 2 + of.len() <= WIDTH;
             let words = of.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']'));
             self.text += &match (fits, words) {
@@ -133,7 +133,7 @@ impl Module {
         name
     }
 
-    /// True if the type is not written yet. Marks it as written.
+    /// Returns true if the type is not yet written, and marks the type as written.
     fn begins(&mut self, name: &str) -> bool {
         let new = !self.done.iter().any(|done| done == name);
         if new {

@@ -1,7 +1,8 @@
-//! The resolved scenario as JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
+//! The resolved scenario as JSON. A key ends with the unit of its number (`_s`, `_bps`, `_bytes`), and nodes are
+//! written by name.
 //!
-//! Tables are declared here, or follow from the declaration of a part. Both the JSON and its Python types come from the
-//! same lines.
+//! A table is either declared here or generated from the declaration of a part. The same declarations produce the JSON
+//! and its Python types.
 
 use super::json::{Json, number, span};
 use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json, suffix};
@@ -16,7 +17,7 @@ use lopsided_spec::ValueType::{self, Family, Flag, Integer, List, Name, Part, Si
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::StackConfig;
 
-/// The type of a JSON table: the key of each entry, with its unit, and the type of its value.
+/// The type of a JSON table: for each entry its key, including the unit, and the type of its value.
 pub(super) struct TableShape {
     pub name: &'static str,
     pub text: &'static str,
@@ -40,7 +41,7 @@ pub(super) enum Shape {
 
 use Shape::{Optional, OrWord, Table, Tables, Value};
 
-/// One entry of a table: its key without the unit, the type of its value, and how to compute the value.
+/// One entry of a table: its key without the unit, the type of its value, and the function that computes the value.
 struct Entry<T: 'static> {
     name: &'static str,
     shape: Shape,
@@ -102,15 +103,15 @@ const FLOW: &[Entry<FlowSpec>] = &[
     entry("receiver_stack", Table(stack_shape), |_, flow| stack(&flow.to_stack)),
 ];
 
-/// TCP settings. A setting that the scenario does not give is null: the profile's value applies. The keys of the
-/// profile follow.
+/// The entries of TCP settings that do not come from the profile. A setting that the scenario does not set is null,
+/// which means that the profile's value applies. The profile's own keys follow these.
 const STACK: &[Entry<StackConfig>] = &[
     entry("profile", Value(Text), |_, stack| Json::text(&stack.profile)),
     entry("cc", Value(Text), |_, stack| Json::text(&stack.cc)),
     entry("mss", Optional(Size), |_, stack| optional(stack.mss, |mss| number(u64::from(mss)))),
 ];
 
-/// The first key of an interface: its host. The interface's own keys follow.
+/// The first entry of an interface: its host. The interface's own keys follow.
 const INTERFACE: &[Entry<usize>] = &[entry("host", Value(Name), |graph, host| Json::text(&graph.hosts[*host]))];
 
 /// The whole scenario as JSON.
@@ -174,7 +175,7 @@ pub(super) fn part_shape(part: &PartInfo) -> TableShape {
 }
 
 impl Shape {
-    /// The key with its unit.
+    /// Returns the key with its unit appended.
     fn key(self, name: &str) -> String {
         match self {
             Value(value_type) | Optional(value_type) | OrWord(value_type, _) => format!("{name}{}", suffix(value_type)),

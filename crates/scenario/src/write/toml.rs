@@ -1,4 +1,5 @@
-//! A scenario as TOML in its general form: a topology with all links, each flow separately, every default written out.
+//! Writes a scenario as TOML in its general form: a topology with all links, one table per flow, and every default
+//! written out.
 
 use super::inline::{Inline, list, quoted};
 use super::value::{kind_to_toml, part_to_toml, value_to_toml};
@@ -9,7 +10,7 @@ use lopsided_core::Time;
 use lopsided_tcp::StackConfig;
 use std::fmt::Write as _;
 
-/// The whole scenario as TOML, which reads back to an equal scenario.
+/// Returns the whole scenario as TOML, which can be read back as an equal scenario.
 pub(crate) fn to_toml(scenario: &Scenario) -> String {
     let mut out = String::from("# A resolved lopsided scenario: every default is written out.\n\n[scenario]\n");
     let head = Head {
@@ -75,7 +76,7 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
         .put("receiver_stack", stack(&flow.to_stack).braces())
 }
 
-/// TCP settings. A setting that the scenario does not give is omitted: the profile's value applies.
+/// Returns the TCP settings. A setting that the scenario does not set is omitted, and the profile's value applies.
 fn stack(stack: &StackConfig) -> Inline {
     let written = Inline::default()
         .text("profile", &stack.profile)

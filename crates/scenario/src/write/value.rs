@@ -1,25 +1,25 @@
-//! Parts and their values as TOML and as JSON, by the declaration of the part.
+//! Writes parts and their values as TOML and as JSON, according to the declarations of the parts.
 
 use super::inline::{Inline, list, quoted};
 use super::json::{self, Json};
 use crate::units::{format_rate, format_size, format_span};
 use lopsided_spec::{Amount, AnyPart, KeyInfo, Value, ValueType};
 
-/// A part as a table, with all keys.
+/// Returns a part as a table with all of its keys.
 pub(crate) fn part_to_toml(part: &dyn AnyPart) -> Inline {
     let info = part.info();
     let written = info.keys.iter().filter(|key| !key.input_only);
     written.fold(Inline::default(), |table, key| table.maybe(key.name, value_to_toml(key, &part.get(key.name))))
 }
 
-/// A part of a family: `kind`, then its keys.
+/// Returns a part of a family as a table: `kind`, followed by the keys of the kind.
 pub(crate) fn kind_to_toml(part: &dyn AnyPart) -> Inline {
     let mut written = Inline::default().text("kind", part.info().name);
     written.append(part_to_toml(part));
     written
 }
 
-/// The value of a key in TOML syntax; `None` if the key is omitted.
+/// Returns the value of a key in TOML syntax; `None` if the key can be omitted.
 pub(crate) fn value_to_toml(key: &KeyInfo, value: &Value) -> Option<String> {
     Some(match value {
         Value::None => quoted(key.none_word?),
@@ -36,7 +36,7 @@ fn item_to_toml(value: &Value, value_type: ValueType) -> Option<String> {
     Some(match value {
         Value::None => return None,
         Value::Flag(flag) => flag.to_string(),
-        // Singular and plural, as people write them.
+        // Write "1 packet" but "2 packets".
         Value::Integer(1) if matches!(value_type, ValueType::Packets) => quoted("1 packet"),
         Value::Integer(number) if matches!(value_type, ValueType::Packets) => quoted(&format!("{number} packets")),
         Value::Integer(number) => number.to_string(),
@@ -70,7 +70,7 @@ fn amount_text(amount: Amount) -> String {
     }
 }
 
-/// The default of a key, as written in a file or in words; `None` if there is none.
+/// Returns the default of a key, in TOML syntax or in words; `None` if there is no default to show.
 pub(crate) fn default_text(key: &KeyInfo) -> Option<String> {
     if key.example.is_some() {
         return None;
@@ -81,18 +81,18 @@ pub(crate) fn default_text(key: &KeyInfo) -> Option<String> {
         (Some(text), _) => Some(text.to_owned()),
         (None, Value::None) => key.none_word.map(str::to_owned),
         (None, Value::Amount(amount)) => Some(amount_text(*amount)),
-        // Too long for a table cell.
+        // Lists and tables are too long for a table cell.
         (None, Value::List(_) | Value::Part(_)) => None,
         (None, value) => item_to_toml(value, key.value_type).map(|text| text.trim_matches('"').to_owned()),
     }
 }
 
-/// A part as a JSON object: numbers with their units in the keys.
+/// Returns a part as a JSON object. The keys of numbers end with the unit.
 pub(super) fn part_to_json(part: &dyn AnyPart) -> Json {
     Json::Object(fields_of(part))
 }
 
-/// A part of a family: `kind`, then its keys.
+/// Returns a part of a family as a JSON object: `kind`, followed by the keys of the kind.
 pub(super) fn kind_to_json(part: &dyn AnyPart) -> Json {
     let mut fields = vec![("kind".to_owned(), Json::text(part.info().name))];
     fields.extend(fields_of(part));
@@ -107,7 +107,8 @@ pub(super) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
     info.keys.iter().filter(|key| !key.input_only).map(field).collect()
 }
 
-/// A TCP setting. It is null if the scenario does not give it; "none" is written as its word.
+/// Returns a TCP setting with its JSON key. The value is null if the scenario does not set it; the value "none" is
+/// written as the key's word for it.
 pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, Json) {
     let written = match (value, key.none_word) {
         (None, _) => Json::Null,
@@ -117,7 +118,7 @@ pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, 
     (format!("{}{}", key.name, suffix(key.value_type)), written)
 }
 
-/// The suffix of a key with the unit of its number.
+/// Returns the suffix that a JSON key of this type gets for its unit.
 pub(super) fn suffix(value_type: ValueType) -> &'static str {
     match value_type {
         ValueType::Rate => "_bps",

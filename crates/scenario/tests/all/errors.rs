@@ -60,7 +60,7 @@ error: unknown direction `dwn`
 5 errors"#;
     let errors = Scenario::parse(text, "adsl.toml", &[]).expect_err("five mistakes");
     assert_eq!(errors.to_string(), expected);
-    // Programs read the position from the fields.
+    // Programs read the position from these fields.
     let problem = &errors.problems[2];
     assert_eq!((problem.line, problem.column, problem.key.as_str()), (9, 1, "link.down.qeue"));
 }
@@ -117,7 +117,7 @@ fn what_is_missing_is_said_with_an_example() {
     assert_eq!(messages(&BASE.replace("direction = \"down\"", "")), ["the flow has no sender and no receiver"]);
 }
 
-/// One error in one line, and its message.
+/// Each line causes exactly one error, with this message.
 #[test]
 fn impossible_values_are_refused() {
     let cases = [
@@ -276,7 +276,7 @@ fn hosts_must_exist_and_be_reachable() {
         messages(&format!("{topology}[[flow]]\ndirection = \"down\"\n")),
         ["`direction` is only allowed with [link] or [topology.dumbbell]"]
     );
-    // Two links with the same default name.
+    // Both links get the same default name.
     let twice = format!(
         "{topology}[[topology.link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[[flow]]\nfrom=\"a\"\nto=\"b\"\n"
     );
@@ -303,7 +303,7 @@ fn a_key_of_before_is_told_its_new_name() {
 
 #[test]
 fn one_mistake_in_common_settings_is_reported_once() {
-    // Each of the 50 flows reads [stack].
+    // Each of the 50 flows reads [stack], but the error must appear only once.
     let text = format!("{BASE}count = 50\n[stack]\nmin_rto = \"200\"\n");
     assert_eq!(messages(&text), ["`200` has no unit"]);
 }
@@ -330,7 +330,7 @@ fn hostile_files_are_refused_quickly() {
     let many: String = (0..50_000).map(|number| format!("key{number} = 1\n")).collect();
     assert!(parse(&many).expect_err("unknown keys").problems.len() <= 200);
     assert!(parse("\u{0}\u{1}\u{2}").is_err());
-    // A byte-order mark alone.
+    // The file contains only a byte-order mark.
     assert!(parse("\u{feff}").is_err());
 }
 

@@ -1,4 +1,4 @@
-//! The files in `scenarios/` are the first that newcomers read. All must be valid.
+//! The files in `scenarios/` are the first that new users read, so all of them must be valid.
 
 use lopsided_scenario::{Axes, Scenario};
 use std::path::{Path, PathBuf};

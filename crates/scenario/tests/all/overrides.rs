@@ -16,7 +16,7 @@ fn changed(key: &str, value: &str) -> Scenario {
 fn keys_that_the_file_has_and_keys_that_it_has_not() {
     assert_eq!(changed("link.up.rate", "1 Mbit/s").graph.links[0].up.rate, Some(BitRate::from_bps(1_000_000)));
     assert_eq!(changed("link.up.queue.limit", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
-    // Only in an override, a queue limit without a unit counts packets.
+    // A queue limit without a unit is a number of packets, but only in an override.
     assert_eq!(changed("link.up.queue.limit", "15").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     assert_eq!(changed("link.up.queue", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     assert_eq!(changed("scenario.seed", "7").seed, 7);
@@ -65,7 +65,7 @@ fn the_value_default_removes_a_key() {
     assert_eq!(limit(&written, &[]), Some(Limit::Packets(15)));
     assert_eq!(limit(&written, &[("link.up.queue.limit", "default")]), preset);
     assert_eq!(limit(&written, &[("link.up.queue", "default")]), preset);
-    // Where the key is absent, nothing changes.
+    // If the key is absent, `default` changes nothing.
     assert_eq!(limit(&text, &[("link.up.queue.limit", "default")]), preset);
 }
 

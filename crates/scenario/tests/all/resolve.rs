@@ -1,4 +1,4 @@
-//! How files are resolved.
+//! Resolution of scenario files: defaults, presets, overrides and precedence of tables.
 
 use super::{BASE, good, with};
 use lopsided_app::{BulkConfig, CustomConfig, DatagramConfig, HttpConfig, OnOffConfig, TransferConfig};
@@ -37,7 +37,8 @@ fn the_least_file_has_every_default_filled() {
 
 #[test]
 fn the_name_comes_from_the_file() {
-    // The stem, with characters replaced that a name must not have; a default if nothing is left.
+    // The name is the file's stem, with forbidden characters replaced. If the stem has no valid character, the name is
+    // `scenario`.
     for (file, name) in [("a/b/adsl.toml", "adsl"), ("C:\\runs\\x y.toml", "x-y"), ("", "scenario"), ("-", "scenario")]
     {
         assert_eq!(Scenario::parse(BASE, file, &[]).expect("it is valid").name, name, "{file}");
@@ -46,7 +47,7 @@ fn the_name_comes_from_the_file() {
 
 #[test]
 fn an_odd_rtt_is_split_without_loss() {
-    // The direction up gets the odd nanosecond.
+    // The RTT is odd: the direction `up` gets the extra nanosecond.
     let scenario = with(&[("link.rtt", "3 ns")]).expect("it is valid");
     let link = &scenario.graph.links[0];
     assert_eq!((link.down.delay.as_nanos(), link.up.delay.as_nanos()), (1, 2));
@@ -88,8 +89,8 @@ fn red_has_the_defaults_of_tc() {
     let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
     let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");
     assert!(!behind_bucket.idle_decay);
-    // The same is true of disciplines that shape or take turns, however deeply RED is nested in them. prio dequeues
-    // from each band.
+    // The same applies to disciplines that shape traffic or serve queues in turn, at any nesting depth of RED. `prio`
+    // is different: it dequeues from every band.
     let inside = |value: &str, decays: bool| {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         let queue = format!("{:?}", scenario.graph.links[0].down.queue);
@@ -105,7 +106,7 @@ fn red_has_the_defaults_of_tc() {
     // next lower power of 2 is 2^-8.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
-    // A time means the data that the line sends in it: 5 ms at 2.4 Mbit/s.
+    // A time is converted to the data that the link sends in it, here 5 ms at 2.4 Mbit/s.
     let timed = red("{ kind = \"red\", min = \"5 ms\", max = \"15 ms\" }");
     assert_eq!((timed.min, timed.max), (Threshold::Bytes(Bytes::new(1500)), Threshold::Bytes(Bytes::new(4500))));
 }
@@ -117,7 +118,7 @@ fn a_step_in_time_is_how_long_a_packet_may_wait() {
         let step = scenario.graph.links[0].down.queue.get::<ThresholdConfig>().expect("a step");
         (step.mark_threshold, step.ect)
     };
-    // A time stays a time here: it is compared with the waiting time of packets.
+    // The time is not converted to bytes, because it is compared with the queueing delay of packets.
     let timed = step("{ kind = \"step\", mark_threshold = \"1 ms\", ect = \"ect1\" }");
     assert_eq!(timed, (MarkThreshold::Sojourn(Duration::from_millis(1)), Markable::Ect1));
     let deep = step("{ kind = \"step\", mark_threshold = \"20 packets\" }");
@@ -134,7 +135,7 @@ fn a_discipline_holds_disciplines() {
     let prio = scenario.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
     assert_eq!(prio.bands.iter().map(QueueConfig::kind).collect::<Vec<_>>(), ["fq_codel", "fifo", "prio"]);
     assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(7)));
-    // A time means the data that the line sends in it, even in a nested queue: 5 ms at 2.4 Mbit/s.
+    // A time in a nested queue is also converted to the data that the link sends in it, here 5 ms at 2.4 Mbit/s.
     let inner = prio.bands[2].get::<PrioConfig>().expect("a prio within");
     assert_eq!(inner.bands[0].limit(), Some(Limit::Bytes(Bytes::new(1500))));
     assert_eq!((prio.classify[0].dscp, prio.classify[1].packet), (Some(46), Some(PacketKind::Ack)));
@@ -228,9 +229,9 @@ fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
         BASE.replace("[[flow]]", "queue = \"1 BDP\"\n[[flow]]")
     );
     let link = &good(&text).graph.links[0];
-    // 20 ms of the line and 2 × 10 ms of the LAN: 40 ms at 2.4 Mbit/s.
+    // The access line contributes 20 ms and the LAN 2 × 10 ms: 40 ms at 2.4 Mbit/s are 12,000 bytes.
     assert_eq!(link.down.queue.limit(), Some(Limit::Bytes(Bytes::new(12_000))));
-    // Bins are kept as they are, because packets occupy whole bins.
+    // Bins are not converted to bytes, because each packet occupies whole bins.
     let bins = with(&[("link.up.queue.limit", "{ bins = 100, size = \"512 B\" }")]).expect("it is valid");
     assert_eq!(bins.graph.links[0].up.queue.limit(), Some(Limit::Bins { count: 100, size: Bytes::new(512) }));
 }
@@ -243,7 +244,7 @@ fn a_lan_puts_routers_between() {
     assert_eq!(names, ["link", "server-r1", "r2-client"]);
     assert_eq!(scenario.flows[0].direction, Some(Dir::Down));
     let path = scenario.graph.routes().path(0, 1).expect("they are joined");
-    // server-r1, then the access line, then r2-client.
+    // The path is server-r1, the access line, r2-client.
     assert_eq!(path.iter().map(|hop| hop.link).collect::<Vec<_>>(), [1, 0, 2]);
     // LAN links have Linux's default queue of 1,000 packets.
     assert_eq!(scenario.graph.links[1].down.queue.limit(), Some(Limit::Packets(1000)));
@@ -257,7 +258,7 @@ fn loss_of_every_kind_together() {
     assert_eq!(loss.random, 0.01);
     // Default of the Gilbert model: all packets are lost in the bad state, none in the good state.
     assert_eq!(loss.gilbert, Some(GilbertConfig { to_bad: 0.002, to_good: 0.33, loss_bad: 1.0, loss_good: 0.0 }));
-    // Sorted, so that they can be consumed in order.
+    // Packet numbers and outages are sorted, so that they can be consumed in order.
     assert_eq!((loss.packets, loss.outages), (vec![5, 9], vec![(at(1), at(2)), (at(3), at(4))]));
 }
 
@@ -270,7 +271,7 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     );
     let flow = &good(&text).flows[0];
     let (sender, receiver) = (&flow.from_stack, &flow.to_stack);
-    // From [stack], the least specific table.
+    // Both values come from [stack], the least specific table.
     assert_eq!((sender.profile.as_str(), receiver.profile.as_str()), ("freebsd-7", "freebsd-7"));
     let given = |key: &str| [sender, receiver].map(|stack| stack.get(key).cloned());
     let flag = |on: bool| Some(Value::Flag(on));
@@ -284,7 +285,7 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     // `mtu` and `mss` exclude each other: the more specific table decides.
     assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
     assert_eq!(given("receive_buffer"), [None, Some(Value::Size(Bytes::new(65_536)))]);
-    // The word `auto` is a value as well.
+    // The word `auto` counts as a set value.
     assert_eq!(given("send_buffer"), [None, Some(Value::None)]);
 }
 
@@ -301,7 +302,7 @@ fn delayed_acks_in_each_way_of_writing() {
     assert_eq!((delayed("on"), delayed("true")), (on, on));
     let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
     assert_eq!(table, DelayedAck { segments: Some(2), timeout: Some(Duration::from_millis(40)), ..on });
-    // A flow that sets details of delayed ACKs switches them on, although [stack] switches them off.
+    // A flow that sets a parameter of delayed ACKs switches them on, although [stack] switches them off.
     let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
     assert_eq!(of(good(&text)), DelayedAck { segments: Some(4), ..on });
 }
@@ -312,7 +313,7 @@ fn applications_of_each_kind() {
     let size = Bytes::new(100_000);
     assert_eq!(app("bulk"), BulkConfig::default().into());
     assert_eq!(app("100 kB"), TransferConfig { size, repeat: Some(1), pause: Duration::ZERO }.into());
-    // The kind follows from the keys.
+    // Without `kind`, the keys determine the kind.
     assert_eq!(
         app("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
         TransferConfig { size, repeat: None, pause: Duration::from_secs(1) }.into()
@@ -358,7 +359,7 @@ fn flows_of_a_dumbbell_take_pair_after_pair() {
     assert_eq!(ends, expected);
     assert_eq!((scenario.flows[0].direction, scenario.flows[4].direction), (Some(Dir::Down), Some(Dir::Up)));
     let bottleneck = graph.links.iter().find(|link| link.name == "bottleneck").expect("it was described");
-    // 2 * (1 + 17 + 2) ms at 100 Mbit/s.
+    // The base RTT is 2 * (1 + 17 + 2) ms; at 100 Mbit/s the BDP is 500,000 bytes.
     assert_eq!(bottleneck.down.queue.limit(), Some(Limit::Bytes(Bytes::new(500_000))));
 }
 
@@ -394,7 +395,7 @@ fn paths_are_of_fewest_links_and_the_first_of_equals() {
 
 #[test]
 fn no_route_leads_back_over_a_link_of_one_way() {
-    // Data flows down the one-way cable and ACKs return over the longer path, whichever end of the cable is a host.
+    // Data takes the one-way cable and ACKs return over the longer path, at whichever end of the cable the host is.
     for cable in ["[\"head\", \"b\"]", "[\"head\", \"near\"]"] {
         let text = format!(
             "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"head\", \"far\", \"near\"]\n\

@@ -1,4 +1,4 @@
-//! A resolved scenario reads back to an equal one, whatever it contains. No text makes the reader panic.
+//! Any resolved scenario can be written and read back as an equal one. No text makes the reader panic.
 
 use super::schema::Json;
 use super::{BASE, parse};
@@ -48,7 +48,7 @@ fn framing() -> impl Strategy<Value = Framing> {
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let limit = prop_oneof![
         (1u32..).prop_map(Limit::Packets),
-        // Larger than every packet, so that the queue can hold it.
+        // The limit is larger than every packet, so that the queue can hold it.
         (70_000u64..).prop_map(|octets| Limit::Bytes(Bytes::new(octets))),
         (1_000u32.., 100u64..10_000).prop_map(|(count, size)| Limit::Bins { count, size: Bytes::new(size) }),
     ];
@@ -124,7 +124,7 @@ fn loss() -> impl Strategy<Value = LossConfig> {
 fn access() -> impl Strategy<Value = AccessConfig> {
     let times = prop::collection::vec(0..1000_u64, 1..20).prop_map(|mut times| {
         times.sort_unstable();
-        // The last opportunity is the length of the trace.
+        // The time of the last opportunity is the length of the trace.
         times.push(1000);
         AccessConfig::new(TraceConfig { opportunities: times, ..TraceConfig::default() })
     });
@@ -142,7 +142,7 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
     parts.prop_map(|(rate, delay, framing, queue, shaper, loss, jitter, access)| {
         let shaper = rate.zip(shaper).map(|(rate, (burst, line_rate))| ShaperConfig {
             burst: Bytes::new(burst),
-            // An interval whose refill fits into the bucket.
+            // Set an interval only if one refill fits into the bucket.
             interval: (burst % 2 == 0)
                 .then(|| Duration::from_nanos((u128::from(burst) * 8_000_000_000 / u128::from(rate.as_bps())) as u64))
                 .filter(|interval| !interval.is_zero()),
@@ -306,7 +306,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// Lines of a scenario file, mutated as a fuzzer would.
+/// Lines of a scenario file, randomly mutated like the inputs of a fuzzer.
 fn odd_file() -> impl Strategy<Value = String> {
     let words = [
         "[scenario]",

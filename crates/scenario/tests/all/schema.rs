@@ -1,5 +1,5 @@
-//! The JSON Schema accepts all files that the reader accepts, and rejects misspelled keys. The checker here implements
-//! only the keywords that the schema uses.
+//! The JSON Schema accepts all files that the reader accepts, and rejects misspelled keys. The checker in this file
+//! implements only the keywords that the schema uses.
 
 use super::examples::files;
 use super::good;
@@ -65,7 +65,7 @@ fn every_key_is_described() {
     walk(&Json::parse(&schema_json()), "");
 }
 
-/// The paths of all values that do not match the schema.
+/// Returns the paths of all values that do not match the schema.
 fn misfits(schema: &Json, text: &str) -> Vec<String> {
     let table = DeTable::parse(text).expect("TOML").into_inner();
     let mut found = Vec::new();
@@ -147,7 +147,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// The JSON values that a schema needs.
+/// A JSON value, with only the types that occur in a schema.
 #[derive(Debug)]
 pub enum Json {
     Null,
