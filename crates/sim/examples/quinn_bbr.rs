@@ -1,17 +1,23 @@
 //! quinn's BBR does not pace by its own rate. This example prints the share of its packets that are lost, compared with
-//! quinn's NewReno and CUBIC.
+//! quinn's NewReno and CUBIC. With the feature `noq` it prints lopsided's BBR and BBRv3 instead, which are paced.
 //!
-//! Scenarios cannot choose this congestion control; the example sets it in code.
+//! Scenarios cannot choose quinn's BBR; the example sets it in code.
 //!
 //!     cargo run --release -p lopsided-sim --example quinn_bbr
+//!     cargo run --release -p lopsided-sim --example quinn_bbr --features noq
 
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, RunOptions};
 
 fn main() {
-    println!("| control of quinn | uplink (kbit/s) | goodput (Mbit/s) | packets sent | of these lost |");
+    let (source, controls): (_, &[_]) = if cfg!(feature = "noq") {
+        ("lopsided", &["cubic", "bbr", "bbr3"])
+    } else {
+        ("quinn", &["reno", "cubic", "bbr"])
+    };
+    println!("| control of {source} | uplink (kbit/s) | goodput (Mbit/s) | packets sent | of these lost |");
     println!("|---|---|---|---|---|");
-    for cc in ["reno", "cubic", "bbr"] {
+    for &cc in controls {
         for up in [100, 200, 400, 10_000] {
             let text = format!(
                 r#"
@@ -25,7 +31,7 @@ fn main() {
                 [[flow]]
                 direction = "down"
                 app = "10 MB"
-                transport = {{ kind = "quic", cc_source = "quinn" }}
+                transport = {{ kind = "quic", cc_source = "{source}" }}
                 "#
             );
             let mut scenario = Scenario::parse(&text, "quinn", &[]).expect("a valid scenario");

@@ -6,14 +6,12 @@
 //! packets that were sent before the period began.
 
 use super::clock::{Clock, lock};
+use super::stack::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
+use super::stack::{BbrConfig, RttEstimator};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
 use lopsided_core::{Bytes, Duration, Time};
-use lopsided_tcp::cc::{self, Acked, PathState, RateSample, Setup, Signal};
+use lopsided_tcp::cc::{self, Acked, PathState, Setup, Signal};
 use lopsided_tcp::{ByteCounting, Feedback};
-use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{
-    BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
-};
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,16 +154,73 @@ impl Watching {
     }
 }
 
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watching").field("watched", &self.watched).finish_non_exhaustive()
+    }
+}
+
 impl Controller for Watching {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         lock(&self.watched).in_flight += bytes;
         match &mut self.inner {
             Inner::Quinn(control) => control.on_sent(now, bytes, last_packet_number),
+            // `on_packet_sent` counts each packet.
+            Inner::Ours(_) if cfg!(feature = "noq") => {}
             Inner::Ours(ours) => ours.sent(self.clock.time(now), bytes),
         }
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+    #[cfg(feature = "noq")]
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_packet_sent(now, bytes, number),
+            Inner::Ours(ours) => {
+                let (now, start) = (self.clock.time(now), ours.sent);
+                ours.sent(now, u64::from(bytes));
+                ours.rates.sent(now, number, start, u64::from(bytes), ours.in_flight);
+            }
+        }
+    }
+
+    #[cfg(feature = "noq")]
+    fn on_packet_lost(&mut self, lost_bytes: u16, number: u64, now: Instant) {
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_packet_lost(lost_bytes, number, now),
+            Inner::Ours(ours) => ours.packet_lost(self.clock.time(now), u64::from(lost_bytes), number),
+        }
+    }
+
+    #[cfg(feature = "noq")]
+    fn on_cwnd_limited(&mut self) {
+        if let Inner::Quinn(control) = &mut self.inner {
+            control.on_cwnd_limited();
+        }
+    }
+
+    #[cfg(feature = "noq")]
+    fn on_spurious_congestion_event(&mut self) {
+        if let Inner::Quinn(control) = &mut self.inner {
+            control.on_spurious_congestion_event();
+        }
+    }
+
+    #[cfg(feature = "noq")]
+    fn on_ack_frequency_update(&mut self, packets: u64, delay: std::time::Duration) {
+        if let Inner::Quinn(control) = &mut self.inner {
+            control.on_ack_frequency_update(packets, delay);
+        }
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        #[cfg(feature = "noq")] number: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
         {
             let mut watched = lock(&self.watched);
             let took = now.saturating_duration_since(sent);
@@ -182,10 +237,20 @@ impl Controller for Watching {
             }
         }
         match &mut self.inner {
-            Inner::Quinn(control) => control.on_ack(now, sent, bytes, app_limited, rtt),
+            Inner::Quinn(control) => control.on_ack(
+                now,
+                sent,
+                bytes,
+                #[cfg(feature = "noq")]
+                number,
+                app_limited,
+                rtt,
+            ),
             Inner::Ours(ours) => {
                 let took = now.saturating_duration_since(sent);
                 ours.acked(bytes, Duration::from_nanos(took.as_nanos() as u64), rtt);
+                #[cfg(feature = "noq")]
+                ours.rates.acked(self.clock.time(now), number);
             }
         }
     }
@@ -206,7 +271,15 @@ impl Controller for Watching {
         self.copy_window();
     }
 
-    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        #[cfg(feature = "noq")] is_ecn: bool,
+        lost_bytes: u64,
+        #[cfg(feature = "noq")] largest_lost: u64,
+    ) {
         let begins = self.recovery_start.is_none_or(|start| sent > start);
         let (at, before) = (self.clock.time(now), self.window());
         {
@@ -227,7 +300,16 @@ impl Controller for Watching {
             }
         }
         match &mut self.inner {
-            Inner::Quinn(control) => control.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes),
+            Inner::Quinn(control) => control.on_congestion_event(
+                now,
+                sent,
+                is_persistent_congestion,
+                #[cfg(feature = "noq")]
+                is_ecn,
+                lost_bytes,
+                #[cfg(feature = "noq")]
+                largest_lost,
+            ),
             // RFC 9002, section 7.6.2: persistent congestion reduces the window again within a recovery period.
             Inner::Ours(ours) if begins || is_persistent_congestion => {
                 let signal = match (is_persistent_congestion, lost_bytes) {
@@ -279,6 +361,14 @@ impl Controller for Watching {
         let watched = lock(&self.watched);
         metrics.congestion_window = watched.cwnd;
         metrics.ssthresh = watched.ssthresh;
+        #[cfg(feature = "noq")]
+        match &self.inner {
+            Inner::Quinn(control) => {
+                let own = control.metrics();
+                (metrics.pacing_rate, metrics.send_quantum) = (own.pacing_rate, own.send_quantum);
+            }
+            Inner::Ours(ours) => metrics.pacing_rate = lock(&ours.control).pacing_rate().map(|rate| rate.as_bps() / 8),
+        }
         metrics
     }
 
@@ -327,6 +417,8 @@ struct Ours {
     min_rtt: Option<Duration>,
     established: bool,
     last_sent: Time,
+    #[cfg(feature = "noq")]
+    rates: super::rates::Rates,
 }
 
 impl Ours {
@@ -359,6 +451,8 @@ impl Ours {
             min_rtt: None,
             established: false,
             last_sent: Time::ZERO,
+            #[cfg(feature = "noq")]
+            rates: super::rates::Rates::default(),
         };
         ours.take_window();
         ours
@@ -421,7 +515,13 @@ impl Ours {
         }
         self.delivered += acked;
         let state = if in_recovery { CaState::Recovery } else { CaState::Open };
-        let path = self.path(state, app_limited);
+        #[cfg(feature = "noq")]
+        let (rate, path) = {
+            let rate = self.rates.sample(now, app_limited, self.in_flight);
+            (rate, self.path(state, self.rates.is_app_limited()))
+        };
+        #[cfg(not(feature = "noq"))]
+        let (rate, path) = (cc::RateSample { app_limited, ..cc::RateSample::default() }, self.path(state, app_limited));
         if !self.established {
             self.established = true;
             // For the control, the handshake ends with the first acknowledgement.
@@ -449,13 +549,28 @@ impl Ours {
             next_departure: now,
             ecn_echo: false,
             marked: Bytes::ZERO,
-            rate: RateSample { app_limited, ..RateSample::default() },
+            rate,
         };
         self.control().on_ack(now, &ack, &path);
         self.take_window();
     }
 
+    /// Counts a lost packet. noq-proto reports each lost packet before the congestion event.
+    #[cfg(feature = "noq")]
+    fn packet_lost(&mut self, now: Time, bytes: u64, number: u64) {
+        self.lost += bytes;
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        let path = self.path(CaState::Recovery, self.rates.is_app_limited());
+        if let Some(lost) = self.rates.lost(number).filter(|_| self.control().needs_losses()) {
+            self.control().on_lost(now, &lost, &path);
+        }
+    }
+
     fn lost(&mut self, bytes: u64) {
+        // noq-proto has reported each lost packet before.
+        if cfg!(feature = "noq") {
+            return;
+        }
         self.lost += bytes;
         self.in_flight = self.in_flight.saturating_sub(bytes);
     }

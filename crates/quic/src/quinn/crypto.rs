@@ -5,15 +5,19 @@
 //! messages as TLS. Only their transport parameters have contents; all other bytes are padding.
 
 use super::clock::lock;
+#[cfg(feature = "noq")]
+use super::stack::PathId;
+#[cfg(not(feature = "noq"))]
+use super::stack::crypto::AeadKey;
+use super::stack::crypto::{
+    ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair, Keys,
+    PacketKey, ServerConfig, Session, UnsupportedVersion,
+};
+use super::stack::transport_parameters::TransportParameters;
+use super::stack::{ConnectError, Id, Side, TransportError, violation};
 use crate::frames::{CID_LEN, PacketKind, put_varint};
 use bytes::BytesMut;
 use lopsided_core::Rng;
-use quinn_proto::crypto::{
-    AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair,
-    Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
-};
-use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 
@@ -88,6 +92,13 @@ impl LocalAcks {
 struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
 
 impl PlainKey {
+    /// Writes the tag of a packet into its last bytes.
+    fn seal(&self, packet: u64, buf: &mut [u8], header_len: usize) {
+        let end = buf.len() - TAG;
+        let tag = self.tag(packet, &buf[..header_len], &buf[header_len..end]);
+        buf[end..].copy_from_slice(&tag);
+    }
+
     fn tag(&self, packet: u64, header: &[u8], payload: &[u8]) -> [u8; TAG] {
         let sum = checksum(header, payload);
         let mut tag = [0; TAG];
@@ -141,13 +152,17 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
 }
 
 impl PacketKey for PlainKey {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        let end = buf.len() - TAG;
-        let tag = self.tag(packet, &buf[..header_len], &buf[header_len..end]);
-        buf[end..].copy_from_slice(&tag);
+    fn encrypt(&self, #[cfg(feature = "noq")] _: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
+        self.seal(packet, buf, header_len);
     }
 
-    fn decrypt(&self, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+    fn decrypt(
+        &self,
+        #[cfg(feature = "noq")] _: PathId,
+        packet: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
         let end = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
         if payload[end..] != self.tag(packet, header, &payload[..end]) {
             return Err(CryptoError);
@@ -230,7 +245,7 @@ pub fn forged_packet(kind: PacketKind, from_client: bool, dcid: &[u8], number: u
     let header_len = packet.len();
     packet.extend_from_slice(&payload);
     packet.resize(packet.len() + TAG, 0);
-    PlainKey(key_number(space, 0, from_client), None).encrypt(u64::from(number), &mut packet, header_len);
+    PlainKey(key_number(space, 0, from_client), None).seal(u64::from(number), &mut packet, header_len);
     packet
 }
 
@@ -297,12 +312,8 @@ impl PlainSession {
     }
 }
 
-fn malformed(reason: &'static str) -> TransportError {
-    TransportError { code: TransportErrorCode::PROTOCOL_VIOLATION, frame: None, reason: reason.into() }
-}
-
 impl Session for PlainSession {
-    fn initial_keys(&self, _dst_cid: &ConnectionId, side: Side) -> Keys {
+    fn initial_keys(&self, _dst_cid: Id<'_>, side: Side) -> Keys {
         keys(INITIAL, side, None)
     }
 
@@ -333,7 +344,7 @@ impl Session for PlainSession {
             let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
             let (size, parameters) = (number(0), number(4));
             if size < 8 || parameters > size - 8 || size > LARGEST_MESSAGE {
-                return Err(malformed("the length of a handshake message"));
+                return Err(violation("the length of a handshake message"));
             }
             if self.inbox.len() < size {
                 break;
@@ -394,7 +405,7 @@ impl Session for PlainSession {
         Some(packet_keys(APPLICATION, self.phase, self.side, Some(&self.acks)))
     }
 
-    fn is_valid_retry(&self, _orig_dst_cid: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+    fn is_valid_retry(&self, _orig_dst_cid: Id<'_>, _header: &[u8], _payload: &[u8]) -> bool {
         true
     }
 
@@ -434,6 +445,17 @@ impl PlainConfig {
 }
 
 impl ClientConfig for PlainConfig {
+    #[cfg(feature = "noq")]
+    fn start_session(
+        &self,
+        _version: u32,
+        _server_name: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(self.session(Side::Client, parameters))
+    }
+
+    #[cfg(not(feature = "noq"))]
     fn start_session(
         self: Arc<Self>,
         _version: u32,
@@ -445,14 +467,20 @@ impl ClientConfig for PlainConfig {
 }
 
 impl ServerConfig for PlainConfig {
-    fn initial_keys(&self, _version: u32, _dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+    fn initial_keys(&self, _version: u32, _dst_cid: Id<'_>) -> Result<Keys, UnsupportedVersion> {
         Ok(keys(INITIAL, Side::Server, None))
     }
 
-    fn retry_tag(&self, _version: u32, _orig_dst_cid: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
+    fn retry_tag(&self, _version: u32, _orig_dst_cid: Id<'_>, _packet: &[u8]) -> [u8; 16] {
         [0; 16]
     }
 
+    #[cfg(feature = "noq")]
+    fn start_session(&self, _version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
+        self.session(Side::Server, parameters)
+    }
+
+    #[cfg(not(feature = "noq"))]
     fn start_session(self: Arc<Self>, _version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
         self.session(Side::Server, parameters)
     }
@@ -488,25 +516,47 @@ impl HmacKey for SeededHmac {
 /// Protects address validation tokens with a checksum only.
 pub(super) struct PlainTokenKey;
 
-impl HandshakeTokenKey for PlainTokenKey {
-    fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
-        Box::new(PlainAead)
+impl PlainTokenKey {
+    fn protect(data: &mut Vec<u8>, additional: &[u8]) {
+        let sum = checksum(additional, data);
+        data.extend_from_slice(&sum.to_be_bytes());
+        data.extend_from_slice(&[0; TAG - 8]);
+    }
+
+    fn check<'a>(data: &'a mut [u8], additional: &[u8]) -> Result<&'a mut [u8], CryptoError> {
+        let end = data.len().checked_sub(TAG).ok_or(CryptoError)?;
+        let (plain, tag) = data.split_at_mut(end);
+        if tag[..8] == checksum(additional, plain).to_be_bytes() { Ok(plain) } else { Err(CryptoError) }
     }
 }
 
-struct PlainAead;
+#[cfg(feature = "noq")]
+impl HandshakeTokenKey for PlainTokenKey {
+    fn seal(&self, nonce: u128, data: &mut Vec<u8>) -> Result<(), CryptoError> {
+        PlainTokenKey::protect(data, &nonce.to_be_bytes());
+        Ok(())
+    }
 
-impl AeadKey for PlainAead {
+    fn open<'a>(&self, nonce: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
+        PlainTokenKey::check(data, &nonce.to_be_bytes()).map(|plain| &*plain)
+    }
+}
+
+#[cfg(not(feature = "noq"))]
+impl HandshakeTokenKey for PlainTokenKey {
+    fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(PlainTokenKey)
+    }
+}
+
+#[cfg(not(feature = "noq"))]
+impl AeadKey for PlainTokenKey {
     fn seal(&self, data: &mut Vec<u8>, additional_data: &[u8]) -> Result<(), CryptoError> {
-        let sum = checksum(additional_data, data);
-        data.extend_from_slice(&sum.to_be_bytes());
-        data.extend_from_slice(&[0; TAG - 8]);
+        PlainTokenKey::protect(data, additional_data);
         Ok(())
     }
 
     fn open<'a>(&self, data: &'a mut [u8], additional_data: &[u8]) -> Result<&'a mut [u8], CryptoError> {
-        let end = data.len().checked_sub(TAG).ok_or(CryptoError)?;
-        let (plain, tag) = data.split_at_mut(end);
-        if tag[..8] == checksum(additional_data, plain).to_be_bytes() { Ok(plain) } else { Err(CryptoError) }
+        PlainTokenKey::check(data, additional_data)
     }
 }

@@ -12,8 +12,11 @@ mod clock;
 mod congestion;
 mod counts;
 mod crypto;
+#[cfg(feature = "noq")]
+mod rates;
 mod settings;
 mod sockets;
+mod stack;
 mod transport;
 
 use crate::config::{CcSource, QuicConfig};
@@ -28,12 +31,12 @@ use lopsided_app::{CloseReason, SocketEvent, SocketId, TransportEnd, TransportIn
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes as Octets, Duration, Ecn, Payload, Rng, Time};
 use lopsided_tcp::{Counters, State};
-use quinn_proto::{
+use settings::transport_config;
+use stack::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
     Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, StreamEvent, StreamId,
-    TimeSource, VarInt,
+    TimeSource, VarInt, set_ids,
 };
-use settings::transport_config;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
@@ -242,7 +245,7 @@ impl QuicEndpoint {
         seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
         endpoint.rng_seed(Some(seed));
         let ids = Mutex::new(Rng::for_role(rng.next_u64(), "quic/ids"));
-        endpoint.cid_generator(move || Box::new(SeededIds(Rng::for_role(lock(&ids).next_u64(), "quic/id"))));
+        set_ids(&mut endpoint, move || Box::new(SeededIds(Rng::for_role(lock(&ids).next_u64(), "quic/id"))));
         let mut server = ServerConfig::new(plain.clone(), Arc::new(PlainTokenKey));
         server.transport_config(transport.clone()).time_source(Arc::new(Epoch));
         let mut client = ClientConfig::new(plain.clone());
@@ -255,7 +258,7 @@ impl QuicEndpoint {
         Ok(QuicEndpoint {
             config: config.clone(),
             clock,
-            endpoint: Endpoint::new(Arc::new(endpoint), server, true, None),
+            endpoint: stack::endpoint(endpoint, server),
             client,
             plain,
             controllers,
@@ -382,6 +385,8 @@ impl QuicEndpoint {
                     let waiting: Vec<u32> = link.waiting.drain(..).collect();
                     waiting.into_iter().for_each(|socket| self.flush(socket));
                 }
+                #[cfg(feature = "noq")]
+                Event::HandshakeConfirmed | Event::Path(_) | Event::NatTraversal(_) => {}
                 Event::HandshakeDataReady
                 | Event::DatagramReceived
                 | Event::DatagramsUnblocked
@@ -399,7 +404,7 @@ impl QuicEndpoint {
         }
         let config = &self.config;
         link.acks_settled = config.ack_start == 0 && config.ack_window_share == 0.0 && config.ack_delay_rtts == 0.0;
-        let rtt = from_std(link.connection.rtt());
+        let rtt = from_std(stack::rtt(&link.connection));
         let received = lock(&link.local_acks).received;
         let begun = received >= u64::from(config.ack_start);
         link.arrivals.note(now, rtt, received);
@@ -435,7 +440,7 @@ impl QuicEndpoint {
         let Some(mut link) = self.connections[place].take() else { return };
         self.rtts.append(&mut lock(&link.watched).rtts);
         self.past = link.add_to(self.past);
-        self.past_srtt = Some(from_std(link.connection.rtt()));
+        self.past_srtt = Some(from_std(stack::rtt(&link.connection)));
     }
 
     /// Closes the client's connections that have no open sockets.
@@ -456,7 +461,7 @@ impl QuicEndpoint {
         let (Some(remote), Some(octets)) = (self.remote, data.bytes()) else { return };
         let instant = self.clock.instant(now);
         self.buffer.clear();
-        let event = self.endpoint.handle(instant, remote, None, ecn, BytesMut::from(octets), &mut self.buffer);
+        let event = stack::handle(&mut self.endpoint, instant, remote, ecn, BytesMut::from(octets), &mut self.buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let Some(link) = self.connections.get_mut(handle.0).and_then(Option::as_deref_mut) else { return };
@@ -518,7 +523,7 @@ impl QuicEndpoint {
                 continue;
             };
             self.buffer.clear();
-            if let Some(transmit) = link.connection.poll_transmit(instant, most, &mut self.buffer) {
+            if let Some(transmit) = stack::poll_transmit(&mut link.connection, instant, most, &mut self.buffer) {
                 let ecn = match transmit.ecn.filter(|_| self.config.ecn) {
                     Some(EcnCodepoint::Ect0) => Ecn::Ect0,
                     Some(EcnCodepoint::Ect1) => Ecn::Ect1,
@@ -621,7 +626,7 @@ impl QuicEndpoint {
 impl Link {
     fn info(&self) -> TransportInfo {
         let watched = lock(&self.watched);
-        let rtt = from_std(self.connection.rtt());
+        let rtt = from_std(stack::rtt(&self.connection));
         TransportInfo {
             state: if watched.in_recovery { "recovery" } else { "open" },
             cwnd: Octets::new(watched.cwnd),

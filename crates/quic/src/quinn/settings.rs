@@ -2,9 +2,9 @@
 
 use super::clock::to_std;
 use super::congestion::WatchingFactory;
+use super::stack::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use crate::config::QuicConfig;
 use lopsided_app::TransportEnd;
-use quinn_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use std::net::IpAddr;
 use std::sync::Arc;
 

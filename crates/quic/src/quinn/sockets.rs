@@ -1,8 +1,8 @@
 //! The sockets of an endpoint: streams as the application reads and writes them.
 
+use super::stack::{ReadError, StreamId, WriteError, write};
 use super::{Dir, QuicEndpoint, Socket};
 use lopsided_app::{CloseReason, SocketEvent, SocketId};
-use quinn_proto::{ReadError, StreamId, WriteError};
 use std::collections::VecDeque;
 
 impl QuicEndpoint {
@@ -66,14 +66,14 @@ impl QuicEndpoint {
         while !socket.queue.is_empty() {
             // Pass chunks, which quinn accepts without copying.
             let pieces = socket.queue.make_contiguous();
-            match stream.write_chunks(pieces) {
-                Ok(written) => {
-                    link.written += written.bytes as u64;
-                    socket.written += written.bytes as u64;
-                    socket.queued -= written.bytes as u64;
-                    socket.queue.drain(..written.chunks);
+            match write(&mut stream, pieces) {
+                Ok((octets, chunks)) => {
+                    link.written += octets as u64;
+                    socket.written += octets as u64;
+                    socket.queued -= octets as u64;
+                    socket.queue.drain(..chunks);
                     link.touched = true;
-                    if written.bytes == 0 {
+                    if octets == 0 {
                         break;
                     }
                 }

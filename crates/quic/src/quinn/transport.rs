@@ -2,13 +2,13 @@
 
 use super::QuicEndpoint;
 use super::clock::lock;
+use super::stack::{EcnCodepoint, VarInt};
 use bytes::Bytes;
 use lopsided_app::{Datagram, SocketEvent, SocketId, Transport, TransportInfo};
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Duration, Ecn, Packet, Payload, Time, Transport as Header};
 use lopsided_tcp::{Counters, State};
-use quinn_proto::{EcnCodepoint, VarInt};
 use std::net::SocketAddr;
 
 /// Maximum number of bytes that a socket stores before quinn accepts them.

@@ -48,7 +48,9 @@ fn a_clean_line_takes_two_round_trips_and_the_data() {
     let mut pair = Pair::new(&QuicConfig::default(), 1, Clock::default(), content.clone(), fate);
     pair.run(Time::ZERO + Duration::from_secs(10));
     assert_eq!(pair.got, content);
-    assert!(pair.now < Time::ZERO + Duration::from_millis(125), "{:?}", pair.now);
+    // noq-proto also paces the handshake, by an initial RTT of 333 ms (RFC 9002, section 6.2.2).
+    let most_ms = if cfg!(feature = "noq") { 165 } else { 125 };
+    assert!(pair.now < Time::ZERO + Duration::from_millis(most_ms), "{:?}", pair.now);
 }
 
 /// RFC 9000, section 8.1: before it has validated the client's address, a server sends at most three times the bytes

@@ -130,3 +130,24 @@ fn a_flow_over_quic_is_written_and_read_back() {
     let after = lopsided_scenario::Scenario::parse(&before.to_toml(), "quic.toml", &[]).expect("valid");
     assert_eq!(before.flows, after.flows);
 }
+
+/// BBR's rate paces the flow: the queue stays short and few packets are lost, as over TCP. Without that rate, quinn's own BBR
+/// fills the queue with a window of twice the BDP.
+#[cfg(feature = "noq")]
+#[test]
+fn bbr_is_paced_by_its_rate_over_noq() {
+    let text = line(r#""bulk""#, "").replace("60 packets", "100 packets").replace("400 kbit/s", "4 Mbit/s");
+    for cc in ["bbr", "bbr3"] {
+        let [quic, tcp] = ["quic", "tcp"].map(|transport| {
+            let flows = with(&text, &[("flow.it.cc", cc), ("flow.it.transport", transport)]).flows;
+            (
+                flows.goodput_bps[0],
+                flows.rtt_mean_ms[0],
+                flows.retransmits[0] as f64 / flows.data_segments_out[0] as f64,
+            )
+        });
+        assert!(quic.0 > 0.95 * tcp.0, "{cc}: {quic:?} {tcp:?}");
+        assert!(quic.1 < 1.15 * tcp.1, "{cc}: {quic:?} {tcp:?}");
+        assert!(quic.2 < tcp.2 + 0.01, "{cc}: {quic:?} {tcp:?}");
+    }
+}

@@ -103,7 +103,7 @@ impl AckOutcome {
 
 impl NewestDelivered {
     #[inline(always)]
-    pub fn of(sent: &TxRecord) -> NewestDelivered {
+    pub(crate) fn of(sent: &TxRecord) -> NewestDelivered {
         let stamp = RateStamp {
             delivered: sent.delivered,
             delivered_at: sent.delivered_at,

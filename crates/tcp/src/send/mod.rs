@@ -13,7 +13,7 @@ mod pacing;
 mod peer_window;
 mod plain_ack;
 mod push_marks;
-mod rate_sample;
+pub(crate) mod rate_sample;
 mod rtt;
 mod scoreboard;
 mod sender;

@@ -6,7 +6,7 @@ use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// The delivery counters at the time a segment was sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RateStamp {
+pub struct RateStamp {
     /// Bytes delivered before the segment was sent, modulo 2^32.
     pub delivered: u32,
     /// Time of the last delivery before the segment was sent.
@@ -23,14 +23,16 @@ pub(crate) struct RateStamp {
 
 /// The stamp of the newest segment that an ACK delivered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NewestDelivered {
+pub struct NewestDelivered {
+    /// The segment's stamp.
     pub stamp: RateStamp,
+    /// Time at which the segment was sent.
     pub sent_at: Time,
 }
 
 /// The delivery counters of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Delivery {
+pub struct Delivery {
     /// Total number of delivered bytes.
     total: u64,
     /// Time of the last delivery.
