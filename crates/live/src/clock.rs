@@ -20,20 +20,21 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that counts from now.
+    /// Starts a clock whose time 0 is now.
     #[expect(clippy::disallowed_methods, reason = "the only place that reads the machine's clock")]
     pub fn start() -> Clock {
         Clock { origin: Instant::now() }
     }
 
-    /// A clock that counts from an instant of CLOCK_MONOTONIC in nanoseconds. Before that instant its time is 0.
+    /// Creates a clock whose time 0 is the given value of CLOCK_MONOTONIC, in nanoseconds. Until then the clock returns
+    /// 0.
     #[cfg(target_os = "linux")]
     #[expect(clippy::disallowed_methods, reason = "the only place that reads the machine's clock")]
     pub(crate) fn starting_at(instant_ns: u64) -> Clock {
         use nix::time::{ClockId, clock_gettime};
 
         let clock = clock_gettime(ClockId::CLOCK_MONOTONIC).map(std::time::Duration::from).unwrap_or_default();
-        // `Instant` uses CLOCK_MONOTONIC on Linux, so the difference to that clock gives the origin.
+        // On Linux `Instant` reads CLOCK_MONOTONIC too, so the difference between the two readings locates the origin.
         let origin = Instant::now() + std::time::Duration::from_nanos(instant_ns).saturating_sub(clock);
         Clock { origin }
     }

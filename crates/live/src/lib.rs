@@ -1,9 +1,9 @@
-//! Real packets in real time: the network of [`lopsided_net`], which has no clock of its own, driven by the machine's
-//! clock.
+//! Runs a simulated network with real packets in real time: [`lopsided_net`] has no clock of its own, and this crate
+//! drives it by the machine's clock.
 //!
-//! [`pump`] is the loop. It takes time and packets from an [`Io`]: the machine's clock and TUN devices in production, a
-//! virtual clock in tests. On a virtual clock the pump produces the simulator's digest, because the network alone
-//! determines the order of events.
+//! [`pump`] is the main loop. It gets time and packets from an [`Io`]: the machine's clock and TUN devices in
+//! production, a virtual clock in tests. With a virtual clock the pump produces the simulator's digest, because the
+//! network alone determines the order of events.
 //!
 //! Only this crate reads clocks and makes system calls. Each use of `unsafe` states its reason. Left out: Ethernet.
 //! Packets are IP packets, as a TUN device delivers them.

@@ -1,8 +1,8 @@
-//! The loop that drives a network by a clock. Each turn processes due events, sends the packets that leave the network,
-//! lets arrived packets enter, and waits.
+//! The loop that drives a network by a clock. Each turn processes the events that are due, sends the packets that leave
+//! the network, inserts the packets that have arrived, and waits.
 //!
-//! A packet enters at the time at which it was read. Events due before that time are processed first, each at its own
-//! time. A late loop therefore changes no time within the network: only the packets that leave are late, and
+//! A packet enters the network at the time at which it was read. Events that are due earlier are processed first, each
+//! at its own time. A delayed loop therefore shifts no time inside the network: only departing packets are late, and
 //! [`Pumped::lateness`] records by how much.
 
 use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
@@ -14,9 +14,9 @@ use std::ops::ControlFlow;
 /// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The time has come, or packets may have arrived.
+    /// The requested time has come, or packets may have arrived.
     Look,
-    /// The run should end now.
+    /// The run must end now.
     Stop,
 }
 
@@ -70,7 +70,8 @@ pub trait Io {
         FlowId(0)
     }
 
-    /// Reports the result for the packet received last: its number in the network, or `None` if it was no IP packet.
+    /// Called with the outcome for the last received packet: its number in the network, or `None` if it was not an IP
+    /// packet.
     fn entered(&mut self, _number: Option<u64>) {}
 
     /// Sends a packet that left the network at an edge. A packet that the environment rejects is lost, which is no
@@ -80,24 +81,24 @@ pub trait Io {
     /// If no packet can be sent any more.
     fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()>;
 
-    /// Like [`Io::send`], for a packet that is already late. The packet may wait for others until the next
+    /// Like [`Io::send`], for a packet that is already late. It may be held back to form a batch until the next
     /// [`Io::flush`].
     ///
     /// # Errors
-    /// As for [`Io::send`].
+    /// The errors of [`Io::send`].
     fn send_together(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
         self.send(edge, packet)
     }
 
-    /// Sends the packets that wait.
+    /// Sends all packets that [`Io::send_together`] held back.
     ///
     /// # Errors
-    /// As for [`Io::send`].
+    /// The errors of [`Io::send`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// True if the next packet was read together with the one before, so `receive` needs no system call.
+    /// True if the last read also returned the next packet, so that `receive` needs no system call.
     fn has_more(&self) -> bool {
         false
     }
@@ -110,24 +111,24 @@ pub trait Io {
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// Lateness from which the loop sends packets in batches to catch up. Packets in time are sent one by one: a receiver
-/// acknowledges only the last packet of a batch, so batches would change its ACKs.
+/// If packets are at least this late, the loop sends them in batches to catch up. Punctual packets are sent one by one:
+/// a receiver acknowledges only the last packet of a batch, so batches would change the ACKs.
 const BEHIND: Duration = Duration::from_micros(50);
 
-/// Measurements of a loop.
+/// Counters and lateness of one run of the loop.
 #[derive(Clone, Debug, Default)]
 pub struct Pumped {
-    /// Packets that entered the network.
+    /// Number of packets that entered the network.
     pub received: u64,
-    /// Packets that left the network.
+    /// Number of packets that left the network.
     pub sent: u64,
-    /// Received data that was no IP packet.
+    /// Number of received packets that were not IP packets.
     pub malformed: u64,
-    /// Difference between the time at which a packet was sent and the time at which it left the network.
+    /// Time between a packet's departure from the network and the moment at which it was sent.
     pub lateness: Histogram,
 }
 
-/// Drives the network to the time `until`. After an early end the network has the time of that end.
+/// Drives the network until the time `until`. If the [`Io`] stops the run earlier, the network stays at that time.
 ///
 /// # Errors
 /// The errors of the [`Io`].
@@ -169,7 +170,7 @@ pub fn pump<H: Node>(
                 break;
             }
         }
-        // A host at an edge may have answered the last packet at once.
+        // A host at an edge may have replied at once to the packet that just entered.
         let now = io.now().clamp(network.now(), until);
         send(network, io, now, pumped, &mut together)?;
         let due = network.next_time().map_or(due, |next| next.min(due));
@@ -182,8 +183,8 @@ pub fn pump<H: Node>(
     }
 }
 
-/// Processes the events due by `now`, and sends the packets that left or adds them to the batch. Returns the time of
-/// the next event. `together` holds the departure times of the batch.
+/// Processes the events that are due by `now`, and sends the packets that leave or adds them to the batch. Returns the
+/// time of the next event. `together` contains the departure times of the packets in the batch.
 fn catch_up<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,
@@ -223,7 +224,7 @@ fn send<H: Node>(
     Ok(())
 }
 
-/// Sends the batch, whose departure times are in `together`.
+/// Sends the batch. `together` contains the departure times of its packets.
 fn flush(io: &mut dyn Io, pumped: &mut Pumped, together: &mut Vec<Time>) -> io::Result<()> {
     if together.is_empty() {
         return Ok(());

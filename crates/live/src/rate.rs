@@ -1,6 +1,6 @@
-//! Text of rates for people.
+//! Formats rates for people.
 
-/// A rate in bit/s as text with about 3 digits.
+/// Formats a rate in bit/s with about 3 digits.
 pub(crate) fn bits(rate: f64) -> String {
     match rate {
         rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),

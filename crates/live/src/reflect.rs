@@ -1,12 +1,14 @@
-//! The far end of a sensed link: returns the sensing packets of `asqm` and `bdp` that pass this machine, and no others.
+//! The far end of a link on which `asqm` or `bdp` measures the path: returns the sensing packets of these disciplines
+//! that pass this machine, and no other packets.
 //!
-//! The decision is the function [`turn`] of the simulator's reflector. An NFQUEUE rule diverts arriving packets of the
-//! sensing protocol, whatever their destination. Each sensing packet goes back to its sender with exchanged addresses,
-//! through a raw socket. Packets that were already returned, and other packets of that protocol, pass unchanged.
+//! The function [`turn`] of the simulator's reflector decides about each packet. An NFQUEUE rule diverts arriving
+//! packets of the sensing protocol, whatever their destination. Each sensing packet goes back to its sender with
+//! exchanged addresses, through a raw socket. Packets that were already returned, and other packets of that protocol,
+//! pass unchanged.
 //!
-//! **Bounded.** Each packet causes at most one packet of the same size, 28 bytes for IPv4 and 48 for IPv6, so nothing
-//! is amplified. At most [`Reflection::most`] packets return per second, and only to senders in [`Reflection::from`] if
-//! that list is not empty. The others are dropped.
+//! **Bounded.** Each packet causes at most one packet of the same size, 28 bytes for IPv4 and 48 for IPv6, so the
+//! reflector cannot amplify traffic. It returns at most [`Reflection::most`] packets per second, and only to senders in
+//! [`Reflection::from`] if that list is not empty. It drops the others.
 
 use crate::linux::{NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::shape::keeper::Keeper;
@@ -26,15 +28,15 @@ use std::time::{Duration, Instant};
 /// The settings of a reflector.
 #[derive(Clone, Debug)]
 pub struct Reflection {
-    /// Return only packets that arrive at this interface.
+    /// Return only packets that arrive at this interface; `None` for all interfaces.
     pub interface: Option<String>,
-    /// Return only packets from these addresses. Empty for all addresses.
+    /// Return only packets from these addresses; empty for all addresses.
     pub from: Vec<Prefix>,
     /// Largest number of packets returned per second.
     pub most: u32,
 }
 
-/// Default rate limit in packets per second: the rate of sensing on a link of about 500 Mbit/s.
+/// Default rate limit in packets per second: as many sensing packets as a link of about 500 Mbit/s needs.
 pub const MOST: u32 = 10_000;
 
 /// An IP prefix.
@@ -83,18 +85,20 @@ impl Prefix {
     }
 }
 
-/// Numbers of packets handled by a reflector.
+/// Packet counters of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reflected {
     /// Packets returned to their senders.
     pub returned: u64,
-    /// Packets that passed unchanged: no sensing packets, or already returned.
+    /// Packets that passed unchanged: other packets than sensing packets, and sensing packets that were already
+    /// returned.
     pub passed: u64,
-    /// Packets dropped: above the rate limit, from other senders, or rejected by the kernel.
+    /// Packets that were dropped because they exceeded the rate limit, came from a sender not listed, or were rejected
+    /// by the kernel.
     pub dropped: u64,
 }
 
-/// The reason why the reflector cannot work.
+/// The reason why the reflector failed.
 #[derive(Debug)]
 pub enum ReflectError {
     /// The rules could not be set.
@@ -117,28 +121,28 @@ impl fmt::Display for ReflectError {
 
 impl std::error::Error for ReflectError {}
 
-/// The decision on a packet.
+/// What to do with a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turned {
     /// Send these bytes back to the sender.
     Back(Vec<u8>),
     /// Let the packet pass unchanged.
     On,
-    /// Drop the packet: it is above the rate limit, or its sender is not listed.
+    /// Drop the packet: it exceeds the rate limit, or its sender is not listed.
     Refused,
 }
 
-/// Makes the decision on each packet, without I/O.
+/// Decides about each packet, without I/O.
 #[derive(Debug)]
 pub struct Turner {
     reflection: Reflection,
     accounting: Accounting,
-    /// Number of packets that may still return in this second.
+    /// Number of packets that may still be returned in this second.
     left: u32,
 }
 
 impl Turner {
-    /// A turner with these settings, at the start of a second.
+    /// Creates a turner with these settings, at the start of a second.
     pub fn new(reflection: &Reflection) -> Turner {
         Turner { reflection: reflection.clone(), accounting: Accounting::new(1), left: reflection.most }
     }
@@ -152,7 +156,8 @@ impl Turner {
     pub fn turn(&mut self, octets: &[u8]) -> Turned {
         let Ok(new) = wire::read_foreign(FlowId(0), octets) else { return Turned::On };
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut self.accounting);
-        // The simulator's `turn` works on packets that are booked, so book this one and release it again.
+        // The simulator's `turn` expects a packet that the accounting has counted, so originate the packet here and
+        // release it afterwards.
         let mut packet = cx.originate(new);
         let sender = packet.src();
         let turned = turn(&mut packet, &mut cx);
@@ -193,7 +198,7 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     keep_only_net_admin().map_err(ReflectError::Queue)?;
     let (mut turner, mut found, mut octets) = (Turner::new(reflection), Reflected::default(), Vec::new());
     let mut second = instant();
-    // A closure, so that the keeper removes the rules after any error.
+    // The closure catches every error, so that the rules are removed after an error too.
     let worked = (|| loop {
         let mut waits = [PollFd::new(queue.as_fd(), PollFlags::POLLIN), PollFd::new(ending.as_fd(), PollFlags::POLLIN)];
         match poll(&mut waits, PollTimeout::NONE) {
@@ -204,7 +209,7 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
             ending.take()?;
             return Ok(());
         }
-        // The rate limit is per second, checked only when packets arrive.
+        // The limit applies per second. Checking it on arrivals is enough, because no packet is returned in between.
         if second.elapsed() >= Duration::from_secs(1) {
             second = instant();
             turner.next_second();
@@ -254,7 +259,7 @@ mod tests {
         assert_eq!((&back[12..16], &back[16..20], back[8]), (&[198, 51, 100, 7][..], &[192, 0, 2, 1][..], DEFAULT_TTL));
         assert_eq!(back.len(), 28);
         assert_eq!(&back[21..28], &77u64.to_be_bytes()[1..]);
-        // Another reflector lets the returned packet pass. Packets that are no sensing packets pass as well.
+        // A second reflector lets the returned packet pass, and also any packet that is not a sensing packet.
         assert_eq!(turner.turn(&back), Turned::On);
         assert_eq!(turner.turn(&packet(77, 17)), Turned::On);
         assert_eq!(turner.turn(&packet(77, 253)[..27]), Turned::On);
@@ -276,7 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any input, the returned packet is not larger than the received one, and no reflector returns it again.
+        /// For any input, the returned packet is at most as large as the received one, and no reflector returns it a
+        /// second time.
         #[test]
         fn hostile_packets_are_only_passed(mut octets in proptest::collection::vec(any::<u8>(), 0..80), version in 0u8..8) {
             if let Some(first) = octets.first_mut() {

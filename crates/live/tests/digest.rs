@@ -1,5 +1,5 @@
-//! The network has no clock of its own: driven by the pump on another clock than the simulator's loop, every scenario
-//! produces the same packets.
+//! The network has no clock of its own. If the pump drives it by another clock than the simulator's loop, every
+//! scenario produces the same packets.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A clock like a machine's: sleeps end a little early or late.
+/// A clock like a machine's: sleeps end slightly early or late.
 struct Clock {
     now: Time,
     naps: u64,
@@ -76,8 +76,8 @@ fn the_pump_gives_the_digest_of_every_scenario() {
     }
 }
 
-/// The kernel of the passages: carries packets from one end to the other at once, as bytes, and decrements the TTL like
-/// a router.
+/// Stands in for the passages' kernel: forwards packets as bytes from one device to the other without delay, and
+/// decrements the TTL like a router.
 struct Carrier {
     now: Time,
     passages: Vec<Passage>,

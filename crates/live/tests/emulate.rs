@@ -1,7 +1,7 @@
-//! Commands behind emulated links, as a user runs them: the services that they reach, their exit codes, and that
-//! nothing remains of them.
+//! Commands behind emulated links, run as a user runs them: which services they reach, their exit codes, and that no
+//! process, namespace or file remains afterwards.
 //!
-//! These tests print a note and pass if the machine permits no namespaces or has no TUN driver.
+//! These tests print a note and pass if the machine does not permit namespaces or has no TUN driver.
 #![cfg(target_os = "linux")]
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
@@ -33,7 +33,7 @@ fn can_be() -> bool {
     tried.status.success()
 }
 
-/// A port of 127.0.0.1 without a listener, as long as the socket exists.
+/// Returns a port of 127.0.0.1 that has no listener as long as the socket exists.
 fn held_port() -> (OwnedFd, u16) {
     let holder = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
     bind(holder.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).expect("a port");
@@ -41,7 +41,8 @@ fn held_port() -> (OwnedFd, u16) {
     (holder, port)
 }
 
-/// A sleep duration that no other process of this machine uses, so that its processes can be recognized.
+/// Returns a sleep duration that no other process of this machine uses, so that the test can find its processes in
+/// /proc.
 fn nap(number: u32) -> String {
     (1_000_000_000 + u64::from(std::process::id()) * 10 + u64::from(number)).to_string()
 }
@@ -90,7 +91,7 @@ fn a_connection_crosses_the_line_and_reaches_this_machine() {
     assert_eq!(done.stdout.len(), expected.len(), "{}", text(&done.stderr));
     assert!(done.stdout == expected, "octets came changed");
     server.join().expect("the server's part");
-    // 600 kB with headers at 20 Mbit/s, plus 1.5 RTT before the first byte.
+    // 600 kB plus headers take 250 ms at 20 Mbit/s, and the first byte arrives after 1.5 RTT.
     let shown = text(&done.stderr);
     let seconds: f64 = shown.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("the time in seconds");
     assert!(seconds > 0.24, "faster than the line: {shown}");
@@ -217,11 +218,11 @@ fn killed_at_any_time_it_leaves_nothing() {
         return;
     }
     let (asleep, arguments) = (nap(3), nap(4));
-    // `LOPSIDED_KILLS=100` runs the long version.
+    // Set `LOPSIDED_KILLS=100` to run the long version.
     let kills = std::env::var("LOPSIDED_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(5u64);
     for number in 0..kills {
         let script = format!("sleep {asleep} & sleep {asleep}");
-        // The last argument marks every process of this run in /proc.
+        // The last argument identifies all processes of this run in /proc.
         let mut running = emulate(&["-q"], &["sh", "-c", &script, &arguments]).spawn().expect("the binary was built");
         thread::sleep(Duration::from_millis(number * 37 % 160));
         running.kill().expect("it ran");
@@ -272,7 +273,8 @@ fn privileges_are_dropped_once_it_is_set_up() {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
         tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect()
     };
-    // The command starts shortly before the setup is complete. The gateway's thread is its last step.
+    // The command starts shortly before the setup is complete. Starting the gateway's thread is the last step of the
+    // setup.
     assert!(met(|| statuses().len() >= 2), "the gateway has a thread of its own");
     for status in statuses() {
         for (name, expected) in [("CapInh", "0"), ("CapPrm", "0"), ("CapEff", "0"), ("NoNewPrivs", "1")] {
@@ -290,7 +292,7 @@ fn a_device_that_vanishes_ends_the_line_with_an_error() {
         return;
     }
     let done = outcome(&["-q"], &["sh", "-c", "ip link del line0 || exit 77; sleep 5; echo still"]);
-    // Removing the device needs root in the namespace, and iproute2.
+    // Removing the device needs root in the namespace and the tool iproute2.
     if done.status.code() == Some(77) {
         println!("left out: {}", text(&done.stderr));
         return;
@@ -304,7 +306,7 @@ fn signal(process: &Child, name: &str) {
     assert!(done.expect("kill is there").success());
 }
 
-/// True if the condition becomes true within 30 s, which is long enough for a busy machine.
+/// True if the condition becomes true within 30 s, which is enough even on a busy machine.
 fn met(condition: impl Fn() -> bool) -> bool {
     (0..3000).any(|_| {
         condition() || {
@@ -314,7 +316,7 @@ fn met(condition: impl Fn() -> bool) -> bool {
     })
 }
 
-/// True if soon no process has this word in its command line.
+/// True if, within 30 s, no process has this word in its command line.
 fn gone(word: &str) -> bool {
     met(|| !running(word))
 }

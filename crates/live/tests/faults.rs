@@ -1,10 +1,10 @@
-//! Failures in the environment of a running link: a full disk, an interface that disappears, a changed MTU, a jumping
-//! date.
+//! Failures in the environment of a running link: a full disk, an interface that disappears, a changed MTU, a system
+//! clock that jumps.
 //!
-//! A test prints a note and passes if the machine permits no namespaces or lacks a tool. No namespace has its own date,
-//! and a test must not change the machine's. Therefore a preloaded library makes the date jump for the processes of one
-//! link, and records which processes read the date. Clippy forbids the same to the crate's own code (`SystemTime::now`
-//! in clippy.toml).
+//! A test prints a note and passes if the machine does not permit namespaces or lacks a tool. Namespaces share the
+//! machine's date, which a test must not change. Therefore a preloaded library makes the date jump for the processes of
+//! one link, and records which processes read the date. Clippy forbids the crate's own code to read it
+//! (`SystemTime::now` in clippy.toml).
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -15,7 +15,7 @@ use std::thread;
 const LIVE: &str = env!("CARGO_BIN_EXE_lopsided-live");
 const LEFT_OUT: i32 = 77;
 
-/// Runs a bash script with the command `before` in front. Returns `None` if that is not possible here.
+/// Runs a bash script, prefixed with the command `before`. Returns `None` if this machine cannot run it.
 fn run(before: &[&str], script: &str) -> Option<Output> {
     let folder =
         std::env::temp_dir().join(format!("lopsided-faults-{}-{:?}", std::process::id(), thread::current().id()));
@@ -70,10 +70,10 @@ fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
     let _ = std::fs::remove_file(&kept);
     let Some(done) = done else { return };
     let told = shown(&done);
-    // The command ran to its end, but the failure's exit code replaces its own.
+    // The command ran to its end, but the exit code of the failed capture replaces that of the command.
     assert!(told.starts_with("400000\nexit 1\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
-    // The part that fit on the disk is readable and reported as cut.
+    // The part of the capture that fit on the disk is readable and reported as truncated.
     let (capture, mut packets) = (capture.expect("it was kept"), 0);
     let read = lopsided_trace::read(&capture[..], |_, _| packets += 1);
     assert!(packets > 20, "{packets} packets in {} octets: {read:?}", capture.len());
@@ -141,12 +141,12 @@ fn a_clock_that_counts_from_elsewhere_changes_nothing() {
     let told = shown(&done);
     let took: u64 =
         told.lines().find_map(|line| line.strip_prefix("took ")).and_then(|ms| ms.parse().ok()).expect(&told);
-    // 300 kB at 8 Mbit/s.
+    // 300 kB at 8 Mbit/s take 300 ms.
     assert!(told.starts_with("300000\n") && took >= 300, "{told}");
 }
 
-/// A preloaded library: the date jumps back and forth by 1,000,000 s, and the names of processes that read it are
-/// recorded.
+/// Source of a preloaded library. It makes the date jump back and forth by 1,000,000 s, and records the names of the
+/// processes that read the date.
 const JUMPING: &str = r#"
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -188,7 +188,7 @@ fn a_date_that_jumps_changes_nothing_and_nobody_asks_for_it() {
     let script = script.replace("PORT", &server(300_000).to_string());
     let Some(done) = run(&["env", &format!("JUMPING={JUMPING}")], &script) else { return };
     let told = shown(&done);
-    // `date` in the record shows that the library works.
+    // The name `date` in the record shows that the library works.
     assert!(told.starts_with("300000\nexit 0\n") && told.contains("\ndate\n"), "{told}");
     assert!(!told.contains("lopsided-live"), "{told}");
 }

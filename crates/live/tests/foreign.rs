@@ -1,4 +1,4 @@
-//! Packets of any origin cross a link unchanged, byte for byte, at the times that the link determines.
+//! Packets of any origin cross a link unchanged, byte for byte, and leave at the times that the link determines.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(1);
 
-/// Packets that arrive at given times, and a clock that is never late.
+/// Packets that arrive at given times, and a clock that always wakes up on time.
 struct Others {
     now: Time,
     coming: VecDeque<(Time, NodeId, Vec<u8>)>,
@@ -53,8 +53,8 @@ fn line(keys: &str) -> Scenario {
     scenario
 }
 
-/// Carries the packets over the scenario's network. Returns the packets that left, with their times and edges, and the
-/// pump's counts.
+/// Sends the packets through the scenario's network. Returns the packets that left, with their times and edges, and the
+/// pump's counters.
 fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Time, NodeId, Vec<u8>)>, Pumped) {
     let outside = |host: NodeId| Outside {
         host: host.index(),
@@ -89,7 +89,7 @@ fn a_scenarios_flows_and_packets_from_outside_share_a_line() {
     let options = RunOptions { outside: vec![outside(SERVER, 9), outside(CLIENT, 1)], ..RunOptions::default() };
     let run = Run::new(&scenario, 1, options).expect("a network with two edges");
     let &[server, client] = run.edges() else { panic!("two edges") };
-    // From an unknown address to the command, as from the Internet.
+    // A packet from an unknown address to the command, such as one from the Internet.
     let packet = v4(17, 0, &[], &octets(100));
     let coming = VecDeque::from([(Time::ZERO + Duration::from_millis(500), server, packet)]);
     let (mut others, mut pumped) = (Others { now: Time::ZERO, coming, came_out: Vec::new() }, Pumped::default());
@@ -129,7 +129,7 @@ fn octets(count: usize) -> Vec<u8> {
     (0..count).map(|place| (place * 31 + place / 251) as u8).collect()
 }
 
-/// TCP with unknown options, a wrong checksum, the urgent pointer and reserved bits set.
+/// A TCP packet with unknown options, a wrong checksum, an urgent pointer and reserved bits.
 fn tcp() -> Vec<u8> {
     let mut segment = vec![0x1f, 0x90, 0xc0, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 0xaf, 0x38, 0x12, 0x34, 0xbe, 0xef, 0, 9];
     segment.extend([253, 6, 0xde, 0xad, 1, 1, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 30, 2]);
@@ -178,7 +178,7 @@ fn whatever_it_is_it_comes_out_as_it_went_in() {
         let (at, edge, octets) = &came_out[0];
         assert_eq!(*edge, CLIENT, "{what}");
         assert_eq!(*octets, packet, "{what}");
-        // It entered at 5 µs; add the serialization time of its size and 10 ms of propagation delay.
+        // The packet entered at 5 µs. Add its serialization time and a propagation delay of 10 ms.
         assert_eq!(at.as_nanos(), 5_000 + 80 * packet.len() as u64 + 10_000_000, "{what}");
     }
 }
@@ -210,12 +210,12 @@ fn a_line_holds_others_packets_to_its_rate_and_its_queue() {
     let line = line("down = { rate = \"12 Mbit/s\", queue = \"10 packets\" }\nup.rate = \"1 Mbit/s\"");
     let burst = |_| (Time::ZERO, SERVER, v4(17, 0, &[], &octets(1480)));
     let (came_out, _) = carry(&line, (0..40).map(burst).collect());
-    // One packet in transmission and ten in the queue; a packet of 1,500 bytes takes 1 ms.
+    // One packet is being transmitted and ten are queued; each packet of 1,500 bytes takes 1 ms.
     let times: Vec<u64> = came_out.iter().map(|(at, ..)| at.as_nanos()).collect();
     assert_eq!(times, (1..=11).map(|place| 10_000_000 + place * 1_000_000).collect::<Vec<_>>());
 }
 
-/// An ACK as Linux writes it, with more options behind the timestamps.
+/// An ACK as Linux writes it, with further options after the timestamps.
 fn ack(number: u32, more: &[u8]) -> Vec<u8> {
     let offset = (20 + 12 + more.len()) / 4;
     let mut segment = vec![0xc0, 0x01, 0x13, 0x89, 0, 0, 0, 1];
@@ -236,7 +236,7 @@ fn acks_of_others_are_filtered_and_thinned_unless_they_say_more_than_is_read() {
     };
     for line in [&filtered, &thinned] {
         assert!(run(line, &[]) <= 4, "{}", run(line, &[]));
-        // An option of unknown kind, an option with an impossible length, and timestamps that occur twice.
+        // An option of unknown kind, an option with an invalid length, and two timestamp options.
         for more in [&[253, 4, 1, 2][..], &[5, 40, 0, 0], &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1]] {
             assert_eq!(run(line, more), 12, "{more:?}");
         }
@@ -275,8 +275,8 @@ fn a_run_may_end_early() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Hostile bytes, and packets that were truncated, extended or changed: each is carried unchanged or counted as
-    /// malformed.
+    /// Random bytes, and packets that were truncated, extended or changed: the network carries each one unchanged or
+    /// counts it as malformed.
     #[test]
     fn nothing_that_comes_in_brings_it_down(
         seeds in prop::collection::vec((any::<usize>(), any::<u16>(), any::<u8>(), any::<u16>(), any::<bool>()), 1..40),

@@ -1,8 +1,8 @@
-//! Lopsided's TCP and the kernel's exchange data over a TUN device that loses, reorders and repeats packets, and close
-//! connections in every order.
+//! Lopsided's TCP and the kernel's TCP exchange data over a TUN device that loses, reorders and duplicates packets.
+//! They close connections in every order.
 //!
-//! The kernel's sockets and the device are in a network namespace of their own. `LOPSIDED_INTEROP_MB=1000` runs the
-//! long version (with `--release`). These tests print a note and pass if the machine permits no namespaces or has no
+//! The kernel's sockets and the device are in their own network namespace. `LOPSIDED_INTEROP_MB=1000` runs the long
+//! version (with `--release`). These tests print a note and pass if the machine does not permit namespaces or has no
 //! TUN driver.
 #![cfg(target_os = "linux")]
 
@@ -26,7 +26,7 @@ const OURS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2
 const MTU: u32 = 1500;
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
 
-/// Runs the same test again in its own network namespace. Returns true in that second run.
+/// Runs the same test a second time in its own network namespace. Returns true in that second run.
 fn in_a_room(test: &str) -> bool {
     if std::env::var_os("LOPSIDED_IN_A_ROOM").is_some() {
         return true;
@@ -54,15 +54,15 @@ fn in_a_room(test: &str) -> bool {
     false
 }
 
-/// A device that loses, delays and repeats packets in both directions.
+/// A device that loses, delays and duplicates packets in both directions.
 struct Rough {
     tun: Tun,
     rng: Rng,
-    /// Percentages of packets that are lost, delayed and repeated.
+    /// Percentages of packets that are lost, delayed and duplicated.
     lost: f64,
     late: f64,
     twice: f64,
-    /// Delayed packets of each direction, with the number of packets that must still overtake them.
+    /// Delayed packets of each direction. Each is released after this number of further packets has overtaken it.
     inwards: VecDeque<(u32, Vec<u8>)>,
     outwards: VecDeque<(u32, Vec<u8>)>,
     again: VecDeque<Vec<u8>>,
@@ -152,7 +152,7 @@ impl Device for Rough {
     }
 }
 
-/// `len` bytes of a stream from position `from` on. Each `seed` gives another stream.
+/// Returns `len` bytes of a pseudo-random stream, starting at position `from`. Each `seed` selects another stream.
 fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
     let octet = |place: u64| {
         let mixed = ((place / 8) ^ (seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -163,7 +163,7 @@ fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
 
 const CHUNK: usize = 1 << 16;
 
-/// One end of a connection: lopsided's or the kernel's.
+/// One end of a connection, with lopsided's TCP or the kernel's.
 trait End: Send + Sync {
     fn put(&self, octets: &[u8]) -> io::Result<usize>;
     fn get(&self) -> io::Result<Vec<u8>>;
@@ -228,7 +228,7 @@ fn check_all(end: &dyn End, seed: u64, size: u64) {
     assert_eq!(got, size);
 }
 
-/// Both ends send `size` bytes in parallel, and check what arrives.
+/// Both ends send `size` bytes in parallel and check the bytes that they receive.
 fn exchange(ours: &dyn End, kernels: &dyn End, size: u64) {
     thread::scope(|scope| {
         scope.spawn(|| send_all(ours, 1, size));
@@ -238,12 +238,12 @@ fn exchange(ours: &dyn End, kernels: &dyn End, size: u64) {
     });
 }
 
-/// A connection opened by lopsided's end or by the kernel's.
+/// Opens a connection from lopsided's end if `we_begin` is true, otherwise from the kernel's end.
 fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: bool) -> (TcpSocket, TcpStream) {
     if we_begin {
         let listener = TcpListener::bind((kernels, 0)).expect("a port");
         let peer = listener.local_addr().expect("an address");
-        // A different port each time: the kernel may reuse a port while the previous connection is in TIME-WAIT.
+        // Use a different port each time: the kernel may still hold the previous connection in TIME-WAIT.
         static PORT: AtomicU16 = AtomicU16::new(40_000);
         let ours = host.connect(PORT.fetch_add(1, Ordering::Relaxed), peer, settings).expect("a free port");
         let (theirs, _) = listener.accept().expect("a connection");
@@ -257,7 +257,7 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
     (ours, connecting.join().expect("it ends").expect("a connection"))
 }
 
-/// `tcpi_options` of the kernel's end: timestamps, SACK, window scaling, ECN, from the lowest bit up.
+/// Field `tcpi_options` of the kernel's end. From the lowest bit: timestamps, SACK, window scaling, ECN.
 fn options(kernels: &TcpStream) -> u8 {
     // SAFETY: all zeros is a valid value of this structure.
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
@@ -330,7 +330,7 @@ fn refused_later(end: &dyn End) -> Option<ErrorKind> {
     kind(end.put(b"x"))
 }
 
-/// Both streams end, whichever end closes first. Data sent to a closed end is answered with a reset.
+/// Both streams end properly, whichever end closes first. Data sent to a closed end is answered with a reset.
 #[test]
 fn connections_end_in_every_order() {
     if !in_a_room("connections_end_in_every_order") {
@@ -359,7 +359,7 @@ fn connections_end_in_every_order() {
 }
 
 fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
-    // Lopsided closes first: data that the kernel still sends arrives.
+    // Lopsided closes first. Data that the kernel sends afterwards still arrives.
     let (ours, theirs) = join();
     ours.put(b"ours").expect("room");
     ours.end(Shutdown::Write);
@@ -393,7 +393,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert!(ended(ours.get()) && ended(theirs.get()));
     drop((ours, theirs));
 
-    // Lopsided closes with unread data: a reset (RFC 1122, section 4.2.2.13).
+    // Lopsided closes while it has unread data: it sends a reset (RFC 1122, section 4.2.2.13).
     let (ours, theirs) = join();
     theirs.put(b"never read").expect("room");
     while ours.info().counters.bytes_received.get() == 0 {
@@ -402,7 +402,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     drop(ours);
     assert_eq!(kind(theirs.get()), Some(ErrorKind::ConnectionReset));
 
-    // The kernel closes with unread data.
+    // The kernel closes while it has unread data: it sends a reset too.
     let (ours, theirs) = join();
     ours.put(b"never read").expect("room");
     let mut first = [0; 1];
@@ -411,12 +411,12 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert_eq!(kind(ours.get()), Some(ErrorKind::ConnectionReset));
     assert_eq!(kind(ours.put(b"x")), Some(ErrorKind::ConnectionReset));
 
-    // Data for an end that has closed.
+    // One end sends data after the other end has closed.
     let (ours, theirs) = join();
     drop(ours);
     assert!(ended(theirs.get()));
     theirs.put(b"too late").expect("the kernel does not know yet");
-    // After the end of the stream, Linux reports nothing more to a reader and a broken pipe to a writer.
+    // After the end of the stream, Linux returns an empty read to a reader and EPIPE to a writer.
     assert_eq!((0..1000).find_map(|_| refused_later(&theirs)), Some(ErrorKind::BrokenPipe));
     let (ours, theirs) = join();
     drop(theirs);
@@ -424,7 +424,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     ours.put(b"too late").expect("we do not know yet");
     assert_eq!((0..1000).find_map(|_| refused_later(&ours)), Some(ErrorKind::ConnectionReset));
 
-    // The connection is aborted.
+    // The connection is aborted with a reset.
     let (ours, theirs) = join();
     ours.abort();
     assert_eq!(kind(theirs.get()), Some(ErrorKind::ConnectionReset));
@@ -471,7 +471,7 @@ fn ports_of_the_own_address_are_ours_for_a_while() {
     drop((ours, theirs));
     assert!(host.linger(Duration::from_secs(10)), "it never ended");
     drop(host);
-    // The kernel has the ports back: it can listen on them.
+    // The kernel can listen on the ports again.
     let again = TcpListener::bind((address, port)).expect("the port is free");
     TcpStream::connect((address, port)).expect("a connection");
     drop(again);

@@ -1,8 +1,8 @@
-//! A queue on a real interface, inside namespaces that `emulate` makes: it keeps the rate, and traffic continues
-//! without it.
+//! A queue discipline on a real interface, inside namespaces that `emulate` creates: it keeps the rate, and traffic
+//! continues after the process is killed.
 //!
-//! These tests print a note and pass if the machine permits no namespaces, or lacks NFQUEUE or a tool that sets its
-//! rules.
+//! These tests print a note and pass if the machine does not permit namespaces, or lacks NFQUEUE or a tool that sets
+//! its rules.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 const LIVE: &str = env!("CARGO_BIN_EXE_lopsided-live");
 
-/// Time limit of a script in seconds. It takes 20 s on an idle machine.
+/// Time limit of a script in seconds. The script takes 20 s on an idle machine.
 const PATIENCE_S: &str = "240";
-/// Exit code of `timeout` for a script that exceeded its limit. The test then shows nothing.
+/// Exit code of `timeout` if the script exceeded its limit. The test then passes without a result.
 const TOO_LATE: i32 = 124;
 
-/// Runs in a namespace whose device `line0` leads out at 200 Mbit/s.
+/// A script that runs in a namespace whose device `line0` leads to the network at 200 Mbit/s.
 const SCRIPT: &str = r#"
 rules() { { nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null | grep -c 'queue'; }
 none_left() { for _ in $(seq 600); do [ "$(rules)" = 0 ] && return; sleep 0.05; done; }
@@ -76,7 +76,7 @@ echo "removed $(rules)"
 fn it_holds_the_rate_and_fails_open() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    // A server that confirms an upload when it has read all of it.
+    // The server confirms an upload after it has read all of it.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
@@ -105,13 +105,13 @@ fn it_holds_the_rate_and_fails_open() {
         ])
         .env("PORT", port.to_string())
         .env("LIVE", LIVE)
-        // `LOPSIDED_KILLS=100` runs the long version.
+        // Set `LOPSIDED_KILLS=100` to run the long version.
         .env("KILLS", std::env::var("LOPSIDED_KILLS").unwrap_or("3".to_owned()))
         .stdin(Stdio::null())
         .output()
         .expect("the binary was built");
     let (shown, said) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    // The script's own exit code for a missing tool, or an error of a machine that cannot emulate.
+    // Exit code 77 means that the script lacks a tool; the message means that this machine cannot emulate.
     if matches!(done.status.code(), Some(77 | TOO_LATE)) || said.contains("error: cannot") {
         println!("left out: {said}");
         return;
@@ -121,14 +121,14 @@ fn it_holds_the_rate_and_fails_open() {
             shown.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{word}: {shown}{said}"));
         line.split_whitespace().next().and_then(|first| first.parse().ok()).expect("a number")
     };
-    // 300 kB with headers at 4 Mbit/s take 618 ms. A plain link has no burst credit that could shorten this. The upper
-    // limit depends on the machine, so only the lower one is checked.
+    // 300 kB plus headers take 618 ms at 4 Mbit/s. A plain link has no burst credit that could shorten this. The upper
+    // limit depends on the machine, so only the lower limit is checked.
     assert!(number("shaped") >= Duration::from_millis(600).as_millis() as u64, "{shown}");
     assert_eq!(shown.matches(" got it\n").count(), 3, "{shown}");
     for when in ["shaped", "killed", "both"] {
         number(when);
     }
-    // 0x1000 is CAP_NET_ADMIN alone.
+    // 0x1000 is CAP_NET_ADMIN and no other capability.
     assert_eq!(number("CapEff:"), 1000, "{shown}");
     assert!(number("still") > 0, "{shown}");
     assert_eq!(number("second"), 1, "{shown}{said}");
@@ -167,7 +167,8 @@ fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
     assert!(shown.contains("shape lo --up 3M --queue \"100 packets\"\n") && shown.contains("--undo"), "{shown}");
 }
 
-/// A client, a router with `shape`, a slow link, and behind it `reflect` and a server.
+/// A script with a client, a router that runs `shape`, a slow link, and a host behind the link that runs `reflect` and
+/// a server.
 const SENSED: &str = r#"
 set -e
 mount -t tmpfs none /run
@@ -231,7 +232,7 @@ echo "gone $gone"
 kill $server
 "#;
 
-/// The upload server of the script above. It does nothing unless the script sets the variable.
+/// The upload server of the script above. Without the script's variable it does nothing.
 #[test]
 fn serves_when_asked() {
     let Ok(address) = std::env::var("LOPSIDED_SERVE") else { return };
@@ -269,8 +270,8 @@ fn a_sensed_line_is_kept_short_by_what_its_far_end_returns() {
         let line = line.unwrap_or_else(|| panic!("{word}: {shown}{said}{logs}"));
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
-    // About 25 % of the data packets, of 1,500 bytes each, cause a sensing packet. Some sensing packets are still on
-    // their way when the upload ends.
+    // About 25 % of the data packets, of 1,500 bytes each, trigger a sensing packet. Some sensing packets are still in
+    // flight when the upload ends.
     for (case, home) in [("unheard", false), ("heard", true), ("flows", true), ("refused", false)] {
         let sensed = numbers(case);
         assert!(sensed[0] >= 100, "{case}: {shown}{logs}");
@@ -284,7 +285,7 @@ fn a_sensed_line_is_kept_short_by_what_its_far_end_returns() {
     assert!(logs.contains("the interface r0 is gone"), "{logs}");
     let (returned, others) = (numbers("reflector"), numbers("others"));
     assert!(returned[0] >= numbers("heard")[1] + numbers("flows")[1], "{shown}{logs}");
-    // The kernel may reject some if this machine delayed many at once.
+    // The kernel may reject some packets if a busy machine delayed many of them and sends them at once.
     assert!(returned[2] < returned[0] / 10, "{shown}{logs}");
     assert!(others[0] == 0 && others[2] >= 100, "{shown}{logs}");
 }

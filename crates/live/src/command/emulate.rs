@@ -58,9 +58,9 @@ pub struct EmulateArguments {
     pub line: LineOptions,
     /// The command and the settings of the emulation.
     pub emulation: Emulation,
-    /// Name of the capture file, if the link is to be captured.
+    /// Name of the capture file; `None` if the link is not captured.
     pub pcap: Option<PathBuf>,
-    /// Existing capture files are replaced.
+    /// Replace capture files that already exist.
     pub overwrite: bool,
     /// Print no summary at the end.
     pub quiet: bool,
@@ -68,13 +68,13 @@ pub struct EmulateArguments {
     pub help: bool,
 }
 
-/// MTUs that a link may have, in bytes. RFC 8200, section 5: IPv6 needs at least 1,280.
+/// Permitted MTUs of a link, in bytes. RFC 8200, section 5: IPv6 needs at least 1,280.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
 
 /// Parses the arguments of `emulate`.
 ///
 /// # Errors
-/// A sentence about the argument that is wrong.
+/// Returns a message that names the invalid argument.
 pub fn emulate_arguments(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, String> {
     read(arguments).map_err(|error| error.to_string())
 }
@@ -82,7 +82,7 @@ pub fn emulate_arguments(arguments: impl IntoIterator<Item = OsString>) -> Resul
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, lexopt::Error> {
     let mut found = EmulateArguments::default();
     let (line, emulation) = (&mut found.line, &mut found.emulation);
-    // The defaults that the help text states.
+    // These are the default values in the help text.
     (emulation.mtu, emulation.seed, emulation.meter) = (1500, 1, true);
     let mut parser = lexopt::Parser::from_args(arguments);
     loop {
@@ -143,7 +143,8 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
             Long("quiet") | Short('q') => found.quiet = true,
             Long("help") | Short('h') => found.help = true,
             Value(program) => {
-                // The first word that is no option starts the command. Its own options must not be parsed here.
+                // The first word that is not an option starts the command. The command's own options must not be parsed
+                // here.
                 emulation.command = std::iter::once(program).chain(parser.raw_args()?).collect();
                 return Ok(found);
             }
@@ -161,7 +162,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         return say(EMULATE_HELP);
     }
     let mut arguments = arguments;
-    // This process does nothing but the emulation, so it can give up its privileges for good. A Python process cannot.
+    // This process only runs the emulation, so it can drop its privileges for good. A Python process cannot.
     arguments.emulation.drops_privileges = true;
     match emulate_line(&arguments) {
         Ok(Ran { emulated, .. }) => {
@@ -171,7 +172,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             emulated.exit_code
         }
         Err(EmulateError::Line(LineError::Scenario(errors))) => {
-            // The errors of a scenario already have their own layout with file and line.
+            // Scenario errors print their own file and line, so they need no prefix.
             eprintln!("{errors}");
             USAGE
         }
@@ -194,7 +195,7 @@ pub struct Ran {
 /// Runs the emulation that the arguments describe, without printing a summary.
 ///
 /// # Errors
-/// As [`emulate`], and if a capture cannot be written.
+/// The errors of [`emulate`], and an error if a capture cannot be written.
 pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     if arguments.emulation.flows && arguments.line.file.is_none() {
         let what = "--flows runs the flows of a scenario: add --scenario FILE".to_owned();
@@ -204,7 +205,7 @@ pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     let captures =
         arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file, arguments.overwrite))?;
     let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
-    // Finish the captures even if the emulation failed: they show what happened until then.
+    // Finish the captures even if the emulation failed: they contain all packets up to the failure.
     let emulated = emulate(&scenario, ends, &arguments.emulation, observers.collect());
     for (file, capture) in &captures {
         capture.finish().map_err(|error| EmulateError::Capture { file: file.clone(), error })?;
@@ -227,7 +228,7 @@ fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(Pa
             .zip(nodes)
             .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
         let path = named(&link.name);
-        // A link reports a departure when it is next used. That is when the packet arrives or at the next sample, at
+        // A link reports a departure only when it is next called: when the packet arrives, or at the next sample, at
         // most 1 s later.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match if overwrite { File::create(&path) } else { File::create_new(&path) } {

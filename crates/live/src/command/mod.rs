@@ -1,6 +1,6 @@
 //! The commands of `lopsided-live`. The Python program `lopsided` has the same commands.
 //!
-//! Exit codes: that of the command that ran; 1 if the work failed; 2 if the arguments are wrong.
+//! Exit codes: the emulated command's own exit code; 1 if the work failed; 2 if the arguments are invalid.
 
 mod emulate;
 mod reflect;
@@ -28,7 +28,7 @@ Commands:
 /// Exit code for wrong arguments.
 const USAGE: u8 = 2;
 
-/// Runs a command line, given without the program's name. Returns the exit code.
+/// Runs a command line, without the program's name as its first word. Returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let name = arguments.next().unwrap_or_default();
@@ -39,14 +39,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Some("--help" | "-h" | "help") => say(HELP),
         Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),
         _ => {
-            // An unknown command is an error, so its help goes to standard error.
+            // An unknown command is an error, so the help text is written to standard error.
             eprint!("{HELP}");
             USAGE
         }
     }
 }
 
-/// Prints requested text. A closed pipe is no error: the reader has seen enough.
+/// Prints text that the user requested. A closed pipe is not an error, because the reader may stop early, as `head`
+/// does.
 fn say(text: &str) -> u8 {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -1,10 +1,10 @@
-//! Parts that all long-running commands share: their common options, and their systemd unit.
+//! Common options of all long-running commands, and the systemd units that run these commands.
 
 use lexopt::Arg;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Options that every long-running command has.
+/// Options of every long-running command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wishes {
     pub dry_run: bool,
@@ -33,21 +33,21 @@ impl Wishes {
 /// The contents of a systemd unit.
 pub(super) struct Unit<'a> {
     pub description: &'a str,
-    /// Lines of the section `[Unit]` about dependencies.
+    /// Lines of the unit's section `[Unit]` that declare dependencies.
     pub dependencies: &'a str,
     /// Name of the command that the unit runs.
     pub command: &'a str,
-    /// Arguments of the same command that undo its work, without `--undo`.
+    /// Arguments that make the same command undo its work, without `--undo`.
     pub undo: &'a [String],
     pub capabilities: &'a str,
 }
 
 impl Unit<'_> {
-    /// The text of the unit file, for the command line that requested it.
+    /// Returns the text of the unit file. The unit runs the command with these arguments.
     pub fn text(&self, arguments: &[OsString]) -> String {
         let program: Vec<String> = program(self.command).iter().map(|word| escaped(word)).collect();
         let program = program.join(" ");
-        // The unit must not print another unit when it runs.
+        // Remove `--systemd`: the unit must run the command, not print another unit.
         let start = arguments.iter().map(|word| word.to_string_lossy()).filter(|word| word != "--systemd");
         let start: String = start.map(|word| format!(" {}", escaped(&word))).collect();
         let undo: String = self.undo.iter().map(|word| format!(" {}", escaped(word))).collect();
@@ -62,8 +62,8 @@ impl Unit<'_> {
     }
 }
 
-/// The words before the command in this process' command line, with absolute paths: the binary, or Python and its
-/// script.
+/// Returns the words before the command in this process's command line, with absolute paths: the binary, or Python and
+/// its script.
 fn program(command: &str) -> Vec<String> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let Some(count) = words.iter().position(|word| word == command).filter(|count| *count > 0) else {
@@ -77,8 +77,8 @@ fn program(command: &str) -> Vec<String> {
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
 }
 
-/// Absolute path of a file, without `..`. The file itself may be a symbolic link and stays one, because Python locates
-/// its packages by that link.
+/// Absolute path of a file, without `..`. If the file is a symbolic link, the link itself is returned, because Python
+/// locates its packages from the path of that link.
 fn from_anywhere(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))

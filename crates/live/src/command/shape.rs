@@ -94,15 +94,15 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         return Ok(say(HELP));
     }
     if found.wishes.undo {
-        // The rules of an interface share one queue number and table, whatever the discipline reads of arriving
-        // packets.
+        // All rules of an interface use the same queue number and table, whichever fields of arriving packets the
+        // discipline reads.
         Rules::of(&found.shaping.interface, WayIn::Nothing)
             .and_then(|rules| rules.remove())
             .map_err(ShapeError::Rules)?;
         return Ok(0);
     }
     let scenario = found.shaping.scenario()?;
-    // Report a wrong setting now, not when systemd starts the unit.
+    // Report an invalid setting now, not when systemd starts the unit.
     found.shaping.way_in()?;
     if found.wishes.systemd {
         return Ok(say(&unit(&found.shaping.interface, arguments)));

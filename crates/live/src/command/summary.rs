@@ -1,4 +1,4 @@
-//! The summary that a command prints at its end.
+//! The summary that a command prints when it ends.
 
 use crate::Pumped;
 use crate::emulate::Emulated;
@@ -6,7 +6,7 @@ use crate::rate::bits;
 use lopsided_sim::RunResult;
 use std::fmt::Write;
 
-/// A row for each direction of each link, with the packets that the machine refused or delayed.
+/// Formats one row for each direction of each link, then the numbers of packets that the machine rejected or delayed.
 pub(super) fn of(emulated: &Emulated) -> String {
     let Emulated { result, pumped, refused, starved, exit_code } = emulated;
     let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);
@@ -24,7 +24,7 @@ pub(super) fn of(emulated: &Emulated) -> String {
     text
 }
 
-/// The rows of the links, and the lateness of packets.
+/// Formats the rows of the links, and how late packets left.
 pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     let mut text = String::new();
     let _ = writeln!(
@@ -56,7 +56,7 @@ pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     text
 }
 
-/// The rows of the scenario's flows; empty if none ran.
+/// Formats the rows of the scenario's flows; empty if no flow ran.
 fn of_flows(result: &RunResult) -> String {
     let (mut text, flows) = (String::new(), &result.flows);
     if flows.name.is_empty() {

@@ -9,30 +9,31 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Largest datagram, and largest batch of datagrams, in bytes.
+/// Largest datagram and largest batch of datagrams, in bytes.
 const MOST: usize = 65_535;
 /// Largest number of datagrams per call (`UDP_MAX_SEGMENTS` of Linux).
 const MOST_TOGETHER: usize = 64;
 
-/// Requested receive buffer in bytes, limited by `net.core.rmem_max`: 16 ms at 1 Gbit/s.
+/// Requested size of the receive buffer in bytes; the kernel limits it to `net.core.rmem_max`. 2 MiB hold 16 ms of data
+/// at 1 Gbit/s.
 const WAITING: usize = 2 << 20;
 
-/// Enables batches if the kernel has them, and enlarges the receive buffer for datagrams that arrive while the thread
-/// is busy.
+/// Enables batches if the kernel supports them, and enlarges the receive buffer for datagrams that arrive while the
+/// thread is busy.
 pub(super) fn together(socket: &UdpSocket) {
     // Kernels before Linux 5.0 lack UDP_GRO and deliver datagrams one by one.
     let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
     let _ = setsockopt(socket, sockopt::RcvBuf, &WAITING);
 }
 
-/// Copies datagrams from one socket to another.
+/// Forwards datagrams from one socket to another.
 #[derive(Debug)]
 pub(super) struct Carrier {
     octets: Vec<u8>,
     control: Vec<u8>,
 }
 
-/// The datagrams received with one call.
+/// Datagrams that one call received.
 #[derive(Debug)]
 pub(super) struct Came<'a> {
     pub from: Option<SocketAddr>,
@@ -46,8 +47,8 @@ impl Carrier {
         Carrier { octets: vec![0; MOST], control: cmsg_space!(i32) }
     }
 
-    /// Receives several datagrams of one sender with one call. Fails if no datagram waits, or if the peer refused an
-    /// earlier datagram.
+    /// Receives several datagrams of one sender with one call. Fails if no datagram is waiting, or if the peer rejected
+    /// an earlier datagram (ICMP port unreachable).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<Came<'_>> {
         let (len, size, from) = {
             let mut into = [IoSliceMut::new(&mut self.octets)];
@@ -59,14 +60,14 @@ impl Carrier {
             });
             (came.bytes, size, came.address.as_ref().and_then(address))
         };
-        // Without the control message the call returned a single datagram.
+        // Without a UDP_GRO control message, the call returned a single datagram.
         Ok(Came { from, octets: &self.octets[..len], size: size.filter(|size| *size > 0).unwrap_or(len) })
     }
 }
 
 impl Came<'_> {
-    /// Sends the datagrams to `to`, or to the peer of a connected socket. A datagram that the kernel rejects is lost,
-    /// like one lost in a network.
+    /// Sends the datagrams to `to`, or to the peer of a connected socket. A datagram that the kernel rejects is
+    /// dropped, as a network would drop it.
     pub fn send_on(&self, socket: &UdpSocket, to: Option<SocketAddr>) {
         let to = to.map(SockaddrStorage::from);
         let send = |octets: &[u8], size: Option<&u16>| {
@@ -80,8 +81,8 @@ impl Came<'_> {
         }
         for row in self.octets.chunks(self.size * MOST_TOGETHER) {
             let together = u16::try_from(self.size).ok().filter(|_| row.len() > self.size);
-            // The kernel rejects a batch if its datagrams exceed the MTU. Such datagrams are sent one by one and get
-            // fragmented.
+            // The kernel rejects a batch if its datagrams exceed the MTU. Then each datagram is sent by itself, and the
+            // kernel fragments it.
             if together.is_some_and(|size| send(row, Some(&size)).is_ok()) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! The real environment of an emulated link: two TUN devices, the gateway behind one of them, the machine's clock, and
-//! the sources of its end: signals and the command's exit.
+//! The real environment of an emulated link: two TUN devices, the gateway behind one of them, and the machine's clock.
+//! Signals and the command's exit end the run.
 
 use super::gateway::Gateway;
 use super::inside::EXITED;
@@ -16,7 +16,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-/// Typical delay of a wake-up. The loop sleeps until this long before a departure and polls for the rest.
+/// Typical delay of a wake-up. The loop sleeps until this long before a departure, then polls until the departure.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 #[derive(Debug)]
@@ -24,13 +24,13 @@ pub(super) struct Devices {
     pub clock: Clock,
     pub inner: End,
     pub outer: End,
-    /// Which device is read first. Alternates, so neither device can starve the other.
+    /// True if the outer device is read first. The value alternates, so that neither device can starve the other.
     pub outer_first: bool,
-    /// Buffer for the bytes of a packet that is being written.
+    /// Reused buffer for the bytes of the packet that is written to a device.
     pub octets: Vec<u8>,
-    /// The way to the network. `None` if a server is at the far end.
+    /// Connects the link to the real network; `None` if a server is at the far end.
     pub gateway: Option<Gateway>,
-    /// Channel to the command's init process: carries its exit code in one direction and signals in the other.
+    /// Channel to the command's init process: init sends the exit code, this process sends signals.
     pub init: Channel,
     pub signals: SignalFd,
     /// Exit code of the command, once it has ended.
@@ -42,12 +42,12 @@ pub(super) struct Devices {
 /// One end of the emulated link.
 #[derive(Debug)]
 pub(super) struct End {
-    /// The node at the edge of the emulated network where packets read from the device enter.
+    /// Node at the edge of the emulated network. Packets read from the device enter the network there.
     edge: NodeId,
     tun: Tun,
-    /// Packets that will be written with one call.
+    /// Packets to be written to the device with one call.
     bundle: Bundle,
-    /// False once a read found the device empty, until `wait` reports it readable.
+    /// False after a read found the device empty, until `wait` reports the device as readable.
     is_ready: bool,
 }
 
@@ -68,7 +68,7 @@ impl Io for Devices {
     }
 
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
-        // The segments of one large packet enter the link together, so they come before anything else.
+        // The segments of one large packet enter the link back to back, so read the remaining segments first.
         for end in [&self.inner, &self.outer] {
             if end.tun.receive_more(packet) {
                 return Ok(Some(end.edge));
@@ -117,7 +117,7 @@ impl Io for Devices {
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         loop {
             let left = until.saturating_since(self.clock.now());
-            // Sleep a little less: the loop then polls until the exact time.
+            // Wake up a little early; the loop then polls until the exact time.
             let asleep = left.saturating_sub(WAKES_LATE);
             let mut waits = [
                 PollFd::new(self.inner.tun.as_fd(), PollFlags::POLLIN),
@@ -136,14 +136,14 @@ impl Io for Devices {
             }
             if init {
                 let told = self.init.receive()?;
-                // Init closes the channel without a message only if it was killed.
+                // The channel closes without a last message only if init was killed.
                 self.exit_code = Some(match told.as_ref().map(|(message, _)| message.as_slice()) {
                     Some([EXITED, code]) => *code,
                     _ => 128 + nix::libc::SIGKILL as u8,
                 });
                 return Ok(Wake::Stop);
             }
-            // poll reports exactly which devices have packets.
+            // `poll` reports which of the two devices have packets.
             (self.inner.is_ready, self.outer.is_ready) = (inner, outer);
             if inner || outer || self.clock.now() >= until {
                 return Ok(Wake::Look);
@@ -153,8 +153,8 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// Encodes the packet into `octets`. Returns false if the gateway took the packet, because it must set up a socket
-    /// before the outer namespace sees the packet.
+    /// Encodes the packet into `octets`. Returns false if the gateway took over the packet: it must open a socket
+    /// before the outer namespace receives the packet.
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);
@@ -179,10 +179,10 @@ impl Devices {
         }
     }
 
-    /// Forwards the signals that would end a program to the command.
+    /// Forwards signals such as SIGTERM, which would otherwise end this program, to the command.
     fn pass_on_signals(&self) -> io::Result<()> {
         while let Some(signal) = self.signals.read_signal()? {
-            // `wait` detects an init process that has ended.
+            // If init has ended, sending fails; `wait` detects that.
             let _ = self.init.send(&[signal.ssi_signo as u8], None);
         }
         Ok(())

@@ -39,20 +39,20 @@ use std::time::{Duration, Instant};
 const CONNECT_PATIENCE: Duration = Duration::from_secs(75);
 /// Timeout for the command's handshake after the connection to the network was opened.
 const ACCEPT_PATIENCE: Duration = Duration::from_secs(60);
-/// Idle time after which a datagram flow ends.
+/// Idle time after which a UDP flow is closed.
 const IDLE: Duration = Duration::from_secs(180);
-/// Idle time after which a flow to a name server ends.
+/// Idle time after which a UDP flow to a name server is closed.
 const IDLE_NAMES: Duration = Duration::from_secs(10);
 const NAMES: u16 = 53;
 /// Number of reads from one socket before the other sockets get a turn.
 const AT_ONCE: usize = 16;
 /// Interval between checks of the timeouts.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Largest number of connections at a time. A SYN beyond this is dropped; its sender retransmits it.
+/// Largest number of simultaneous connections. The gateway drops a further SYN; its sender retransmits it.
 const MOST_CONNECTIONS: usize = 8192;
 /// Stack size of threads that only copy data, in bytes.
 const STACK: usize = 128 * 1024;
-/// Largest read from a connection, in bytes.
+/// Largest number of bytes read from a connection with one call.
 const CARRIED: usize = 128 * 1024;
 
 /// Datagram flows may use the process' descriptors divided by this number. The rest is reserved for connections.
@@ -63,11 +63,11 @@ type Ends = (SocketAddr, SocketAddr);
 
 /// A message to the gateway's thread.
 enum Told {
-    /// A SYN left the link.
+    /// A SYN that left the link.
     Syn(Ends, Vec<u8>),
-    /// A datagram left the link for a destination without a socket.
+    /// A datagram that left the link, for a destination that has no socket yet.
     Datagram(SocketAddr, Vec<u8>),
-    /// The attempt to connect to the network ended.
+    /// The result of an attempt to connect to the network.
     Connected(Ends, io::Result<TcpStream>),
     /// Both directions of a joined connection have ended.
     Ended(Ends),
@@ -75,12 +75,12 @@ enum Told {
     Stop,
 }
 
-/// The gateway as the pump sees it. The work runs on a thread of its own.
+/// The interface of the gateway to the pump. The gateway itself runs on its own thread.
 #[derive(Debug)]
 pub(super) struct Gateway {
     tell: Sender<Told>,
     wake: Arc<EventFd>,
-    /// Destinations of datagrams that already have a socket.
+    /// Destinations that already have a UDP socket.
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
     starved: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
@@ -113,29 +113,31 @@ impl Gateway {
         Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
     }
 
-    /// Number of connections without a free descriptor, plus the number of datagram flows ended to free one.
+    /// Number of connections that failed because no descriptor was free, plus the number of datagram flows closed to
+    /// free one.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// Takes a SYN that left the link. The gateway passes it to the outer namespace once the network has answered.
+    /// Accepts a SYN that left the link. The gateway passes the SYN to the outer namespace after the network has
+    /// answered.
     pub fn syn(&self, ends: Ends, packet: Vec<u8>) {
         self.say(Told::Syn(ends, packet));
     }
 
-    /// True if a datagram for this destination can go to the outer namespace directly.
+    /// True if this destination has a socket, so that a datagram can be passed to the outer namespace directly.
     pub fn knows(&self, destination: SocketAddr) -> bool {
         lock(&self.open).contains(&destination)
     }
 
-    /// Takes a datagram that left the link for a destination without a socket. The gateway passes it to the outer
-    /// namespace once it has a socket.
+    /// Accepts a datagram that left the link for a destination without a socket. The gateway opens the socket, then
+    /// passes the datagram to the outer namespace.
     pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) {
         self.say(Told::Datagram(destination, packet));
     }
 
     fn say(&self, told: Told) {
-        // Sending fails only if the thread has ended; the packet is lost then.
+        // Sending fails only if the thread has ended. The packet is then lost.
         if self.tell.send(told).is_ok() {
             let _ = self.wake.write(1);
         }
@@ -153,7 +155,7 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The sending half of the gateway's messages, for other threads.
+/// Sends messages to the gateway's thread from other threads.
 #[derive(Clone)]
 struct Back {
     tell: Sender<Told>,
@@ -169,15 +171,15 @@ impl Back {
 
 /// Progress of a connection.
 enum Stage {
-    /// Being opened to the network. Holds the SYN that waits for it.
+    /// The connection to the network is being opened. Contains the SYN, which waits for the result.
     Connecting(Vec<u8>),
-    /// Open to the network since this instant, and waiting for the command's handshake.
+    /// Connected to the network since this instant, waiting for the command to complete its handshake.
     Waiting(TcpStream, Instant),
-    /// Open on both sides and being copied.
+    /// Both connections are established, and data is copied between them.
     Joined,
 }
 
-/// A destination of datagrams: its socket in the outer namespace, and one socket to the network per sender.
+/// The sockets of one UDP destination: one in the outer namespace, and one to the network for each sender.
 struct Datagrams {
     socket: UdpSocket,
     senders: BTreeMap<SocketAddr, (UdpSocket, Instant)>,
@@ -192,7 +194,7 @@ struct Work {
     told: Receiver<Told>,
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
     connections: BTreeMap<Ends, Stage>,
-    /// Listening sockets of the outer namespace, by address.
+    /// Listening sockets in the outer namespace, by address.
     listeners: BTreeMap<SocketAddr, TcpListener>,
     datagrams: BTreeMap<SocketAddr, Datagrams>,
     carrier: Carrier,
@@ -223,7 +225,7 @@ impl Work {
         }
     }
 
-    /// Waits for messages and readable sockets, and handles them.
+    /// Waits for messages and readable sockets, then handles them.
     fn wait(&mut self) -> io::Result<()> {
         let ready: Vec<Watched> = {
             let mut watched = Vec::new();
@@ -282,14 +284,14 @@ impl Work {
 
     fn syn(&mut self, ends: Ends, packet: Vec<u8>) -> io::Result<()> {
         match self.connections.get(&ends) {
-            // A retransmitted SYN: the network has not answered yet.
+            // This is a retransmitted SYN; the network has not answered the first one yet.
             Some(Stage::Connecting(_)) => return Ok(()),
             Some(_) => return self.outer.send(&packet).map(|_| ()),
             None if self.connections.len() >= MOST_CONNECTIONS => return Ok(()),
             None => {}
         }
         let (back, target) = (self.back.clone(), self.target(ends.1));
-        // A blocking connect on its own thread: the kernel's own retransmissions and timeouts then apply.
+        // A blocking connect on its own thread, so that the kernel's SYN retransmissions and timeouts apply.
         let connect = std::thread::Builder::new().name("connect".to_owned()).stack_size(STACK);
         let connecting = connect.spawn(move || {
             back.say(Told::Connected(ends, TcpStream::connect_timeout(&target, CONNECT_PATIENCE)));
@@ -306,9 +308,10 @@ impl Work {
             Ok(stream) if self.listen(ends.1) => {
                 self.connections.insert(ends, Stage::Waiting(stream, now()));
             }
-            // The network did not answer, so the outer namespace must not answer either.
+            // The network did not answer, so the SYN must stay unanswered in the outer namespace too.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(()),
-            // A shortage on this machine, not a refusal. A descriptor may be free when the SYN is retransmitted.
+            // This machine lacks a free descriptor; the network did not refuse. A descriptor may be free when the SYN
+            // is retransmitted.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.starved.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
@@ -346,7 +349,8 @@ impl Work {
                         self.connections.insert(ends, Stage::Joined);
                     }
                 }
-                // The handshake completed without a connection to the network: refuse it late.
+                // The command completed the handshake, but the connection to the network is gone: reset the command's
+                // connection.
                 other => {
                     if let Some(stage) = other {
                         self.connections.insert(ends, stage);
@@ -370,7 +374,7 @@ impl Work {
         self.outer.send(packet).map(|_| ())
     }
 
-    /// Sends datagrams that crossed the link to the network.
+    /// Sends datagrams that have crossed the link to the network.
     fn outwards(&mut self, destination: SocketAddr) {
         let target = self.target(destination);
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
@@ -389,10 +393,10 @@ impl Work {
         }
     }
 
-    /// Ends the datagram flows with the longest idle time until enough descriptors are free for connections.
+    /// Closes the datagram flows with the longest idle time until enough descriptors are free for connections.
     fn make_room(&mut self) {
         let sockets: usize = self.datagrams.values().map(|datagrams| 1 + datagrams.senders.len()).sum();
-        // Leave room for one more socket.
+        // Count the socket that is about to be opened.
         let mut excess = (sockets + 1).saturating_sub(self.most_datagram_sockets);
         if excess == 0 {
             return;
@@ -421,14 +425,14 @@ impl Work {
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
         let Some((socket, used)) = datagrams.senders.get_mut(&sender) else { return };
         for _ in 0..AT_ONCE {
-            // An error here may be a refusal of an earlier datagram. Reading it clears it.
+            // The error may report that an earlier datagram was refused (ICMP). This read also clears the error.
             let Ok(came) = self.carrier.receive(socket) else { return };
             *used = now();
             came.send_on(&datagrams.socket, Some(sender));
         }
     }
 
-    /// Ends connections and datagram flows whose timeout has expired.
+    /// Closes connections and datagram flows whose timeout has expired.
     fn sweep(&mut self) {
         let given_up = |stage: &Stage| matches!(stage, Stage::Waiting(_, since) if since.elapsed() > ACCEPT_PATIENCE);
         let late: Vec<Ends> =
@@ -449,7 +453,7 @@ impl Work {
         });
     }
 
-    /// Address on this machine's network of a destination that the command uses.
+    /// Translates a destination of the command into the address to use on this machine's network.
     fn target(&self, destination: SocketAddr) -> SocketAddr {
         match (destination.ip(), self.resolver) {
             (ip, Some(resolver)) if is_gateway(ip) && destination.port() == NAMES => resolver,
@@ -477,13 +481,13 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(nix::libc::EMFILE | nix::libc::ENFILE))
 }
 
-/// Makes the close of a connection send a reset: SO_LINGER with a timeout of 0.
+/// Makes closing the connection send a reset (SO_LINGER with a timeout of 0).
 fn reset(stream: &impl AsFd) {
     let at_once = nix::libc::linger { l_onoff: 1, l_linger: 0 };
     let _ = setsockopt(stream, sockopt::Linger, &at_once);
 }
 
-/// Copies data in one direction until the end of the stream.
+/// Copies data from one connection to the other until the end of the stream.
 fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
     let mut octets = vec![0; CARRIED];
     loop {

@@ -19,14 +19,14 @@ use std::process::{Command, Stdio};
 /// First byte of the message that carries the command's exit code.
 pub(super) const EXITED: u8 = b'x';
 
-/// The step that fails if a server does not start, as [`SetUpError`] names it.
+/// Name of the step that starts the server, for [`SetUpError`].
 pub(super) const START_SERVER: &str = "start the server at the far end";
 
-/// Exit codes of shells: program not found, and program not executable.
+/// Exit codes that shells use if a program is not found or not executable.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// A server that opened no port within this time has failed, in milliseconds.
+/// Time in milliseconds within which a server must open a port. After that it counts as failed.
 const OPENS_WITHIN_MS: i32 = 10_000;
 /// Interval in milliseconds at which process 1 checks whether the server has opened a port.
 const LOOKS_EVERY_MS: u8 = 10;
@@ -50,31 +50,32 @@ fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
     let tun = inner_room(inside.mtu, inside.addresses)?;
     let none: Option<&str> = None;
     step("keep mounts to itself", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
-    // Containers that hide parts of /proc forbid another mount. The command then sees the processes outside.
+    // A container that hides parts of /proc forbids another mount of it. The command then also sees the processes
+    // outside its namespace.
     let _ =
         mount(Some("proc"), "/proc", Some("proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, none);
     if let Some(file) = &inside.resolv_conf {
         let target = Path::new("/etc/resolv.conf");
-        // Without this file the resolver uses 127.0.0.1, where the inner namespace has no name server. Nothing can be
-        // done about that here.
+        // If this mount fails, the resolver may use 127.0.0.1, where the inner namespace has no name server. The
+        // emulation continues without it.
         let _ = mount(Some(file.as_path()), target, none, MsFlags::MS_BIND, none);
         let _ = std::fs::remove_file(file);
     }
     step("hand over the device of the inner room", parent.send(&[DONE], Some(tun.as_fd())))
 }
 
-/// Starts the command and waits for its end. Returns its exit code.
+/// Starts the command and waits until it ends. Returns its exit code.
 fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     let mut ending = SigSet::empty();
     ending.add(Signal::SIGCHLD);
-    // Process 1 must survive every signal: its death would kill the whole namespace.
+    // Process 1 must survive every signal: if it dies, the kernel kills the whole namespace.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     let command = match fork()? {
         Side::Child => finish(|| become_command(inside)),
         Side::Parent(pid) => pid,
     };
-    // Number of checks left before the server counts as failed; `None` after it has opened a port.
+    // Number of checks until the server counts as failed; `None` once the server has opened a port.
     let mut looks = inside.serves.then_some(OPENS_WITHIN_MS / i32::from(LOOKS_EVERY_MS));
     loop {
         if let Some(left) = looks {
@@ -98,7 +99,7 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         }
         if told {
             match parent.receive()? {
-                // The parent is gone. The kernel ends all processes of the namespace when this one exits.
+                // The parent process has ended. When this process exits, the kernel kills all others in the namespace.
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some((message, _)) => {
                     let signal = message.first().and_then(|number| Signal::try_from(i32::from(*number)).ok());
@@ -109,7 +110,8 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     }
 }
 
-/// True if a TCP socket of this namespace listens, or a UDP socket has a port and no peer (proc_net_tcp.txt of Linux).
+/// True if this namespace has a listening TCP socket, or a UDP socket with a port but no peer (Linux's
+/// proc_net_tcp.txt).
 fn has_open_port() -> bool {
     const LISTENING: &str = "0A";
     let any = |table: &str, is_open: fn(&[&str]) -> bool| {
@@ -130,7 +132,7 @@ fn reap(command: Pid) -> io::Result<Option<u8>> {
             Ok(WaitStatus::StillAlive) | Err(nix::errno::Errno::ECHILD) => return Ok(None),
             Ok(WaitStatus::Exited(pid, code)) if pid == command => return Ok(Some(code as u8)),
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => return Ok(Some(128 + signal as u8)),
-            // No process outside could continue a stopped command, so continue it here.
+            // No process outside the namespace could continue a stopped command, so continue it here.
             Ok(WaitStatus::Stopped(pid, _)) if pid == command => {
                 let _ = killpg(pid, Signal::SIGCONT);
             }
@@ -145,7 +147,7 @@ fn become_command(inside: &Inside) -> i32 {
     if !inside.serves && input.is_terminal() && setpgid(Pid::from_raw(0), Pid::from_raw(0)).is_ok() {
         let _ = own_terminal(input.as_fd());
     }
-    // The command must not inherit the blocked signals of its parent.
+    // The command must not inherit the blocked signals of process 1.
     let _ = forget_signals();
     let Some((program, arguments)) = inside.command.split_first() else { return NOT_FOUND };
     let mut command = Command::new(program);

@@ -32,7 +32,7 @@ pub(super) fn serve(channel: &Channel) {
     }
 }
 
-/// Requests a socket of the outer namespace bound to this address.
+/// Requests a socket in the outer namespace that is bound to this address.
 pub(super) fn ask(channel: &Channel, protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
     let name = if protocol == Protocol::Tcp { "tcp" } else { "udp" };
     channel.send(format!("{name} {address}").as_bytes(), None)?;
@@ -56,10 +56,10 @@ fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     if address.is_ipv4() {
-        // The address is a remote one: IP_FREEBIND allows binding to it.
+        // The address belongs to a remote host; IP_FREEBIND permits binding to it.
         setsockopt(&socket, sockopt::IpFreebind, &true)?;
     } else {
-        // The IPv4 socket of the same port is a separate one. IPv6 needs no IP_FREEBIND: ip_nonlocal_bind is set.
+        // IPv4 has its own socket on the same port. IPv6 does not need IP_FREEBIND, because ip_nonlocal_bind is set.
         setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
     }
     bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;

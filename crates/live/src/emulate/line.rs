@@ -1,10 +1,11 @@
-//! The emulated link, from command-line settings, a preset or a scenario file, and the two hosts that it connects.
+//! The emulated link, built from command-line settings, a preset or a scenario file, and the two hosts that it
+//! connects.
 
 use lopsided_scenario::{Errors, Scenario, queue_setting};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The two hosts of the scenario between which the link lies, as indices of its hosts.
+/// The two hosts at the ends of the emulated path, as indices into the scenario's hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// The host that the command replaces.
@@ -13,33 +14,33 @@ pub struct Ends {
     pub outside: usize,
 }
 
-/// A link as the command line describes it. These settings override those of the file or the preset.
+/// A link as the command line describes it. Its settings override those of the scenario file or preset.
 #[derive(Clone, Debug, Default)]
 pub struct LineOptions {
     /// A scenario file. Its flows are ignored.
     pub file: Option<PathBuf>,
-    /// Name of an access link.
+    /// Name of a preset access link.
     pub preset: Option<String>,
     /// Rate of the downstream direction, such as `50M`.
     pub down: Option<String>,
     /// Rate of the upstream direction.
     pub up: Option<String>,
-    /// Round-trip time without queueing, such as `40ms`.
+    /// Round-trip time without queueing delay, such as `40ms`.
     pub rtt: Option<String>,
-    /// File of transmission opportunities in Mahimahi's format, instead of a downstream rate.
+    /// Mahimahi trace file of the downstream link, used instead of a rate.
     pub trace_down: Option<PathBuf>,
-    /// The same for the upstream direction.
+    /// Mahimahi trace file of the upstream link, used instead of a rate.
     pub trace_up: Option<PathBuf>,
     /// Downstream queue: the name of a discipline, a limit such as `100 packets`, or a table as in a file: `{ kind =
     /// "pie", target = "5 ms" }`.
     pub queue_down: Option<String>,
     /// Upstream queue.
     pub queue_up: Option<String>,
-    /// Fraction of the downstream packets that are lost, such as `1 %`.
+    /// Fraction of the downstream packets that the link loses, such as `1 %`.
     pub loss_down: Option<String>,
-    /// Fraction of the upstream packets that are lost.
+    /// Fraction of the upstream packets that the link loses.
     pub loss_up: Option<String>,
-    /// Other settings of the scenario, as keys and values.
+    /// Other scenario settings, as pairs of key and value.
     pub settings: Vec<(String, String)>,
     /// The scenario's host that the command replaces; `client` by default.
     pub inside: Option<String>,
@@ -52,7 +53,7 @@ pub struct LineOptions {
 pub enum LineError {
     /// The scenario is invalid.
     Scenario(Errors),
-    /// The options are incomplete or contradict each other.
+    /// Options are missing or contradict each other.
     Usage(String),
 }
 
@@ -67,7 +68,7 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// A scenario must have a flow. The emulation does not run it.
+/// A scenario without a flow is invalid, so this one has a flow. The emulation does not run it.
 const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"any\"\ndirection = \"down\"\n";
 
 /// Builds the scenario of the link, and finds the hosts that it connects.
@@ -97,7 +98,7 @@ pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
         inside: host(&scenario, options.inside.as_deref(), "client", "--inside")?,
         outside: host(&scenario, options.outside.as_deref(), "server", "--outside")?,
     };
-    // The path between a host and itself is empty.
+    // Two different hosts are needed: the path from a host to itself has no link.
     if ends.inside == ends.outside {
         return Err(LineError::Usage("the line needs two hosts: --inside and --outside name the same one".to_owned()));
     }
@@ -132,8 +133,8 @@ fn overrides(options: &LineOptions) -> Result<Vec<(String, String)>, LineError> 
     Ok(all)
 }
 
-/// The value of the key `access` for a trace. The path is absolute, because relative paths in a scenario refer to its
-/// file.
+/// Returns the value of the key `access` for a trace file. The path is made absolute, because relative paths in a
+/// scenario are relative to the scenario's file.
 fn trace(file: &Path) -> Result<String, LineError> {
     let path = std::path::absolute(file).ok().and_then(|path| path.to_str().map(str::to_owned));
     let path = path.filter(|path| !path.contains('\''));
@@ -145,7 +146,7 @@ fn host(scenario: &Scenario, asked: Option<&str>, usual: &str, option: &str) -> 
     let hosts = &scenario.graph.hosts;
     let name = asked.unwrap_or(usual);
     hosts.iter().position(|host| host == name).ok_or_else(|| {
-        // A longer list would not fit on a line.
+        // 12 names still fit on one line.
         let listed = hosts.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
         LineError::Usage(format!("there is no host {name:?}: choose one with {option}, of {listed}"))
     })

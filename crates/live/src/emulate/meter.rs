@@ -1,4 +1,4 @@
-//! A status row at the bottom of the terminal, while the command uses the rows above it.
+//! A status row at the bottom of the terminal. The command uses the rows above it.
 //!
 //! The rows above become the terminal's scroll region, so that the status row stays in place. A full-screen program
 //! overwrites the row until the next update.
@@ -12,18 +12,18 @@ use lopsided_sim::{Host, NodeKind, node_labels};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-/// Time between two updates of the row, in seconds. The caller calls at each sampling interval of the scenario.
+/// Time between two updates of the row, in seconds. The caller may call more often, at every sample of the scenario.
 const SHOWN_EVERY_S: f64 = 0.5;
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    /// The direction to the command, and the direction from it.
+    /// The direction to the command, then the direction from the command.
     ways: [Way; 2],
     size: (u16, u16),
     shown_at_s: f64,
 }
 
-/// The link with the lowest rate in one direction, and its earlier measurements.
+/// The link with the lowest rate in one direction, and its counters at the previous update.
 #[derive(Debug)]
 struct Way {
     arrow: &'static str,
@@ -35,7 +35,7 @@ struct Way {
 struct Seen {
     sent_bytes: u64,
     sent_packets: u64,
-    /// Total queueing time of all packets that left so far, in seconds.
+    /// Total queueing time of all packets that have left the link, in seconds.
     waited_s: f64,
     lost_packets: u64,
 }
@@ -49,12 +49,12 @@ impl Meter {
         );
         let [Some(down), Some(up)] = ways else { return None };
         let meter = Meter { ways: [down, up], size, shown_at_s: 0.0 };
-        // Scroll by one line first, in case the cursor is in the last row.
+        // The cursor may be in the last row: scroll by one line to free that row.
         write_now(&format!("\n\x1b[A{}", meter.reserve()));
         Some(meter)
     }
 
-    /// Limits scrolling to the rows above the last one, and restores the cursor.
+    /// Limits scrolling to all rows except the last one, and restores the cursor.
     fn reserve(&self) -> String {
         format!("\x1b7\x1b[1;{}r\x1b8", self.size.0 - 1)
     }
@@ -97,7 +97,7 @@ impl Drop for Meter {
     }
 }
 
-/// Writes in one call, so that output of the command cannot interleave.
+/// Writes the text in one call, so that the command's output cannot appear in the middle of it.
 fn write_now(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -1,8 +1,8 @@
-//! A command behind an emulated link: the path between two hosts of a scenario, in real time. The command replaces one
-//! host, the real network replaces the other.
+//! Runs a command behind an emulated link in real time. The link is the path between two hosts of a scenario: the
+//! command replaces one host, the real network replaces the other.
 //!
-//! The path between the two is the simulator's own network: queues, stages, access, media and every link. See `rooms`
-//! for the source of the packets and `gateway` for their way to the real network.
+//! The simulator's own network carries the packets, with all its queues, stages, access models, media and links.
+//! `rooms` describes where the packets come from, `gateway` how they reach the real network.
 
 mod datagrams;
 mod devices;
@@ -39,32 +39,33 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// Duration of the scenario without a limit. The command ends long before this year is over.
+/// Duration of a scenario without a limit: 1 year, longer than any command runs.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Exit code of a command that was ended by [`Emulation::limit`].
 const TIMED_OUT: u8 = 124;
 
-/// The command to run behind a link, and how to run it.
+/// A command to run behind a link, and the settings of the emulation.
 #[derive(Debug, Default)]
 pub struct Emulation {
-    /// The program and its arguments. Empty for the user's shell.
+    /// The program and its arguments; empty to run the user's shell.
     pub command: Vec<OsString>,
-    /// Arguments of a server that runs at the far end of the link, in a namespace without a network. Empty for the real
-    /// network at the far end. The command starts when the server listens on a TCP port or has opened a UDP port.
+    /// Server program and its arguments, for the far end of the link, in a namespace without other networks. Empty to
+    /// connect the far end to the real network. The command starts once the server listens on a TCP port or has opened
+    /// a UDP port.
     pub server: Vec<OsString>,
-    /// Time after which everything ends, with exit code 124 as from `timeout`. `None` waits for the command.
+    /// Time after which the emulation ends, with exit code 124 as in `timeout`(1). `None` waits until the command ends.
     pub limit: Option<Duration>,
     /// Seed of all random choices of the link.
     pub seed: u64,
     /// Largest IP packet that the link carries, in bytes.
     pub mtu: u32,
-    /// Run the scenario's flows next to the command, between hosts of the simulator in real time. Flows without a
+    /// Run the scenario's flows in parallel with the command, between simulated hosts in real time. Flows without a
     /// `stop` last until the command ends.
     pub flows: bool,
     /// Show rate, queueing delay and losses in the last row of the terminal while the command runs.
     pub meter: bool,
-    /// Give up root privileges for good once the namespaces exist. Only for a process that does nothing else
+    /// Drop root privileges for good after the namespaces are created. Only for a process that does nothing else
     /// afterwards.
     pub drops_privileges: bool,
 }
@@ -72,26 +73,27 @@ pub struct Emulation {
 /// The result of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// Exit code of the command, 128 plus the number of the signal that killed it, or 124 if it exceeded the limit.
+    /// Exit code of the command, 128 plus the signal number if a signal killed it, or 124 if it exceeded the limit.
     pub exit_code: u8,
     /// Measurements of the scenario.
     pub result: RunResult,
     /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Packets that the kernel rejected after they had crossed the link.
+    /// Number of packets that crossed the link and were then rejected by the kernel.
     pub refused: u64,
-    /// Connections without a free descriptor, plus datagram flows that were ended to free one.
+    /// Number of connections that failed because no descriptor was free, plus the number of datagram flows closed to
+    /// free one.
     pub starved: u64,
 }
 
 /// The reason why an emulation failed.
 #[derive(Debug)]
 pub enum EmulateError {
-    /// The options do not describe a link.
+    /// The options do not describe a valid link.
     Line(LineError),
     /// The simulator cannot build the scenario.
     Build(BuildError),
-    /// The namespaces or devices could not be made.
+    /// The namespaces or devices could not be created.
     SetUp(SetUpError),
     /// A device failed during the emulation.
     Device(io::Error),
@@ -157,7 +159,7 @@ pub fn emulate(
     ];
     let options = RunOptions { outside, observers, ..RunOptions::default() };
     let prepared = Run::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
-    // A link to a server has no name server.
+    // A server at the far end has no name server behind it.
     let resolver = if emulation.server.is_empty() { resolver() } else { None };
     let inside = Inside {
         command: command(emulation),
@@ -210,16 +212,16 @@ fn drive(
     let Rooms { near: Room { tun: inner, keeper, init, pid }, far } = rooms;
     let signals =
         SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
-    // Each connection needs descriptors, so raise the limit as far as the machine allows.
+    // Each connection needs descriptors, so raise the limit to the hard limit.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(allowed, _)| allowed);
     let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
-    // Before privileges are dropped: real-time priority needs one.
+    // This must precede `drop_privileges`, because real-time priority needs a privilege.
     let _hurry = Hurry::begin();
     if emulation.drops_privileges {
         drop_privileges()?;
     }
-    // After `drop_privileges`, so that the gateway's threads have no privileges either.
+    // This must follow `drop_privileges`, so that the gateway's threads start without privileges.
     let (outer, gateway, server) = match far {
         Far::Network(outer) => {
             let gateway = Gateway::start(keeper, outer.again()?, resolver, descriptors)?;
@@ -259,7 +261,7 @@ fn drive(
     drop(meter);
     let starved = devices.gateway.as_ref().map_or(0, Gateway::starved);
     let (exit_code, refused) = (devices.exit_code, devices.refused);
-    // The processes in the namespaces end when they find the other ends of their channels closed.
+    // The processes in the namespaces exit when the other ends of their channels are closed.
     drop(devices);
     if let Some((keeper, server)) = server {
         drop(keeper);
@@ -273,7 +275,7 @@ fn drive(
     Ok(Emulated { exit_code: exit_code.unwrap_or(TIMED_OUT), result, pumped, refused, starved })
 }
 
-/// The command to run: the given one, or the user's shell.
+/// Returns the given command, or the user's shell.
 fn command(emulation: &Emulation) -> Vec<OsString> {
     if !emulation.command.is_empty() {
         return emulation.command.clone();
@@ -305,7 +307,7 @@ fn own_resolv_conf() -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Takes the terminal back from the process group of the command.
+/// Makes this process's group the foreground group of the terminal again, instead of the command's group.
 fn take_terminal_back() {
     let input = io::stdin();
     if input.is_terminal() {

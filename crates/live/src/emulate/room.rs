@@ -1,5 +1,5 @@
-//! The network namespace on one side of the link (a "room"): a TUN device and nothing else. Also the messages between
-//! the processes that set it up.
+//! The network namespace on one side of the link (a "room"), with a TUN device as its only interface, and the messages
+//! between the processes that set it up.
 
 use crate::linux::{Channel, Netlink, Reach, Tun};
 use nix::sched::{CloneFlags, unshare};
@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-/// Address of the far end of the link as the command sees it. The command reaches the services of this machine there.
+/// Address of the far end of the link, as seen by the command. The command reaches this machine's services at this
+/// address.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
 pub(crate) const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 1);
-/// Address of the command.
+/// Address of the command's end of the link.
 pub(crate) const INSIDE: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 2);
 pub(crate) const INSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 2);
 
@@ -22,19 +23,19 @@ pub(super) const DEVICE: &str = "line0";
 pub(crate) struct Inside {
     pub command: Vec<OsString>,
     pub addresses: (Ipv4Addr, Ipv6Addr),
-    /// The command is a server: init reports when a port is open. Its standard input is empty.
+    /// True if the command is a server: init reports when a port is open, and the server's standard input is empty.
     pub serves: bool,
     pub mtu: u32,
-    /// A file to mount over /etc/resolv.conf and to delete afterwards.
+    /// A file to mount over /etc/resolv.conf. It is deleted afterwards.
     pub resolv_conf: Option<PathBuf>,
 }
 
-/// An error while the namespaces were made.
+/// An error while the namespaces were set up.
 #[derive(Debug)]
 pub struct SetUpError {
-    /// The step that failed, as an infinitive.
+    /// The failed step, as an infinitive ("open the TUN device").
     pub step: String,
-    /// The reason for the failure.
+    /// The cause of the failure.
     pub cause: String,
 }
 
@@ -50,9 +51,9 @@ pub(super) fn step<T>(step: &str, done: Result<T, impl std::fmt::Display>) -> Re
     done.map_err(|error| SetUpError { step: step.to_owned(), cause: error.to_string() })
 }
 
-/// First byte of a message of success.
+/// First byte of a message that reports success.
 pub(super) const DONE: u8 = b'+';
-/// First byte of a message about an error.
+/// First byte of a message that reports an error.
 pub(super) const FAILED: u8 = b'-';
 /// Reports an error to the parent process.
 pub(super) fn tell(channel: &Channel, error: &SetUpError) {
@@ -71,7 +72,7 @@ pub(super) fn inner_room(mtu: u32, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Result<Tun
     if netlink.add_address(DEVICE, v6.into()).is_ok() {
         let _ = netlink.add_route(DEVICE, IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Behind);
     }
-    // Permit ping without root for the command.
+    // Permit the command to ping without root.
     if !set("ipv4/ping_group_range", "0 2147483647") {
         let group = nix::unistd::getegid();
         set("ipv4/ping_group_range", &format!("{group} {group}"));
@@ -80,7 +81,7 @@ pub(super) fn inner_room(mtu: u32, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Result<Tun
     Ok(tun)
 }
 
-/// Makes a network namespace with a TUN device and nothing else.
+/// Creates a network namespace with a TUN device as its only interface.
 pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
     step("make a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
     // Suppress packets that the kernel would send on its own, such as router solicitations.
@@ -103,7 +104,7 @@ pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
 }
 
 /// Changes a setting of this network namespace. Returns false if that fails, for example because /proc is read-only;
-/// the default then remains.
+/// the kernel's default then stays in force.
 pub(super) fn set(what: &str, value: &str) -> bool {
     std::fs::write(format!("/proc/sys/net/{what}"), value).is_ok()
 }

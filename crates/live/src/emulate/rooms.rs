@@ -30,7 +30,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Both namespaces as the pump uses them.
+/// The two namespaces, as the pump uses them.
 #[derive(Debug)]
 pub(crate) struct Rooms {
     /// The namespace of the command.
@@ -41,36 +41,36 @@ pub(crate) struct Rooms {
 /// The namespace at the far end.
 #[derive(Debug)]
 pub(crate) enum Far {
-    /// The outer namespace, by its device.
+    /// The outer namespace, represented by its TUN device.
     Network(Tun),
     /// The namespace of a server.
     Server(Room),
 }
 
-/// The namespace of a command.
+/// A namespace in which a command runs.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub tun: Tun,
     pub keeper: Channel,
-    /// Channel to init: reports the end of the command, and carries signals to it.
+    /// Channel to init: init reports the end of the command, this process sends signals for the command.
     pub init: Channel,
     /// Process ID of the keeper.
     pub pid: Pid,
 }
 
-/// A message of the keeper: its user namespace needs its ID maps.
+/// First byte of a message in which the keeper requests the ID maps of its user namespace.
 const NAME_USERS: u8 = b'u';
 
 impl Rooms {
-    /// Makes both namespaces. The command waits for [`Rooms::start`]. Without a server, an outer namespace represents
-    /// the network.
+    /// Creates both namespaces. The command does not start before [`Rooms::start`]. Without a server, an outer
+    /// namespace represents the network.
     pub fn make(inside: &Inside, server: Option<&Inside>) -> Result<Rooms, SetUpError> {
         let (near, outer) = Room::make(inside, server.is_none(), || ())?;
         if let Some(outer) = outer {
             return Ok(Rooms { near, far: Far::Network(outer) });
         }
         let mut near = Some(near);
-        // The server's processes must not hold the channels of the other namespace open.
+        // The server's processes must not inherit the channels of the other namespace, or those would never close.
         let far = server.map(|server| Room::make(server, false, || drop(near.take()))).transpose();
         match (far, near) {
             (Ok(Some((far, _))), Some(near)) => Ok(Rooms { near, far: Far::Server(far) }),
@@ -82,7 +82,7 @@ impl Rooms {
         }
     }
 
-    /// Starts the server, if there is one, waits for its port, and starts the command.
+    /// Starts the server, if there is one, waits until it opens a port, and starts the command.
     pub fn start(&self) -> Result<(), SetUpError> {
         if let Far::Server(server) = &self.far {
             step(inside::START_SERVER, server.init.send(&[DONE], None))?;
@@ -94,7 +94,7 @@ impl Rooms {
         step("start the command", self.near.init.send(&[DONE], None))
     }
 
-    /// Ends everything in the namespaces.
+    /// Ends all processes in the namespaces.
     pub fn end(self) {
         if let Far::Server(server) = self.far {
             server.end();
@@ -104,8 +104,8 @@ impl Rooms {
 }
 
 impl Room {
-    /// Makes a namespace for a command, and the outer namespace if `leads_out`. `forget` closes, in the new process, the
-    /// descriptors that it must not inherit.
+    /// Creates a namespace for a command, and also the outer namespace if `leads_out` is true. The new process calls
+    /// `forget` to close descriptors that it must not inherit.
     fn make(inside: &Inside, leads_out: bool, forget: impl FnOnce()) -> Result<(Room, Option<Tun>), SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
@@ -117,7 +117,7 @@ impl Room {
             }
             Side::Parent(pid) => pid,
         };
-        // Close the children's ends here, so that their death appears as the end of the messages.
+        // Close the children's ends here. The death of a child then closes the channel.
         drop((keeper_end, init_end));
         let rooms = (|| {
             if answer(&keeper)?.0.first() == Some(&NAME_USERS) {
@@ -137,16 +137,16 @@ impl Room {
         }
     }
 
-    /// Ends the command and all that it started.
+    /// Ends the command and all processes that it started.
     pub fn end(self) {
         let Room { tun, keeper, init, pid } = self;
-        // The processes in the namespace end when they find the other ends of their channels closed.
+        // The processes in the namespace exit when the other ends of their channels are closed.
         drop((tun, keeper, init));
         let _ = nix::sys::wait::waitpid(pid, None);
     }
 }
 
-/// The next message of a child process. A message about an error becomes an error.
+/// Receives the next message of a child process. Returns an error if the message reports one.
 fn answer(channel: &Channel) -> Result<(Vec<u8>, Option<OwnedFd>), SetUpError> {
     let lost =
         || SetUpError { step: "make the rooms".to_owned(), cause: "a process ended for no reason told".to_owned() };
@@ -166,13 +166,13 @@ fn device((_, descriptor): (Vec<u8>, Option<OwnedFd>)) -> Result<Tun, SetUpError
     descriptor.map(Tun::from).ok_or_else(none)
 }
 
-/// Writes the ID maps of a process' user namespace: each user and group keeps its number. Falls back to the current
-/// user if the process may not map all.
+/// Writes the ID maps of a process's user namespace, so that each user and group keeps its ID. Maps only the current
+/// user if the process may not map all users.
 fn name_users(pid: Pid) -> Result<(), SetUpError> {
     let write = |file: &str, text: &str| std::fs::write(format!("/proc/{pid}/{file}"), text);
     let all = |file: &str| -> io::Result<String> {
         let own = std::fs::read_to_string(format!("/proc/self/{file}"))?;
-        // Each line has the first ID inside, the first ID outside, and the length of the range.
+        // Each line contains the first ID inside, the first ID outside, and the length of the range.
         let fields = own.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         Ok(fields.filter(|line| line.len() == 3).map(|line| format!("{0} {0} {1}\n", line[0], line[2])).collect())
     };
@@ -189,7 +189,7 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
 
 /// The main function of the keeper.
 fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32 {
-    // A signal to all processes of the terminal is meant for the command. The keeper exits when its parent does.
+    // A signal to all processes of the terminal is meant for the command. The keeper exits when its parent exits.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
     let room = user_namespace(&keeper)
         .and_then(|()| if leads_out { outer_room(&keeper, inside.mtu) } else { Ok(()) })
@@ -218,7 +218,7 @@ fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32
 fn user_namespace(keeper: &Channel) -> Result<(), SetUpError> {
     let message = match unshare(CloneFlags::CLONE_NEWUSER) {
         Ok(()) => NAME_USERS,
-        // User namespaces are forbidden, or this process is in a chroot. Root can do without one.
+        // User namespaces are forbidden, or this process runs in a chroot. Root does not need one.
         Err(_) if geteuid().is_root() => DONE,
         Err(error) => {
             let cause = match error {
@@ -243,14 +243,14 @@ fn user_namespace(keeper: &Channel) -> Result<(), SetUpError> {
 fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     let tun = room(mtu)?;
     let netlink = step("open netlink", Netlink::open())?;
-    // All addresses are local to the outer namespace, except those of the inner one.
+    // Make all addresses local to the outer namespace, except those of the inner namespace.
     step(
         "lead all addresses to the outer room",
         netlink.add_route("lo", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Here),
     )?;
     step("lead to the inner room", netlink.add_route(DEVICE, INSIDE.into(), 32, Reach::BehindFirst))?;
     set("ipv4/ip_nonlocal_bind", "1");
-    // Ignore errors: without IPv6 in the kernel, the link has no IPv6 either.
+    // Ignore an error: if the kernel has no IPv6, the link carries no IPv6 either.
     let _ = netlink.add_route("lo", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Here);
     let _ = netlink.add_route(DEVICE, INSIDE_V6.into(), 128, Reach::BehindFirst);
     set("ipv6/ip_nonlocal_bind", "1");

@@ -40,9 +40,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use table::{Ends, Table};
 
-/// Number of packets handled before an application may lock the connections.
+/// Number of packets that the thread handles before it releases the lock for the applications.
 const BATCH: usize = 32;
-/// Bytes by which an IPv6 header exceeds an IPv4 header. The simulator's MTU assumes IPv4.
+/// Difference in bytes between an IPv6 and an IPv4 header. The simulator's MTU assumes IPv4.
 const V6_MORE: u64 = 20;
 
 /// The behaviour of a socket's connections.
@@ -59,7 +59,7 @@ const V6_MORE: u64 = 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SocketSettings {
-    /// The TCP stack to imitate.
+    /// Profile of the TCP stack to imitate.
     pub profile: Arc<Profile>,
     /// Name of the congestion control.
     pub cc: String,
@@ -91,19 +91,19 @@ impl SocketSettings {
     }
 }
 
-/// An initial sequence number that a peer cannot guess (RFC 6528), from the kernel's random source.
+/// Returns an initial sequence number that a peer cannot guess (RFC 6528), from the kernel's random numbers.
 fn initial_sequence_number() -> io::Result<u32> {
     let mut octets = [0; 4];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
     Ok(u32::from_ne_bytes(octets))
 }
 
-/// State shared by the thread and the applications.
+/// State shared by the thread and the applications' sockets.
 struct Shared {
     address: IpAddr,
     clock: Clock,
     state: Mutex<HostState>,
-    /// Notified when something happened that an application may wait for.
+    /// Notified of each event for which an application may be waiting.
     changed: Condvar,
     wake: EventFd,
 }
@@ -111,7 +111,7 @@ struct Shared {
 struct HostState {
     table: Table,
     stopped: bool,
-    /// The reason why the device no longer works.
+    /// The error that stopped the device; `None` while it works.
     failed: Option<String>,
 }
 
@@ -120,12 +120,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread, because there may be something to send.
+    /// Wakes the thread, because a packet may be ready to send.
     fn wake(&self) {
         let _ = self.wake.write(1);
     }
 
-    /// Repeats `attempt` after each change until it returns a result. Fails with `WouldBlock` at the time `until`.
+    /// Repeats `attempt` after each change until it returns a result. Fails with `WouldBlock` at time `until`.
     fn wait<T>(
         &self,
         until: Option<Instant>,
@@ -172,7 +172,7 @@ pub struct TcpHost {
 }
 
 impl TcpHost {
-    /// Starts a host with this address. The device carries its packets.
+    /// Starts a host with this address, which sends and receives its packets through the device.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -202,10 +202,10 @@ impl TcpHost {
         self.shared.address
     }
 
-    /// Opens a connection from a local port. You may write to the socket at once.
+    /// Opens a connection from a local port. You may write to the socket before the handshake is complete.
     ///
     /// # Errors
-    /// `AddrInUse` if the connection already exists, `InvalidInput` if the peer's address is of the other IP version.
+    /// `AddrInUse` if the connection already exists, `InvalidInput` if the peer's address has the other IP version.
     pub fn connect(&self, port: u16, peer: SocketAddr, settings: &SocketSettings) -> io::Result<TcpSocket> {
         if peer.is_ipv4() != self.shared.address.is_ipv4() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "the peer's address is of another version of IP"));
@@ -223,14 +223,14 @@ impl TcpHost {
     /// Listens on a port.
     ///
     /// # Errors
-    /// `AddrInUse` if the port has a listener already.
+    /// `AddrInUse` if the port already has a listener.
     pub fn listen(&self, port: u16, backlog: usize, settings: &SocketSettings) -> io::Result<TcpAcceptor> {
         let (settings, local) = (settings.clone(), Endpoint { addr: self.shared.address, port });
-        // RFC 6528: peers must not be able to guess the numbers of other connections.
+        // RFC 6528: peers must not be able to guess the initial sequence numbers of other connections.
         let mut source = std::fs::File::open("/dev/urandom")?;
         let make = move |peer| {
             let mut iss = [0; 4];
-            // A read of so few bytes from /dev/urandom never fails and is never partial.
+            // Reading up to 256 bytes from /dev/urandom never fails and is never partial (urandom(4)).
             let _ = source.read_exact(&mut iss);
             settings.config(local, peer, u32::from_ne_bytes(iss))
         };
@@ -240,12 +240,12 @@ impl TcpHost {
         Ok(TcpAcceptor { shared: Arc::clone(&self.shared), port })
     }
 
-    /// Numbers of packets since the start.
+    /// Packet counters since the start of the host.
     pub fn counts(&self) -> PacketCounts {
         self.shared.lock().table.counts
     }
 
-    /// Waits until all written data and all FINs have reached their peers. Returns false if that takes longer than
+    /// Waits until the peers have acknowledged all written data and all FINs. Returns false if that takes longer than
     /// `patience`.
     pub fn linger(&self, patience: Duration) -> bool {
         let until = instant() + patience;
@@ -277,7 +277,7 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
         let due = {
             let mut state = shared.lock();
             if state.stopped {
-                // One more turn of the loop sends the resets.
+                // The next turn of the loop sends the resets.
                 state.table.abort_all();
             }
             let table = &mut state.table;
@@ -287,7 +287,7 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
                     more = false;
                     break;
                 }
-                // Send after each segment, as in the simulator: each one may require an ACK of its own.
+                // Send after each received segment, as the simulator does: each segment may require its own ACK.
                 let now = shared.clock.now();
                 told |= table.handle_packet(now, &octets);
                 send_all(now, table, device)?;
@@ -358,8 +358,8 @@ impl Drop for TcpAcceptor {
     }
 }
 
-/// One end of a connection, as an application holds it. Dropping the socket closes the connection; the host still
-/// delivers the written data.
+/// The application's handle of one end of a connection. Dropping the socket closes the connection; the host still
+/// delivers written data.
 #[derive(Debug)]
 pub struct TcpSocket {
     shared: Arc<Shared>,
@@ -394,7 +394,7 @@ impl TcpSocket {
     /// Waits until the handshake is complete, without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// The connection's error if it fails, `WouldBlock` if the handshake takes longer.
+    /// The connection's error if the connection fails, `WouldBlock` if the handshake takes longer.
     pub fn established(&self, patience: Option<Duration>) -> io::Result<()> {
         let until = patience.map(|patience| instant() + patience);
         self.shared.wait(until, |table| {
@@ -449,7 +449,7 @@ impl TcpSocket {
             }
         })?;
         if !payload.is_empty() {
-            // Reading may have opened the window, so a window update may be due.
+            // The read may have opened the receive window, so a window update may be due.
             self.shared.wake();
         }
         Ok(match payload.bytes() {
@@ -478,7 +478,7 @@ impl TcpSocket {
         self.act(|connection| connection.shutdown(how));
     }
 
-    /// Ends the connection at once with a reset.
+    /// Aborts the connection at once with a reset.
     pub fn abort(&self) {
         self.act(Connection::abort);
     }
@@ -489,7 +489,7 @@ impl TcpSocket {
         self.shared.changed.notify_all();
     }
 
-    /// State of the connection, like TCP_INFO.
+    /// Returns the state of the connection, like the socket option TCP_INFO.
     pub fn info(&self) -> TcpInfo {
         let now = self.shared.clock.now();
         self.shared.lock().table.connection(self.ends).expect("held while it has a socket").info(now)

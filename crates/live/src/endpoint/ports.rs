@@ -1,10 +1,10 @@
-//! Takes ports of this machine's own address from the kernel for some time. Through them lopsided's TCP reaches every
-//! network that the machine reaches.
+//! Takes ports of this machine's own address away from the kernel for some time. Through these ports lopsided's TCP
+//! reaches every network that the machine reaches.
 //!
-//! An NFQUEUE rule diverts arriving packets for these ports before the kernel's TCP sees them. Packets leave through a
-//! raw socket and pass the same routes, filters and queues as the kernel's own. Bound but otherwise unused sockets keep
-//! other programs off the ports. All this needs root. If the process is killed, its rule stays but lets packets pass,
-//! and the kernel resets the connections.
+//! An NFQUEUE rule diverts packets that arrive for these ports before the kernel's TCP receives them. Packets leave
+//! through a raw socket and pass the same routes, filters and queues as the kernel's own packets. Idle sockets bound to
+//! the ports keep other programs away. All this needs root. If the process is killed, its rule stays but lets packets
+//! pass, and the kernel resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
@@ -18,13 +18,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Range searched for free ports.
+/// Range of port numbers in which free ports are searched.
 const SEARCHED: RangeInclusive<u16> = 20_000..=31_000;
 
-/// Largest MTU, limited by a message of the kernel's queue. The loopback device would permit more.
+/// Largest MTU in bytes, limited by the message size of NFQUEUE. The loopback device would permit more.
 const MOST_MTU: u32 = 65_500;
 
-/// Ports of an address that belong to lopsided's TCP.
+/// Ports of one address that lopsided's TCP uses instead of the kernel's.
 #[derive(Debug)]
 pub struct OwnPorts {
     address: IpAddr,
@@ -32,18 +32,18 @@ pub struct OwnPorts {
     queue: NfQueue,
     raw: RawOut,
     rules: Rules,
-    /// Sockets that keep other programs off the ports.
+    /// Bound sockets that keep other programs from using the ports.
     _bound: Vec<OwnedFd>,
 }
 
 impl OwnPorts {
-    /// Takes `count` free consecutive ports.
+    /// Takes `count` consecutive free ports from the kernel.
     ///
     /// # Errors
     /// If there are no such ports, or this process may not take them.
     pub fn reserve(address: IpAddr, count: u16) -> io::Result<OwnPorts> {
         let count = count.max(1);
-        // Start at a place that depends on the process, so that concurrent processes rarely collide.
+        // Start at a port that depends on the process ID, so that concurrent processes rarely collide.
         let room = SEARCHED.end() - SEARCHED.start() - count;
         let begin = (std::process::id() % u32::from(room)) as u16;
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
@@ -58,7 +58,7 @@ impl OwnPorts {
         Err(last)
     }
 
-    /// Takes these ports.
+    /// Takes these ports from the kernel.
     ///
     /// # Errors
     /// `AddrInUse` if a program uses one of them, `PermissionDenied` without root, or the error of the tools that set
@@ -70,8 +70,8 @@ impl OwnPorts {
             bound.push(hold(SocketAddr::new(address, port))?);
         }
         let rules = Rules::of_ports(address, &ports);
-        // The queue must drop packets when it is full: a lost packet is retransmitted, but the kernel would reset the
-        // connection of a packet that passes.
+        // A full queue must drop packets. A dropped packet is retransmitted, but a packet that passes would reach the
+        // kernel's TCP, which would reset the connection.
         let queue = NfQueue::bind(rules.queue(), false)?;
         rules.add().map_err(io::Error::other)?;
         Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound })
@@ -82,7 +82,7 @@ impl OwnPorts {
         self.ports.clone()
     }
 
-    /// True for a TCP packet to one of the ports. The kernel reassembles fragments before its queue.
+    /// True for a TCP packet to one of the ports. The kernel reassembles fragments before it queues a packet.
     fn is_ours(&self, octets: &[u8]) -> bool {
         let Ok(packet) = wire::parse_captured(octets) else { return false };
         let port = packet.tcp().map(|header| header.dst_port);
@@ -109,7 +109,7 @@ impl Device for OwnPorts {
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        // A packet that the kernel rejects is lost, like one lost in a network.
+        // A packet that the kernel rejects counts as lost in the network.
         let _ = self.raw.send(packet);
         Ok(())
     }
@@ -119,28 +119,28 @@ impl Device for OwnPorts {
     }
 }
 
-/// A bound socket that reserves the port.
+/// Binds a socket to the port in order to reserve it.
 fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
     let family = if port.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let holder = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let address = SockaddrStorage::from(port);
     if bind(holder.as_raw_fd(), &address).is_err() {
-        // The port may only be in TIME-WAIT. SO_REUSEADDR comes second, because another program that sets it could
-        // share the port.
+        // Retry with SO_REUSEADDR, because the port may only be in TIME-WAIT. The first attempt omits it: otherwise
+        // another program that sets SO_REUSEADDR could share the port.
         setsockopt(&holder, sockopt::ReuseAddr, &true)?;
         bind(holder.as_raw_fd(), &address)?;
     }
     Ok(holder)
 }
 
-/// The local address from which packets to `peer` leave, and the MTU of the path as far as the kernel has it.
+/// The source address of packets to `peer`, and the MTU of the path in bytes: the kernel's value for IPv4, 1,280 for IPv6.
 ///
 /// # Errors
 /// If there is no route to `peer`.
 pub fn way_to(peer: IpAddr) -> io::Result<(IpAddr, u32)> {
     let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
-    // Connecting a UDP socket sends nothing; the kernel only looks up the route.
+    // Connecting a UDP socket sends no packet; the kernel only looks up the route.
     socket.connect((peer, 9))?;
     let mtu = if peer.is_ipv4() { getsockopt(&socket, sockopt::IpMtu).ok() } else { None };
     // RFC 8200, section 5: every IPv6 link carries at least 1,280 bytes.

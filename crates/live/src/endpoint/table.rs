@@ -1,9 +1,10 @@
-//! The connections and listening sockets of one address, between packets as bytes and sockets. No I/O and no clock.
+//! The connections and listening sockets of one address. Translates between packets as bytes and sockets, without I/O
+//! or a clock.
 //!
-//! The state machines are those of the simulator's hosts. This module adds the work of a kernel around them: it assigns
-//! packets to connections, refuses packets without a socket (RFC 9293, section 3.10.7.1), and keeps connections whose
-//! application has exited. Left out: path-MTU discovery, fragments, and protocols other than TCP, whose packets are
-//! counted.
+//! The state machines are those of the simulator's hosts. This module does the work of a kernel around them: it assigns
+//! packets to connections, answers packets without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps
+//! connections after their application has closed the socket. Left out: path-MTU discovery, fragments, and protocols
+//! other than TCP, whose packets are counted.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};
@@ -12,20 +13,20 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// The two ends of a connection: the local port and the peer.
+/// Key of a connection: the local port and the peer.
 pub(super) type Ends = (u16, Endpoint);
 
-/// Largest number of RSTs waiting to be sent. It bounds the work that a flood to a closed port causes.
+/// Largest number of pending RSTs. It bounds the work that a flood of packets to a closed port causes.
 const MOST_PENDING_RSTS: usize = 64;
 
-/// A connection. `orphaned` is true once its application has dropped the socket.
+/// A connection. `orphaned` is true after its application has dropped the socket.
 #[derive(Debug)]
 struct Held {
     connection: Connection,
     orphaned: bool,
 }
 
-/// Numbers of packets of an endpoint.
+/// Packet counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Packets received.
@@ -34,9 +35,9 @@ pub struct PacketCounts {
     pub sent: u64,
     /// Received packets that are not IP packets, are fragments, or have a wrong checksum.
     pub malformed: u64,
-    /// Received packets for another address or with a protocol other than TCP.
+    /// Received packets that are for another address or carry a protocol other than TCP.
     pub foreign: u64,
-    /// Received packets that were refused with a reset.
+    /// Received packets that were answered with a reset.
     pub refused: u64,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Table {
     address: IpAddr,
     connections: BTreeMap<Ends, Held>,
     listeners: BTreeMap<u16, Listener>,
-    /// Connections that may have something to send.
+    /// Connections that may have packets to send.
     ready: Vec<Ends>,
     ready_listeners: Vec<u16>,
     pending_rsts: VecDeque<(Ends, Segment)>,
@@ -76,7 +77,7 @@ impl Table {
         true
     }
 
-    /// Adds a listener. Returns false if the port has one already.
+    /// Adds a listener. Returns false if the port already has one.
     pub fn listen(&mut self, port: u16, listener: Listener) -> bool {
         match self.listeners.entry(port) {
             Entry::Vacant(place) => {
@@ -87,7 +88,7 @@ impl Table {
         }
     }
 
-    /// Takes the next connection that a peer opened to the port.
+    /// Removes the oldest connection from the accept queue of the port; `None` if the queue is empty.
     pub fn accept(&mut self, port: u16) -> Option<Ends> {
         let mut connection = self.listeners.get_mut(&port)?.accept()?;
         connection.watch_readiness();
@@ -105,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Calls `act` on a connection, and checks the connection for packets to send afterwards.
+    /// Calls `act` on a connection, then schedules the connection for sending.
     pub fn with<T>(&mut self, ends: Ends, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let held = self.connections.get_mut(&ends)?;
         self.ready.push(ends);
@@ -137,13 +138,13 @@ impl Table {
         }
     }
 
-    /// Number of connections that still need packets from their peers to end.
+    /// Number of connections that cannot close without further packets from their peers.
     pub fn under_way(&self) -> usize {
         let over = |held: &&Held| matches!(held.connection.state(), State::Closed | State::TimeWait);
         self.connections.values().filter(|held| !over(held)).count()
     }
 
-    /// Handles a packet that arrived. Returns true if an application may be affected.
+    /// Processes a packet that arrived. Returns true if an application may be affected.
     pub fn handle_packet(&mut self, now: Time, octets: &[u8]) -> bool {
         self.counts.received += 1;
         let Ok(packet) = wire::parse(octets) else {
@@ -178,7 +179,7 @@ impl Table {
         false
     }
 
-    /// Handles timeouts due by `now`. Returns true if an application may be affected.
+    /// Processes all timers that expire by `now`. Returns true if an application may be affected.
     pub fn handle_timeouts(&mut self, now: Time) -> bool {
         let mut any = false;
         for (ends, held) in &mut self.connections {
@@ -197,14 +198,14 @@ impl Table {
         any
     }
 
-    /// Time at which [`Table::handle_timeouts`] is due, or `None` for never.
+    /// Time at which the next timer expires and [`Table::handle_timeouts`] must be called; `None` if no timer is armed.
     pub fn next_timeout(&self) -> Option<Time> {
         let connections = self.connections.values().filter_map(|held| held.connection.poll_timeout());
         let listeners = self.listeners.values().filter_map(Listener::poll_timeout);
         connections.chain(listeners).min()
     }
 
-    /// The next packet to send, or `None` if there is none.
+    /// Returns the next packet to send; `None` if there is none.
     pub fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
         if let Some(((_, peer), segment)) = self.pending_rsts.pop_front() {
             return Some(self.packet(peer.addr, segment));
@@ -214,7 +215,7 @@ impl Table {
                 if let Some(segment) = held.connection.poll_segment(now) {
                     return Some(self.packet(ends.1.addr, segment));
                 }
-                // The application has no socket that could remove the connection later.
+                // An orphaned connection has no socket that could remove it later, so remove it here.
                 if held.connection.is_finished() && held.orphaned {
                     self.connections.remove(&ends);
                 }
@@ -244,7 +245,7 @@ impl Table {
     }
 }
 
-/// Takes all events of the connection. Returns true if there were any.
+/// Removes all pending events of the connection. Returns true if there were any.
 fn told(connection: &mut Connection) -> bool {
     let mut any = false;
     while connection.poll_event().is_some() {
@@ -328,8 +329,8 @@ mod tests {
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
     }
 
-    /// Changes one byte of a packet with an IPv4 header of 20 bytes, as a hostile network could. Corrects the checksums
-    /// if `repaired`.
+    /// Changes one byte of a packet that has a 20-byte IPv4 header, as a hostile network could. Recomputes the
+    /// checksums if `repaired` is true.
     fn altered(packet: &[u8], place: usize, by: u8, repaired: bool) -> Vec<u8> {
         let mut packet = packet.to_vec();
         let place = place % packet.len();
@@ -356,10 +357,10 @@ mod tests {
         (!(sum as u16)).to_be_bytes()
     }
 
-    /// Packets injected next to a packet of the transfer, or instead of it.
+    /// Packets that are injected after a packet of the transfer, or that replace it.
     #[derive(Clone, Debug)]
     struct Attack {
-        /// Number of packets passed unchanged before the attack.
+        /// Number of packets that pass unchanged before the attack.
         after: usize,
         place: usize,
         by: u8,
@@ -373,8 +374,8 @@ mod tests {
         vec(one, 1..40)
     }
 
-    /// Transfers 60,000 bytes between two tables while packets of both are attacked. Returns the bytes written, the
-    /// bytes read, and both tables.
+    /// Transfers 60,000 bytes between two tables while the attacks modify packets in both directions. Returns the bytes
+    /// written, the bytes read, and both tables.
     fn attacked(attacks: &[Attack], repaired: bool) -> (Vec<u8>, Vec<u8>, Table, Table) {
         let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
         let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
@@ -431,7 +432,8 @@ mod tests {
             prop_assert!(got == sent, "{} of {} octets", got.len(), sent.len());
         }
 
-        /// An attacker who can forge checksums can end the connection or inject data into it, but nothing else.
+        /// An attacker who can forge checksums can end the connection or inject data. Its packets must neither cause a
+        /// panic nor open further connections.
         #[test]
         fn forged_packets_never_panic_and_open_nothing(attacks in attacks()) {
             let (sent, got, client, server) = attacked(&attacks, true);

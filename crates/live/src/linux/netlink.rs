@@ -1,5 +1,5 @@
-//! Requests about addresses, routes and interfaces over rtnetlink (rtnetlink(7)), in the network namespace of the
-//! thread that opened the socket.
+//! Sets addresses, routes and interfaces over rtnetlink (rtnetlink(7)), in the network namespace of the thread that
+//! opened the socket.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
@@ -20,7 +20,7 @@ const LINK_MTU: u16 = 4;
 const ADDRESS: u16 = 1;
 const LOCAL_ADDRESS: u16 = 2;
 const ADDRESS_FLAGS: u16 = 8;
-/// IFA_F_NODAD: no duplicate address detection, because there are no neighbours.
+/// IFA_F_NODAD: disables duplicate address detection, because the interface has no neighbours.
 const NO_DUPLICATE_DETECTION: u32 = 0x2;
 const ROUTE_DESTINATION: u16 = 1;
 const ROUTE_INTERFACE: u16 = 4;
@@ -33,14 +33,14 @@ const BOOT: u8 = 3;
 const OF_LINK: u8 = 253;
 const OF_HOST: u8 = 254;
 
-/// The place to which a route leads.
+/// The hosts that a route leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// To hosts behind the interface.
+    /// Hosts behind the interface.
     Behind,
-    /// To hosts behind the interface, with precedence over local addresses.
+    /// Hosts behind the interface; the route takes precedence over local addresses.
     BehindFirst,
-    /// To this host, as if it had the addresses.
+    /// This host, as if it owned the addresses.
     Here,
 }
 
@@ -56,7 +56,7 @@ impl Netlink {
     pub fn bring_up(&self, interface: &str, mtu: Option<u32>) -> io::Result<()> {
         let mut body = vec![0; 16];
         body[4..8].copy_from_slice(&index(interface)?.to_ne_bytes());
-        // struct ifinfomsg: the flags, then the mask of flags to change.
+        // struct ifinfomsg: the new flags, then the mask of the flags to change.
         body[8..12].copy_from_slice(&IS_UP.to_ne_bytes());
         body[12..16].copy_from_slice(&IS_UP.to_ne_bytes());
         if let Some(mtu) = mtu {
@@ -65,7 +65,7 @@ impl Netlink {
         self.ask(NEW_LINK, 0, &body)
     }
 
-    /// Adds an address to an interface without neighbours.
+    /// Adds an address to an interface that has no neighbours.
     pub fn add_address(&self, interface: &str, address: IpAddr) -> io::Result<()> {
         let (family, octets) = parts(address);
         let mut body = vec![family, 8 * octets.len() as u8, 0, 0];
@@ -76,8 +76,8 @@ impl Netlink {
         self.ask(NEW_ADDRESS, CREATE, &body)
     }
 
-    /// Adds a route to the addresses that share the first `bits` bits with `destination`. 0 bits cover the whole
-    /// address family.
+    /// Adds a route to the addresses whose first `bits` bits equal those of `destination`. With 0 bits the route covers
+    /// the whole address family.
     pub fn add_route(&self, interface: &str, destination: IpAddr, bits: u8, reach: Reach) -> io::Result<()> {
         let (family, octets) = parts(destination);
         let (table, scope, kind) = match reach {
@@ -104,7 +104,7 @@ impl Netlink {
         send(self.0.as_raw_fd(), &message, MsgFlags::empty())?;
         let mut answer = [0; 1024];
         let len = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        // struct nlmsgerr follows the header of 16 bytes: 0 or a negative errno.
+        // struct nlmsgerr follows the 16-byte header: 0 for success, or a negative errno.
         let said = answer[..len].get(16..20).and_then(|octets| octets.try_into().ok()).map(i32::from_ne_bytes);
         match said {
             Some(0) => Ok(()),

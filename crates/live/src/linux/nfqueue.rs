@@ -1,5 +1,5 @@
-//! The kernel's packet queue for user space (nfnetlink_queue): the kernel passes each packet to this process and waits
-//! for a verdict.
+//! Linux's packet queue for user space (nfnetlink_queue): the kernel passes each packet to this process and waits for a
+//! verdict.
 //!
 //! If no process listens, the rules that fill the queue let packets pass (`bypass`). If the queue is full, the kernel
 //! lets packets pass (fail-open).
@@ -35,15 +35,15 @@ const PREROUTING: u8 = 0;
 const VERDICT_HEADER: u16 = 2;
 const PAYLOAD: u16 = 10;
 
-/// Largest number of packets that the kernel holds for this process. It exceeds the limits of lopsided's own queues, so
-/// those do the dropping.
+/// Largest number of packets that the kernel queues for this process. It exceeds the limits of lopsided's own queue
+/// disciplines, so that only these drop packets.
 const LENGTH: u32 = 65_536;
 /// Size of the socket's receive buffer in bytes.
 const BUFFER: usize = 8 << 20;
-/// Size of the headers of a message: nlmsghdr and nfgenmsg.
+/// Size in bytes of the headers of a message: nlmsghdr and nfgenmsg.
 const HEADERS: usize = 20;
 
-/// The decision about a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Drop = 0,
@@ -67,12 +67,12 @@ impl NfQueue {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        // Exceeding net.core.rmem_max needs a privilege. Without it the buffer keeps its default size.
+        // A size above net.core.rmem_max needs a privilege. Without it the buffer keeps its default size.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
         let queue = NfQueue { socket, number, buffer: vec![0; 1 << 17] };
         queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0]).map_err(|error| match error.raw_os_error() {
-            // The kernel refuses a queue of another process with EPERM, the same error as for a process without
-            // privileges (nfqnl_recv_config).
+            // If another process owns the queue, the kernel returns EPERM, the same error as for missing privileges
+            // (Linux's nfqnl_recv_config).
             Some(code) if code == Errno::EBUSY as i32 || (code == Errno::EPERM as i32 && is_taken(number)) => {
                 io::ErrorKind::AddrInUse.into()
             }
@@ -92,7 +92,7 @@ impl NfQueue {
         self.ask(&attribute(kind, value))
     }
 
-    /// Requests a setting, and waits for the kernel's acknowledgement.
+    /// Sends a configuration request and waits for the kernel's acknowledgement.
     fn ask(&self, body: &[u8]) -> io::Result<()> {
         self.say(CONFIG, REQUEST | ACKNOWLEDGE, body)?;
         let mut answer = [0; 4096];
@@ -124,19 +124,19 @@ impl NfQueue {
         Ok(())
     }
 
-    /// The next packet that waits for a verdict. Returns its number in the kernel's queue, and puts its bytes into
-    /// `packet`.
+    /// Receives the next packet that waits for a verdict. Returns its number in the kernel's queue, and stores its
+    /// bytes in `packet`.
     pub fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<u32>> {
         Ok(self.receive_with_way(packet)?.map(|(number, _)| number))
     }
 
-    /// Like [`NfQueue::receive`]. Also returns true if the packet is at the hook before routing, which means that it
-    /// has just arrived.
+    /// Like [`NfQueue::receive`]. Also returns true if the packet is at the prerouting hook, which means that it has
+    /// just arrived at this machine.
     pub fn receive_with_way(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<(u32, bool)>> {
         loop {
             let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EAGAIN) => return Ok(None),
-                // The socket buffer overflowed. The kernel let those packets pass, or dropped them.
+                // ENOBUFS: the socket buffer overflowed. The kernel has passed or dropped those packets.
                 Err(Errno::ENOBUFS | Errno::EINTR) => continue,
                 other => other?,
             };
@@ -146,7 +146,7 @@ impl NfQueue {
         }
     }
 
-    /// Sends the verdict on a packet, with new contents if the packet was changed.
+    /// Sends the verdict on a packet, with the new contents if the packet was changed.
     pub fn verdict(&self, number: u32, verdict: Verdict, changed: Option<&[u8]>) -> io::Result<()> {
         let mut value = (verdict as u32).to_be_bytes().to_vec();
         value.extend(number.to_be_bytes());
@@ -164,14 +164,14 @@ impl AsFd for NfQueue {
     }
 }
 
-/// True if some process has the queue of this number. Only root can read the kernel's list.
+/// True if a process owns the queue of this number. Only root can read the kernel's list of queues.
 fn is_taken(number: u16) -> bool {
     let listed = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     listed.lines().any(|line| line.split_whitespace().next() == Some(&number.to_string()))
 }
 
-/// Reads the packet from a message of the kernel. Returns its number, and true if it is at the hook before routing.
-/// `None` for another kind of message.
+/// Extracts the packet from a kernel message. Returns its number, and true if it is at the prerouting hook. `None` for
+/// other kinds of message.
 fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind != PACKET {
@@ -199,7 +199,7 @@ fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     number
 }
 
-/// An attribute: length, type and value, padded to 4 bytes.
+/// Encodes an attribute: length, type and value, padded to 4 bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut octets = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
     octets.extend(kind.to_ne_bytes());

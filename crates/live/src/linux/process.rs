@@ -5,14 +5,14 @@ use nix::unistd::{ForkResult, Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The process in which a [`fork`] returned.
+/// The process that a [`fork`] returned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Parent(Pid),
     Child,
 }
 
-/// Forks this process. The child must end by [`finish`] and never return to its parent's code.
+/// Forks this process. The child must end with [`finish`] and never return to the parent's code.
 pub(crate) fn fork() -> io::Result<Side> {
     #[expect(unsafe_code, reason = "the child has only this thread: locks of other threads stay locked")]
     // SAFETY: the child allocates, which the supported C libraries permit after a fork, and takes no lock that another
@@ -24,22 +24,22 @@ pub(crate) fn fork() -> io::Result<Side> {
     })
 }
 
-/// Does the child's work, and exits with the code that `work` returns.
+/// Runs `work` in the child, then exits with the code that `work` returns.
 pub(crate) fn finish(work: impl FnOnce() -> i32) -> ! {
     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(101);
     #[expect(unsafe_code, reason = "the child must not run the destructors of the parent")]
-    // SAFETY: `_exit` ends the process at once and runs no destructor or handler of the parent.
+    // SAFETY: `_exit` ends the process at once and runs none of the parent's destructors or handlers.
     unsafe {
         nix::libc::_exit(code)
     }
 }
 
-/// Makes this process' group the foreground group of the terminal.
+/// Makes this process's group the foreground group of the terminal.
 pub(crate) fn own_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
     if tcgetpgrp(terminal)? == getpgrp() {
         return Ok(());
     }
-    // tcsetpgrp(3): the call stops a background process with SIGTTOU unless it blocks that signal.
+    // tcsetpgrp(3): a background process that makes this call is stopped by SIGTTOU unless it blocks that signal.
     let mut stopping = SigSet::empty();
     stopping.add(Signal::SIGTTOU);
     let mut before = SigSet::empty();
@@ -54,7 +54,7 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     let usual = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
         #[expect(unsafe_code, reason = "a handler could run any code; the default action runs none")]
-        // SAFETY: the default action runs no code of this process.
+        // SAFETY: the default action of a signal runs no code of this process.
         unsafe {
             sigaction(signal, &usual)?;
         }
@@ -63,8 +63,8 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// While this exists, the thread has real-time priority if the user is permitted to set it, and its timers have a slack
-/// of 1 ns. Child processes do not inherit the priority.
+/// Gives the thread real-time priority, if the user may set it, and a timer slack of 1 ns for as long as this value
+/// exists. Child processes do not inherit the priority.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 
@@ -85,7 +85,7 @@ impl Drop for Hurry {
     }
 }
 
-/// Sets the scheduling policy and priority of this thread. No effect if the user is not permitted to do so.
+/// Sets the scheduling policy and priority of this thread. Has no effect if the user may not set them.
 fn schedule(policy: i32, urgency: i32) {
     let parameter = nix::libc::sched_param { sched_priority: urgency };
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
@@ -93,25 +93,25 @@ fn schedule(policy: i32, urgency: i32) {
     let _ = unsafe { nix::libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
-/// Gives up root's capabilities for good, for this thread and the threads that it starts.
+/// Drops root's capabilities for good, for this thread and the threads that it starts later.
 pub(crate) fn drop_privileges() -> io::Result<()> {
     keep_capabilities(0)
 }
 
-/// Like [`drop_privileges`], but keeps CAP_NET_ADMIN, which every verdict on a packet needs.
+/// Like [`drop_privileges`], but keeps CAP_NET_ADMIN, which the kernel requires for each verdict on a packet.
 pub(crate) fn keep_only_net_admin() -> io::Result<()> {
     const NET_ADMIN: u32 = 12;
     keep_capabilities(1 << NET_ADMIN)
 }
 
-/// Keeps only the capabilities whose bits are set, among the first 32.
+/// Drops all capabilities except those whose bits are set in `kept`, which covers the first 32 capabilities.
 fn keep_capabilities(kept: u32) -> io::Result<()> {
     /// _LINUX_CAPABILITY_VERSION_3 (capget(2)): sets of 64 bits.
     const VERSION: u32 = 0x2008_0522;
     // A setuid program started later must not regain privileges.
     nix::sys::prctl::set_no_new_privs()?;
     let header: [u32; 2] = [VERSION, 0];
-    // Effective, permitted and inheritable sets of the lower 32 bits, then those of the upper 32 bits.
+    // The effective, permitted and inheritable sets: first their lower 32 bits, then their upper 32 bits.
     let sets = [kept, kept, 0, 0, 0, 0];
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     // SAFETY: the kernel reads both structures only during the call, and each has the size that `VERSION` requires.

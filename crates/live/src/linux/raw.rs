@@ -12,7 +12,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Size of a socket's send buffer in bytes.
 const BUFFER: usize = 4 << 20;
 
-/// Sends packets that no socket of the kernel made. They use the kernel's routes and pass its filters and queues.
+/// Sends packets that were not created by a socket of the kernel. They use the kernel's routes and pass its filters and
+/// queues.
 #[derive(Debug)]
 pub(crate) struct RawOut {
     v4: OwnedFd,
@@ -21,14 +22,14 @@ pub(crate) struct RawOut {
 }
 
 impl RawOut {
-    /// Opens the sockets. Packets carry the mark inside the kernel and leave through the interface, if these are given.
-    /// Needs root.
+    /// Opens the sockets. Packets get the firewall mark and leave through the interface, if these are given. Needs
+    /// root.
     pub fn open(mark: Option<u32>, interface: Option<&str>) -> io::Result<RawOut> {
         let open = |family| -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
             let raw = socket(family, SockType::Raw, flags, SockProtocol::Raw)?;
-            // Packets delayed by this process leave in a burst, which the buffer must hold. Without the privilege it
-            // keeps its default size.
+            // Packets that this process delayed leave in bursts, which the buffer must hold. Without the privilege the
+            // buffer keeps its default size.
             let _ = setsockopt(&raw, sockopt::SndBufForce, &BUFFER);
             if let Some(mark) = mark {
                 setsockopt(&raw, sockopt::Mark, &mark)?;
@@ -46,7 +47,7 @@ impl RawOut {
         let Ok(parsed) = wire::read_foreign(lopsided_core::FlowId(0), packet) else { return false };
         let destination = parsed.ip().addresses.dst();
         let raw = if destination.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
-        // raw(7): the port of the address is ignored.
+        // raw(7): the kernel ignores the port of the address.
         let to = SockaddrStorage::from(SocketAddr::new(destination, 0));
         raw.is_some_and(|raw| sendto(raw.as_raw_fd(), packet, &to, MsgFlags::empty()).is_ok())
     }

@@ -1,8 +1,8 @@
 //! TUN devices: kernel interfaces whose packets a process reads and writes.
 //!
-//! With one call the kernel passes all the data of a flow that it sends at once (`IFF_VNET_HDR`, `TUNSETOFFLOAD`), with
-//! incomplete checksums. `receive` nevertheless returns single packets, as the kernel's own segmentation would make
-//! them. See [`crate::segments`].
+//! With one call the kernel passes all data that a flow sends at once, with incomplete checksums (`IFF_VNET_HDR`,
+//! `TUNSETOFFLOAD`). `receive` still returns single packets, cut as the kernel's own segmentation would cut them. See
+//! [`crate::segments`].
 //!
 //! The calls that name the device and enable its offloads are `unsafe`, because no library has a safe form of them.
 
@@ -15,7 +15,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A TUN device. The kernel removes it when this is dropped or the process exits.
+/// A TUN device. The kernel removes the device when this value is dropped or the process exits.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -28,7 +28,7 @@ pub struct Tun {
 struct Piece {
     octets: Vec<u8>,
     len: usize,
-    /// Progress of cutting the data into packets, or `None` if it is a single packet.
+    /// How far the data has been cut into packets; `None` if the data is a single packet.
     cut: Option<Cut>,
 }
 
@@ -40,7 +40,7 @@ mod request {
 /// TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6 and TUN_F_TSO_ECN: the kernel may leave checksums and TCP segmentation to this
 /// process.
 const SEGMENTS: i32 = 0x01 | 0x02 | 0x04 | 0x08;
-/// TUN_F_USO4 and TUN_F_USO6: the same for UDP.
+/// TUN_F_USO4 and TUN_F_USO6: the kernel may leave UDP segmentation to this process.
 const DATAGRAMS: i32 = 0x20 | 0x40;
 
 impl Tun {
@@ -57,7 +57,7 @@ impl Tun {
         for (place, octet) in characters.iter_mut().zip(name.bytes()) {
             *place = octet as libc::c_char;
         }
-        // IFF_NO_PI omits a 4-byte header with the protocol, which the IP version makes redundant.
+        // IFF_NO_PI omits a 4-byte protocol header, which is redundant because the packet has an IP version.
         let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         let request =
             libc::ifreq { ifr_name: characters, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags } };
@@ -72,7 +72,7 @@ impl Tun {
         Ok(Tun::of(file))
     }
 
-    /// A device without offloads: the kernel segments packets before it passes them.
+    /// Creates a device without offloads: the kernel segments packets before it passes them on.
     #[cfg(test)]
     pub(crate) fn create_plain(name: &str) -> io::Result<Tun> {
         let tun = Tun::create(name)?;
@@ -83,25 +83,25 @@ impl Tun {
     fn of(file: File) -> Tun {
         let takes_datagrams = offer(&file, SEGMENTS | DATAGRAMS);
         if !takes_datagrams {
-            // A kernel without UDP offload (before Linux 6.2) may still have TCP offload. If it has neither, it
-            // segments by itself.
+            // A kernel before Linux 6.2 has no UDP offload but may have TCP offload. Without either, the kernel
+            // segments all packets itself.
             offer(&file, SEGMENTS);
         }
         let read = RefCell::new(Piece { octets: vec![0; OFFLOAD + MOST], len: 0, cut: None });
         Tun { file, read, takes_datagrams }
     }
 
-    /// A second handle of the same device, for sending. Each handle has its own read buffer.
+    /// Returns a second handle of the same device, for sending. Each handle has its own read buffer.
     pub fn again(&self) -> io::Result<Tun> {
         Ok(Tun::of(self.file.try_clone()?))
     }
 
-    /// An empty bundle for packets to be sent through this device with one call.
+    /// Returns an empty bundle, to collect packets that this device sends with one call.
     pub(crate) fn bundle(&self) -> Bundle {
         Bundle::new(self.takes_datagrams)
     }
 
-    /// Reads the next packet into `packet`, replacing its contents. Returns `None` if no packet waits.
+    /// Reads the next packet into `packet`, replacing its contents. Returns `None` if no packet is waiting.
     ///
     /// # Errors
     /// If the device is gone or down.
@@ -134,8 +134,8 @@ impl Tun {
         Ok(Some(()))
     }
 
-    /// Like [`Tun::receive`], but only from the data already read. Returns false if this data is used up, so a system
-    /// call is needed.
+    /// Like [`Tun::receive`], but returns packets only from data that was already read. Returns false if that data is
+    /// used up and a system call is needed.
     pub(crate) fn receive_more(&self, packet: &mut Vec<u8>) -> bool {
         let mut piece = self.read.borrow_mut();
         let Piece { octets, len, cut } = &mut *piece;
@@ -146,12 +146,12 @@ impl Tun {
         false
     }
 
-    /// True if data was read that `receive` has not returned yet.
+    /// True if the last read contains packets that `receive` has not returned yet.
     pub(crate) fn has_more(&self) -> bool {
         self.read.borrow().cut.as_ref().is_some_and(Cut::has_more)
     }
 
-    /// Passes a packet to the kernel. Returns false if the kernel rejects the packet, for example because it is
+    /// Passes a packet to the kernel. Returns false if the kernel rejects the packet, for example because the packet is
     /// malformed.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ impl Tun {
     }
 }
 
-/// Enables offloads of the device. Returns false if the kernel does not support all of them; nothing changes then.
+/// Enables offloads of the device. Returns false and changes nothing if the kernel does not support all of them.
 fn offer(device: &File, what: i32) -> bool {
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     // SAFETY: the argument of the call is a number.
@@ -184,19 +184,19 @@ fn offer(device: &File, what: i32) -> bool {
     taken.is_ok()
 }
 
-/// Largest IP packet, rounded up, in bytes.
+/// Size of the largest IP packet in bytes, rounded up.
 const MOST: usize = 65_536;
 
 fn taken(written: io::Result<usize>) -> io::Result<bool> {
     match written {
         Ok(_) => Ok(true),
         Err(error) if gone(&error) => Err(error),
-        // The kernel rejects malformed packets with EINVAL, and others while the device is down.
+        // The kernel returns EINVAL for malformed packets, and EIO for any packet while the device is down.
         Err(_) => Ok(false),
     }
 }
 
-/// True if the device was removed while this process had it open.
+/// True if the device was deleted while this process had it open.
 fn gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EBADFD as i32)
 }
@@ -207,7 +207,7 @@ impl AsFd for Tun {
     }
 }
 
-/// The device must have been made with `IFF_VNET_HDR`, as [`Tun::create`] does.
+/// Assumes that the device was created with `IFF_VNET_HDR`, as [`Tun::create`] does.
 impl From<OwnedFd> for Tun {
     fn from(device: OwnedFd) -> Tun {
         Tun::of(File::from(device))

@@ -17,14 +17,14 @@ use super::{
 };
 use lopsided_core::wire::{Checksum, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// Largest combined packet in bytes: the length field of IP has 16 bits.
+/// Size of the largest combined packet in bytes: the IP length field has 16 bits.
 const MOST: usize = 65_535;
 /// Largest number of datagrams that the kernel accepts in one packet (`UDP_MAX_SEGMENTS`).
 const MOST_DATAGRAMS: usize = 64;
 
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
-/// The flags that segments in a bundle may have.
+/// TCP flags that are permitted in the segments of a bundle.
 const USUAL: u8 = ACK | ECE | CWR | PSH | FIN;
 
 /// Packets to be written with one call.
@@ -33,9 +33,9 @@ pub(crate) struct Bundle {
     /// An [`Offload`] header, followed by the combined packet.
     octets: Vec<u8>,
     count: usize,
-    /// Properties of the first packet, or `None` if no packet may follow.
+    /// Properties of the first packet; `None` if no packet may be appended.
     head: Option<Head>,
-    /// True if the checksums of the first packet were found correct.
+    /// True if the checksums of the first packet were verified.
     is_verified: bool,
     /// True if the kernel accepts bundles of UDP datagrams.
     with_datagrams: bool,
@@ -46,13 +46,13 @@ struct Head {
     kind: Kind,
     ip_len: usize,
     header_len: usize,
-    /// Payload of each packet except the last, in bytes.
+    /// Payload size in bytes of each packet except the last.
     size: usize,
 }
 
 impl Bundle {
-    /// An empty bundle. `with_datagrams` is true if the kernel accepts bundles of UDP datagrams, as Linux does since
-    /// 6.2.
+    /// Creates an empty bundle. `with_datagrams` is true if the kernel accepts bundles of UDP datagrams, as Linux does
+    /// since 6.2.
     pub fn new(with_datagrams: bool) -> Bundle {
         Bundle { octets: Vec::new(), count: 0, head: None, is_verified: false, with_datagrams }
     }
@@ -66,7 +66,7 @@ impl Bundle {
         self.count
     }
 
-    /// Adds a packet. Returns false if the packet cannot follow those in the bundle; write them first then.
+    /// Appends a packet. Returns false if the packet cannot follow those in the bundle; then write the bundle first.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.octets.clear();
@@ -81,7 +81,8 @@ impl Bundle {
         if !self.may_follow(&head, packet) {
             return false;
         }
-        // A wrong checksum must not be replaced by a correct one. Checked late, because most packets stay alone.
+        // Segmentation would replace a wrong checksum by a correct one, so verify the first packet's checksums. They
+        // are verified only now, because most packets get no successor.
         if self.count == 1 {
             self.is_verified = is_correct(&self.octets[OFFLOAD..], &head);
         }
@@ -91,7 +92,7 @@ impl Bundle {
         self.octets.extend_from_slice(&packet[head.header_len..]);
         self.count += 1;
         let full = head.kind == Kind::Udp && self.count == MOST_DATAGRAMS;
-        // Segmentation makes only the last packet smaller than the others.
+        // Only the last packet of a segmented packet may be smaller than the others, so a small packet ends the bundle.
         if full || head.is_last(packet) || packet.len() < head.header_len + head.size {
             self.head = None;
         }
@@ -105,7 +106,7 @@ impl Bundle {
         true
     }
 
-    /// The bytes to be written for all packets in the bundle, with an [`Offload`] header in front.
+    /// Returns the bytes to write for all packets in the bundle, with an [`Offload`] header in front.
     pub fn whole(&mut self) -> &[u8] {
         if let Some(head) = self.head.take().filter(|_| self.count > 1) {
             self.seal(&head);
@@ -123,7 +124,7 @@ impl Bundle {
             return false;
         }
         let Some(next) = Head::of(packet) else { return false };
-        // Segmentation makes packets of one size, except that the last may be smaller.
+        // Segmentation creates packets of equal size, except that the last may be smaller.
         if (next.kind, next.ip_len, next.header_len) != (head.kind, head.ip_len, head.header_len)
             || next.size > head.size
             || is_v4(first) != is_v4(packet)
@@ -146,7 +147,8 @@ impl Bundle {
                 Kind::Tcp => {
                     let seq = |header: &[u8]| u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
                     let sent = (head.size * self.count) as u32;
-                    // Sequence numbers continue. Only the first segment may have CWR, only the last FIN and PSH.
+                    // The sequence number must continue. Only the first segment may have CWR; only the last may have
+                    // FIN and PSH.
                     mine[..at::TCP_SEQ] == its[..at::TCP_SEQ]
                         && seq(its) == seq(mine).wrapping_add(sent)
                         && mine[8..at::TCP_FLAGS] == its[8..at::TCP_FLAGS]
@@ -157,7 +159,7 @@ impl Bundle {
             }
     }
 
-    /// Turns the first packet's headers into headers of the combined packet.
+    /// Changes the headers of the first packet into those of the combined packet.
     fn seal(&mut self, head: &Head) {
         let packet = &mut self.octets[OFFLOAD..];
         let len = packet.len();
@@ -167,7 +169,8 @@ impl Bundle {
         if head.kind == Kind::Udp {
             put(packet, head.ip_len + at::UDP_LEN, body_len as u16);
         }
-        // The checksum field holds only the pseudo-header's sum: the kernel or the device completes it.
+        // The checksum field contains only the sum of the pseudo-header: the kernel or the device completes the
+        // checksum.
         let pseudo = !pseudo_header(packet, head.kind, body_len).value();
         put(packet, head.ip_len + head.kind.checksum_at(), pseudo);
         let with_cwr = head.kind == Kind::Tcp && packet[head.ip_len + at::TCP_FLAGS] & CWR != 0;
@@ -189,10 +192,10 @@ impl Bundle {
 }
 
 impl Head {
-    /// Properties of a packet, or `None` if the packet cannot be part of a bundle.
+    /// Parses a packet's headers. `None` if the packet cannot be part of a bundle.
     fn of(packet: &[u8]) -> Option<Head> {
         let (ip_len, protocol, len) = match packet.first()? >> 4 {
-            // IPv4 without options, and not a fragment.
+            // Accept IPv4 without options, unless the packet is a fragment.
             4 if packet[0] == 0x45 && packet.len() >= 20 && word(packet, 6) & !0x4000 == 0 => {
                 (20, packet[9], usize::from(word(packet, at::IPV4_LEN)))
             }
@@ -212,7 +215,7 @@ impl Head {
             return None;
         }
         let is_usual = match kind {
-            // TCP without reserved bits and urgent pointer, and with ACK, which every data segment has.
+            // Accept TCP with ACK, which every data segment has, and without reserved bits or an urgent pointer.
             Kind::Tcp => {
                 body[12] & 15 == 0
                     && body[at::TCP_FLAGS] & !USUAL == 0
@@ -224,13 +227,13 @@ impl Head {
         is_usual.then_some(Head { kind, ip_len, header_len, size: len - header_len })
     }
 
-    /// True if segmentation puts no packet behind this one.
+    /// True if this packet must be the last of its bundle.
     fn is_last(&self, packet: &[u8]) -> bool {
         self.kind == Kind::Tcp && packet[self.ip_len + at::TCP_FLAGS] & (FIN | PSH) != 0
     }
 }
 
-/// True if both checksums are as segmentation would write them.
+/// True if both checksums equal those that segmentation would write.
 fn is_correct(packet: &[u8], head: &Head) -> bool {
     if is_v4(packet) {
         let mut sum = Checksum::default();
@@ -242,7 +245,7 @@ fn is_correct(packet: &[u8], head: &Head) -> bool {
     let body = &packet[head.ip_len..];
     let mut sum = pseudo_header(packet, head.kind, body.len());
     sum.add(body);
-    // Ones' complement has two zeros. For TCP segmentation writes 0x0000, never 0xffff; for UDP 0x0000 would mean no
-    // checksum.
+    // Ones' complement has two representations of zero. For TCP, segmentation writes 0x0000 and never 0xffff. For UDP,
+    // 0x0000 means that there is no checksum.
     sum.is_intact() && (head.kind == Kind::Udp || word(body, head.kind.checksum_at()) != 0xffff)
 }

@@ -6,29 +6,29 @@ use super::{
 };
 use lopsided_core::wire::Checksum;
 
-/// Progress of cutting one large packet.
+/// State of cutting one large packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     kind: Kind,
     ip_len: usize,
-    /// Length of all headers, including the transport header.
+    /// Length of all headers in bytes, including the transport header.
     header_len: usize,
-    /// Payload of each packet except the last, in bytes.
+    /// Payload size in bytes of each packet except the last.
     size: usize,
-    /// Checksum of the pseudo-header without its length.
+    /// Checksum of the pseudo-header without the length field.
     pseudo: Checksum,
-    /// Payload bytes cut so far.
+    /// Number of payload bytes cut so far.
     done: usize,
-    /// Packets cut so far.
+    /// Number of packets cut so far.
     count: u16,
-    /// Length of the whole payload.
+    /// Length of the whole payload in bytes.
     len: usize,
 }
 
 impl Cut {
-    /// Starts cutting. Returns `None` for a single packet, and for a packet that cannot be cut.
+    /// Starts to cut a packet. Returns `None` for a packet that is not combined, and for one that cannot be cut.
     pub fn of(offload: &Offload, piece: &[u8]) -> Option<Cut> {
-        // The flag for CWR is independent of the kind.
+        // The CWR flag may accompany any TCP kind, so mask it out.
         let kind = match offload.kind & !WITH_CWR {
             KIND_TCP_V4 | KIND_TCP_V6 => Kind::Tcp,
             KIND_UDP => Kind::Udp,
@@ -55,8 +55,8 @@ impl Cut {
             return None;
         }
         let pseudo = if partial {
-            // The field's sum includes the combined packet's length, so subtract that. A new sum would use the wrong
-            // destination if there is a routing header.
+            // The checksum field contains the sum of the pseudo-header with the combined packet's length, so subtract
+            // that length. Computing the sum again would use the wrong destination if there is a routing header.
             let mut sum = Checksum::default();
             let field = ip_len + kind.checksum_at();
             sum.add(&piece[field..field + 2]);
@@ -72,7 +72,7 @@ impl Cut {
         self.done < self.len
     }
 
-    /// Writes the next packet into `packet`, replacing its contents. Returns false if there is no more.
+    /// Writes the next packet into `packet`, replacing its contents. Returns false if all packets have been written.
     pub fn next(&mut self, piece: &[u8], packet: &mut Vec<u8>) -> bool {
         if !self.has_more() {
             return false;
@@ -82,7 +82,7 @@ impl Cut {
         packet.clear();
         packet.extend_from_slice(&piece[..self.header_len]);
         packet.extend_from_slice(&payload[self.done..end]);
-        // Segmentation counts the IPv4 identification up by one per packet.
+        // Segmentation increases the IPv4 identification by 1 for each packet.
         if is_v4(packet) {
             let id = word(packet, at::IPV4_ID).wrapping_add(self.count);
             put(packet, at::IPV4_ID, id);
@@ -115,7 +115,7 @@ impl Cut {
         put(body, self.kind.checksum_at(), 0);
         sum.add(body);
         let value = match (self.kind, sum.value()) {
-            // RFC 768: a checksum of 0 would mean that there is none.
+            // RFC 768: a checksum field of 0 means that there is no checksum, so a sum of 0 is sent as 0xffff.
             (Kind::Udp, 0) => 0xffff,
             (_, value) => value,
         };

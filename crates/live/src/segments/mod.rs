@@ -1,12 +1,12 @@
-//! Segmentation offload: with one call the kernel passes or takes up to 64 kB of one flow, instead of one packet per
-//! call (virtio 1.2, section 5.1.6; `Documentation/networking/segmentation-offloads.rst` of Linux).
+//! Segmentation offload: with one call the kernel passes or accepts up to 64 kB of one flow, instead of one packet per
+//! call (virtio 1.2, section 5.1.6; Linux's `Documentation/networking/segmentation-offloads.rst`).
 //!
-//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would, so that all other code sees packets
-//! of the link's size. [`Bundle`] combines packets that a cut would restore byte for byte. Both support TCP and UDP
-//! over IPv4 and IPv6.
+//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would, so that all other code handles
+//! packets no larger than the link's MTU. [`Bundle`] combines packets that a cut would restore byte for byte. Both
+//! support TCP and UDP over IPv4 and IPv6.
 //!
-//! Left out are offloads that this process does not enable, so the kernel segments these packets itself: fragmentation
-//! of UDP (UFO), tunnels, and CWR on each segment (accurate ECN).
+//! Left out are offloads that this process does not enable; the kernel segments these packets itself: fragmentation of
+//! UDP (UFO), tunnels, and CWR on each segment (accurate ECN).
 
 mod bundle;
 mod cut;
@@ -26,17 +26,17 @@ pub(crate) const OFFLOAD: usize = 10;
 pub(crate) struct Offload {
     flags: u8,
     kind: u8,
-    /// Length of all headers, in bytes.
+    /// Length of all headers in bytes.
     header_len: u16,
-    /// Payload of each segment except the last, in bytes.
+    /// Payload size in bytes of each segment except the last.
     size: u16,
-    /// Start of the data that the checksum covers.
+    /// Offset in bytes at which the data covered by the checksum begins.
     checksum_from: u16,
-    /// Position of the checksum field, counted from `checksum_from`.
+    /// Offset in bytes of the checksum field, counted from `checksum_from`.
     checksum_at: u16,
 }
 
-/// VIRTIO_NET_HDR_F_NEEDS_CSUM: the checksum field holds only the sum of the pseudo-header.
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM: the checksum field contains only the sum of the pseudo-header.
 const NEEDS_CHECKSUM: u8 = 1;
 const KIND_NONE: u8 = 0;
 const KIND_TCP_V4: u8 = 1;
@@ -68,7 +68,7 @@ impl Offload {
     }
 }
 
-/// The transports that can be cut.
+/// Transport protocols whose packets can be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Tcp,
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Position of the checksum in the transport header.
+    /// Offset in bytes of the checksum field in the transport header.
     fn checksum_at(self) -> usize {
         match self {
             Kind::Tcp => 16,
@@ -91,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// Length of the transport header at the start of `octets`, or `None` if the header is invalid.
+    /// Length in bytes of the transport header at the start of `octets`; `None` if the header is invalid.
     fn header_len(self, octets: &[u8]) -> Option<usize> {
         match self {
             Kind::Tcp => octets.get(12).map(|offset| usize::from(offset >> 4) * 4).filter(|len| *len >= 20),
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// Positions of fields in headers.
+/// Offsets in bytes of header fields.
 mod at {
     pub const IPV4_LEN: usize = 2;
     pub const IPV4_ID: usize = 4;
@@ -129,7 +129,7 @@ fn put(octets: &mut [u8], at: usize, word: u16) {
     octets[at..at + 2].copy_from_slice(&word.to_be_bytes());
 }
 
-/// Writes the packet's length into the IP header, and corrects the checksum of IPv4.
+/// Writes the packet's length into the IP header, and updates the checksum of an IPv4 header.
 fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
     if is_v4(packet) {
         put(packet, at::IPV4_LEN, len as u16);
@@ -143,7 +143,7 @@ fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
 }
 
 /// Checksum of the pseudo-header: addresses, protocol and length (RFC 9293, section 3.1; RFC 8200, section 8.1).
-/// Assumes that there is no routing header.
+/// Assumes that the packet has no routing header.
 fn pseudo_header(packet: &[u8], kind: Kind, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     sum.add(if is_v4(packet) { &packet[12..20] } else { &packet[8..IPV6_HEADER] });

@@ -21,7 +21,7 @@ struct Made {
 }
 
 impl Made {
-    /// The bytes of the packet, with correct lengths and checksums.
+    /// Encodes the packet with correct lengths and checksums.
     fn octets(&self) -> Vec<u8> {
         let mut body = [self.port.to_be_bytes(), 443u16.to_be_bytes()].concat();
         if self.udp {
@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-/// Puts the packets into bundles and returns the bytes written for each bundle.
+/// Collects the packets in bundles. Returns the bytes that are written for each bundle.
 fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mut bundle, mut out) = (Bundle::new(true), Vec::new());
     for packet in packets {
@@ -81,7 +81,7 @@ fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// The packets that the receiver of the written bytes sees.
+/// Returns the packets that the receiver of the written bytes gets.
 fn cut(written: &[u8]) -> Vec<Vec<u8>> {
     let (offload, piece) = written.split_first_chunk::<OFFLOAD>().expect("the octets in front");
     let offload = Offload::read(offload);
@@ -122,7 +122,7 @@ fn any_first() -> impl Strategy<Value = Made> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// A receiver gets the same packets from bundles as it would without them.
+    /// A receiver gets the same packets with and without bundles.
     #[test]
     fn what_was_put_together_comes_apart_octet_by_octet(
         first in any_first(),
@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(back, packets);
     }
 
-    /// The kernel never passes such data, but it must not cause a panic.
+    /// The kernel never passes such data. The parser must not panic on it.
     #[test]
     fn no_octets_bring_it_down(
         front in any::<[u8; OFFLOAD]>(),
@@ -209,13 +209,13 @@ fn consecutive_segments_are_one_piece() {
         let whole = written(&packets);
         assert_eq!(whole.len(), 1, "IPv6 {v6}, UDP {udp}");
         assert_eq!(cut(&whole[0]), packets);
-        // A packet behind the last one starts another bundle.
+        // A packet after the last packet of a bundle starts another bundle.
         packets.push(made.next(octets(77, 3)).octets());
         assert_eq!(written(&packets).len(), 2);
     }
 }
 
-/// An incomplete checksum must become the one that a host would have computed itself (RFC 1624).
+/// Completing an incomplete checksum must produce the checksum that a host without offload would compute (RFC 1624).
 #[test]
 fn a_checksum_that_is_left_to_us_is_completed() {
     let made = Made {
@@ -237,11 +237,11 @@ fn a_checksum_that_is_left_to_us_is_completed() {
     assert_eq!(cut(&[&offload.write()[..], &partial].concat()), [whole]);
 }
 
-/// Two devices of a kernel that forwards between them. The first accepts bundles; the second has no offloads, so the
-/// kernel cuts.
+/// A kernel forwards between two devices. The first accepts bundles; the second has no offloads, so the kernel segments
+/// the packets.
 #[test]
 fn it_is_cut_as_linux_cuts() {
-    // This affects only the current thread.
+    // `unshare` moves only the current thread to another namespace.
     if unshare(CloneFlags::CLONE_NEWNET).is_err() {
         return;
     }

@@ -1,4 +1,4 @@
-//! A process that removes rules when the process that set them ends, for whatever reason.
+//! A process that removes rules when the process that set them exits, for whatever reason.
 
 use super::rules::Rules;
 use crate::linux::{Channel, Side, finish, fork};
@@ -6,9 +6,10 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::Pid;
 use std::io;
 
-/// A process that waits for the end of this one. It keeps the privileges to remove rules, which this process gives up.
+/// A process that waits for this process to exit, and then removes the rules. It keeps the privileges for that, which
+/// this process drops.
 ///
-/// It removes nothing before [`Keeper::arm`]: until then the rules may belong to another process.
+/// Before [`Keeper::arm`] it removes nothing: until then the rules may belong to another process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     channel: Option<Channel>,
@@ -16,7 +17,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the keeper. It does not inherit the descriptors that this process opens later.
+    /// Starts the keeper before this process opens other descriptors, so that the keeper inherits none.
     pub fn start(rules: Rules) -> io::Result<Keeper> {
         let (channel, end) = Channel::pair()?;
         match fork()? {
@@ -36,12 +37,12 @@ impl Keeper {
         }
     }
 
-    /// Arms the keeper: the rules belong to this process now, and the keeper removes them when this process ends.
+    /// Arms the keeper: the rules now belong to this process, and the keeper removes them when this process exits.
     pub fn arm(&self) -> io::Result<()> {
         self.channel.as_ref().map_or(Ok(()), |channel| channel.send(b"+", None))
     }
 
-    /// Lets the keeper remove the rules now, and waits until it has done so.
+    /// Makes the keeper remove the rules now, and waits until they are removed.
     pub fn end(mut self) {
         self.finish();
     }

@@ -1,16 +1,16 @@
-//! A queue discipline of the simulator for the packets that leave a real interface. The kernel passes each packet to
-//! this process (NFQUEUE) and sends it when the discipline dequeues it, at the given rate.
+//! Applies a simulated queue discipline to the packets that leave a real interface. The kernel passes each packet to
+//! this process (NFQUEUE). The kernel sends a packet when the discipline dequeues it, at the configured rate.
 //!
-//! **Fail-open.** Traffic continues whatever happens to this process. The rules let packets pass if no process listens,
-//! and the kernel lets them pass if its own queue is full. Packets that waited while the process was killed are lost. A
+//! **Fail-open.** Traffic continues if this process fails. The rules let packets pass if no process listens, and the
+//! kernel lets them pass if its own queue is full. If this process is killed, the packets in its queue are lost. A
 //! keeper process then removes the rules. If the keeper is killed too, the rules remain without effect until
 //! [`rules::Rules::remove`]. After its setup this process keeps only the capability that verdicts need.
 //!
-//! **Sensing.** The packets that `asqm` and `bdp` send themselves leave through a raw socket on the interface, behind
-//! the queue and past the rules. A [reflector](crate::reflect) behind the link returns them, and they end here. `bdp`
+//! **Sensing.** The packets that `asqm` and `bdp` send themselves leave through a raw socket on the interface; they
+//! bypass the queue and the rules. A [reflector](crate::reflect) behind the link returns them to this process. `bdp`
 //! also reads the timestamps of all other arriving packets.
 //!
-//! Left out: a queue for arriving packets. This queue must be the bottleneck: give a rate slightly below that of the
+//! Left out: a queue for arriving packets. This queue must be the bottleneck: set a rate slightly below that of the
 //! modem.
 
 pub(crate) mod keeper;
@@ -61,22 +61,22 @@ const CLIENT: NodeId = NodeId(1);
 pub struct Shaping {
     /// Name of the interface.
     pub interface: String,
-    /// Rate of the link behind the interface, such as `10M`.
+    /// Rate of the shaper, such as `10M`; slightly below that of the link behind the interface.
     pub up: String,
-    /// Name of a discipline, a limit, or a table as in a scenario file.
+    /// The queue: the name of a discipline, a limit, or a table as in a scenario file.
     pub queue: String,
-    /// Drop ACKs that later ACKs replace, like the discipline `ack_filter`.
+    /// Drop ACKs that later ACKs make redundant, like the discipline `ack_filter`.
     pub ack_filter: bool,
     /// Send ACKs before all other packets.
     pub acks_first: bool,
-    /// The overhead that the link adds to each packet, such as `pppoe-llcsnap`.
+    /// The link layer's overhead per packet, such as `pppoe-llcsnap`.
     pub framing: Option<String>,
 }
 
-/// The reason why an interface cannot be shaped, or no longer.
+/// The reason why an interface cannot be shaped, or why shaping stopped.
 #[derive(Debug)]
 pub enum ShapeError {
-    /// The settings do not make a valid scenario.
+    /// The settings do not form a valid scenario.
     Scenario(Errors),
     /// The settings contradict each other.
     Usage(String),
@@ -84,11 +84,11 @@ pub enum ShapeError {
     Build(BuildError),
     /// The rules could not be set.
     Rules(RulesError),
-    /// Another process shapes this interface already.
+    /// Another process already shapes this interface.
     Taken(String),
     /// The kernel's queue, a socket or the interface failed.
     Queue(io::Error),
-    /// The run of the discipline failed.
+    /// The simulation of the discipline failed.
     Run(RunError),
 }
 
@@ -111,13 +111,13 @@ impl fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl Shaping {
-    /// The link as a scenario. Packets that leave the interface take the uplink.
+    /// Returns the link as a scenario. Packets that leave the interface use its uplink.
     ///
     /// # Errors
-    /// If a setting is wrong.
+    /// If a setting is invalid.
     pub fn scenario(&self) -> Result<Scenario, ShapeError> {
         let queue = match self.queue.as_str() {
-            // On a real link only a reflector returns sensing packets; the link itself does not.
+            // On a real link only a reflector returns sensing packets, so the reflector must be a separate stage.
             name @ ("asqm" | "bdp") => format!("{{ kind = {}, far_end = \"stage\" }}", quoted(name)),
             name if name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
                 format!("{{ kind = {} }}", quoted(name))
@@ -142,15 +142,15 @@ impl Shaping {
         let mut scenario = Scenario::parse(&text, "shape", &[]).map_err(ShapeError::Scenario)?;
         scenario.flows.clear();
         scenario.duration = FOREVER;
-        // An unlimited run must not record samples: they would fill the memory.
+        // A run without a time limit must not record samples, which would fill the memory.
         scenario.record.interval = None;
         Ok(scenario)
     }
 
-    /// The arriving packets that the discipline must see.
+    /// Returns which arriving packets the discipline must see.
     ///
     /// # Errors
-    /// If a setting is wrong, or the sensing packets would never be returned.
+    /// If a setting is invalid, or the sensing packets would never be returned.
     pub fn way_in(&self) -> Result<WayIn, ShapeError> {
         let scenario = self.scenario()?;
         let queue = &scenario.graph.links[0].up.queue;
@@ -166,10 +166,10 @@ impl Shaping {
         }
     }
 
-    /// The rules that divert the packets to this process.
+    /// Returns the rules that divert packets to this process.
     ///
     /// # Errors
-    /// If a setting is wrong, or there is no such interface.
+    /// If a setting is invalid, or there is no such interface.
     pub fn rules(&self) -> Result<Rules, ShapeError> {
         Rules::of(&self.interface, self.way_in()?).map_err(ShapeError::Rules)
     }
@@ -186,14 +186,14 @@ pub struct Shaped {
     pub result: RunResult,
     /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Number of sensing packets sent and returned, or `None` if the discipline sends none.
+    /// Number of sensing packets sent, and number returned; `None` if the discipline sends none.
     pub sensed: Option<(u64, u64)>,
 }
 
 /// Shapes an interface until a signal ends the program.
 ///
 /// # Errors
-/// If a setting is wrong, the kernel refuses, or the interface disappears.
+/// If a setting is invalid, the kernel refuses, or the interface disappears.
 pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let scenario = shaping.scenario()?;
     let gone = Gone::default();
@@ -245,7 +245,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
         })
     });
     keeper.end();
-    // Release the packets that still wait: no other process would send them.
+    // Let the packets that are still queued pass, because no other process would send them.
     for number in way.waiting.into_values() {
         let _ = way.queue.verdict(number, Verdict::Accept, None);
     }
@@ -254,7 +254,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     Ok(Shaped { result: result.map_err(ShapeError::Run)?, pumped, sensed })
 }
 
-/// Numbers of packets that ended inside the network: dropped, or returned sensing packets.
+/// Numbers of the packets that ended inside the network: dropped packets, and returned sensing packets.
 #[derive(Clone, Debug, Default)]
 struct Gone(Arc<Mutex<Vec<u64>>>);
 
@@ -272,7 +272,7 @@ impl Observer for Gone {
     fn record(&mut self, _at: Time, node: NodeId, event: &Event<'_>) {
         let packet = match event {
             Event::Dropped { packet, .. } => packet,
-            // A returned sensing packet. Packets received at an edge continue to the kernel instead.
+            // This is a returned sensing packet. A packet received at an edge continues to the kernel instead.
             Event::Received(packet) if node != SERVER && node != CLIENT => packet,
             _ => return,
         };
@@ -280,29 +280,29 @@ impl Observer for Gone {
     }
 }
 
-/// Interval between checks that the interface still exists.
+/// Interval between two checks that the interface still exists.
 const LOOK: lopsided_core::Duration = lopsided_core::Duration::from_secs(1);
 
-/// The kernel's queue as the environment of the network.
+/// NFQUEUE as the network's source and sink of packets.
 struct WayOut {
     clock: Clock,
     interface: String,
     index: u32,
     looked: Time,
     queue: NfQueue,
-    /// Socket for the packets that the discipline sends itself, or `None` if it sends none.
+    /// Socket for packets that the discipline creates; `None` if it creates none.
     raw: Option<RawOut>,
     ending: Ending,
     gone: Gone,
-    /// The kernel's number of each packet in the network, by its number in the network.
+    /// Number of each packet in the kernel's queue, by its number in the simulated network.
     waiting: BTreeMap<u64, u32>,
-    /// The kernel's number of the packet received last.
+    /// Number in the kernel's queue of the last received packet.
     entering: u32,
-    /// The edge at which that packet entered.
+    /// Edge at which the last received packet entered.
     entered_by: NodeId,
-    /// Number of sensing packets sent.
+    /// Number of sensing packets that were sent.
     sent: u64,
-    /// Number of sensing packets returned.
+    /// Number of sensing packets that were returned.
     home: u64,
 }
 
@@ -336,20 +336,20 @@ impl Io for WayOut {
             Some(number) => {
                 self.waiting.insert(number, self.entering);
             }
-            // Not an IP packet, so let it pass.
+            // Let data that is not an IP packet pass.
             None => drop(self.queue.verdict(self.entering, Verdict::Accept, None)),
         }
     }
 
     fn send(&mut self, _edge: NodeId, packet: &Packet) -> io::Result<()> {
         let Some(number) = self.waiting.remove(&packet.id()) else {
-            // The kernel does not have this packet: the discipline made it.
+            // The discipline created this packet, so the kernel's queue does not contain it.
             if let Some(raw) = self.raw.as_ref().filter(|_| is_sensing(packet)) {
                 self.sent += u64::from(raw.send(&wire::encode(packet)));
             }
             return Ok(());
         };
-        // A queue discipline changes only the CE mark of a packet.
+        // A queue discipline changes only the ECN field of a packet, to CE.
         let marked = (packet.ecn() == Ecn::Ce).then(|| wire::encode(packet));
         self.queue.verdict(number, Verdict::Accept, marked.as_deref())
     }
@@ -357,12 +357,12 @@ impl Io for WayOut {
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         for number in self.gone.take() {
             if let Some(kernels) = self.waiting.remove(&number) {
-                // The upper bits of a packet's number are the edge at which it entered.
+                // The upper bits of a packet's number identify the edge at which it entered.
                 self.home += u64::from(number >> 40 == u64::from(SERVER.0));
                 self.queue.verdict(kernels, Verdict::Drop, None)?;
             }
         }
-        // NFQUEUE gives no notice if the interface disappears: packets just stop arriving.
+        // NFQUEUE does not report that an interface disappeared: packets just stop arriving.
         self.still_there()?;
         let left = until.saturating_since(self.clock.now()).min(LOOK);
         let mut waits =
@@ -373,7 +373,7 @@ impl Io for WayOut {
             Err(error) => return Err(error.into()),
         }
         let asked = waits[1].any().unwrap_or(true);
-        // A signal left unread would end the process later, when signals are unblocked.
+        // An unread signal would end the process as soon as signals are unblocked.
         self.ending.take()?;
         Ok(if asked { Wake::Stop } else { Wake::Look })
     }

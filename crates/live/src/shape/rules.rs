@@ -16,15 +16,15 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
-/// First queue number of `shape`. The interface's index is added.
+/// First queue number of `shape`, to which the interface's index is added.
 const FIRST_QUEUE: u16 = 21_000;
 const QUEUES: u32 = 40_000;
 const REFLECTOR_QUEUE: u16 = 20_999;
-/// First queue number of TCP endpoints. The first port is added.
+/// First queue number of TCP endpoints, to which the first port number is added.
 const FIRST_PORT_QUEUE: u16 = 62_000;
 const PORT_QUEUES: u16 = 3000;
 
-/// Mark of packets that this process sends itself, so that no rule diverts them to it again.
+/// Firewall mark of packets that this process sends itself, so that no rule diverts them back to it.
 pub const OWN_MARK: u32 = 0x6c6f_7073;
 
 /// The arriving packets that a discipline must see.
@@ -32,16 +32,16 @@ pub const OWN_MARK: u32 = 0x6c6f_7073;
 pub enum WayIn {
     /// No arriving packets.
     Nothing,
-    /// Returned sensing packets only.
+    /// Only returned sensing packets.
     Sensing,
     /// All arriving packets.
     All,
 }
 
-/// One rule: a hook, and the packets that match.
+/// One rule: a netfilter hook and the packets that match.
 #[derive(Clone, Debug)]
 struct Rule {
-    /// The hook's name in nftables; iptables uses capital letters.
+    /// The hook's name in nftables. iptables has the same names in capital letters.
     hook: &'static str,
     nft: String,
     iptables: Vec<String>,
@@ -55,7 +55,7 @@ struct Rule {
 /// Linux permits, are rejected as well: they would end a word in a rule or a systemd unit.
 ///
 /// # Errors
-/// A sentence about the error.
+/// Returns a message if the name is empty, has 16 bytes or more, or contains a forbidden character.
 pub fn check_interface(name: &str) -> Result<(), String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || "/:\"'\\".contains(c);
     if name.is_empty() || name.len() > 15 || name == "." || name == ".." || name.contains(bad) {
@@ -64,7 +64,7 @@ pub fn check_interface(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The rules for one purpose. All divert to the same queue.
+/// The rules for one purpose. All of them divert packets to the same queue.
 #[derive(Clone, Debug)]
 pub struct Rules {
     queue: u16,
@@ -76,7 +76,7 @@ pub struct Rules {
 pub enum RulesError {
     /// There is no interface of this name.
     NoInterface(String),
-    /// The tools that were tried, each with its error message.
+    /// No tool could set the rules. Contains each tool that was tried, with its error message.
     Refused(Vec<(String, String)>),
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for RulesError {
 
 impl std::error::Error for RulesError {}
 
-/// The programs that set iptables rules for IPv4 and IPv6. The first pair that works is used.
+/// Programs that set iptables rules for IPv4 and IPv6, in pairs. The first pair that works is used.
 const IPTABLES: [[&str; 2]; 2] = [["iptables", "ip6tables"], ["iptables-legacy", "ip6tables-legacy"]];
 
 fn words(text: &str) -> Vec<String> {
@@ -104,7 +104,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 impl Rules {
-    /// Rules for packets leaving an interface, and for the arriving packets that the discipline must see.
+    /// Creates the rules for packets that leave an interface, and for the arriving packets that the discipline must see.
     ///
     /// # Errors
     /// If there is no such interface.
@@ -139,7 +139,7 @@ impl Rules {
         Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules })
     }
 
-    /// Rules for sensing packets that arrive at this machine, on one interface or on all.
+    /// Creates the rules for sensing packets that arrive at this machine, on one interface or on all interfaces.
     ///
     /// # Errors
     /// If there is no such interface.
@@ -159,7 +159,7 @@ impl Rules {
         Ok(Rules { queue: REFLECTOR_QUEUE, rules: vec![rule] })
     }
 
-    /// Rules for TCP packets arriving for these ports of a local address.
+    /// Creates the rules for TCP packets that arrive for these ports of a local address.
     pub fn of_ports(address: IpAddr, ports: &RangeInclusive<u16>) -> Rules {
         let (first, last) = (ports.start(), ports.end());
         let kind = if address.is_ipv4() { "ip" } else { "ip6" };
@@ -173,7 +173,7 @@ impl Rules {
         Rules { queue: FIRST_PORT_QUEUE + first % PORT_QUEUES, rules: vec![rule] }
     }
 
-    /// Number of the queue to which the rules divert.
+    /// Number of the queue to which the rules divert packets.
     pub fn queue(&self) -> u16 {
         self.queue
     }
@@ -182,7 +182,7 @@ impl Rules {
         format!("lopsided_{}", self.queue)
     }
 
-    /// The rules as input of `nft`.
+    /// Formats the rules as input for `nft`.
     pub fn nftables(&self) -> String {
         let chain = |rule: &Rule| {
             format!(
@@ -196,7 +196,7 @@ impl Rules {
         format!("table inet {} {{\n{}}}\n", self.table(), self.rules.iter().map(chain).collect::<String>())
     }
 
-    /// Arguments of iptables for one rule; `action` is `-A` to add and `-D` to delete.
+    /// Returns the arguments of iptables for one rule; `action` is `-A` to add the rule and `-D` to delete it.
     fn rule(&self, action: &str, rule: &Rule) -> Vec<String> {
         let mut told = words(&format!("-w -t mangle {action} {}", rule.hook.to_uppercase()));
         told.extend(rule.iptables.iter().cloned());
@@ -219,7 +219,7 @@ impl Rules {
             match self.add_by(tools) {
                 Ok(()) => return Ok(()),
                 Err((tool, said)) => {
-                    // Remove the rules that the failed tool had already set.
+                    // Remove the rules that the failed tool set before its failure.
                     self.remove()?;
                     tried.push((tool.to_owned(), said));
                 }
@@ -236,7 +236,7 @@ impl Rules {
             }
             if rule.v6 {
                 let done = run(v6, &told, "");
-                // The failure may mean that the machine has no IPv6, which is no error.
+                // A failure of the IPv6 rule may mean that the machine has no IPv6, which is not an error.
                 if !rule.v4 {
                     done.map_err(|said| (v6, said))?;
                 }
@@ -248,13 +248,13 @@ impl Rules {
     /// Removes all rules of this purpose.
     ///
     /// # Errors
-    /// Never at present: a rule that cannot be removed does not exist.
+    /// None at present: removing a rule fails only if the rule does not exist, which is ignored.
     pub fn remove(&self) -> Result<(), RulesError> {
         let table = self.table();
         let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");
         for tool in IPTABLES.iter().flatten() {
             for rule in &self.rules {
-                // A killed process may have left more copies of the rule.
+                // Processes that were killed may have left several copies of the rule.
                 for _ in 0..8 {
                     if run(tool, &self.rule("-D", rule), "").is_err() {
                         break;

@@ -1,11 +1,12 @@
-//! Signals that end a program, as a descriptor to wait for.
+//! A descriptor that becomes readable when a signal would end the program.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// While this exists, Ctrl-C and similar signals do not end the process but can be read here.
+/// While this value exists, Ctrl-C and similar signals do not end the process; they can be read from this descriptor
+/// instead.
 #[derive(Debug)]
 pub(crate) struct Ending {
     signals: SignalFd,
@@ -23,7 +24,7 @@ impl Ending {
         Ok(Ending { signals, before })
     }
 
-    /// Reads all pending signals. A signal left unread would end the process when this is dropped.
+    /// Reads all pending signals. An unread signal would end the process when this value is dropped.
     pub fn take(&self) -> io::Result<()> {
         while self.signals.read_signal()?.is_some() {}
         Ok(())

@@ -1,4 +1,5 @@
-//! The ends of the path: the TUN devices of the agent's hosts and of passages, and the agreed clock.
+//! The ends of the path: the TUN devices of the agent's hosts and of the passages, and the clock that the agent and
+//! this process agreed on.
 
 use super::ports::Ports;
 use crate::linux::{Channel, Tun};
@@ -14,10 +15,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Typical delay of a wake-up. The loop sleeps until this long before a departure and polls for the rest.
+/// Typical delay of a wake-up. The loop sleeps until this long before a departure, then polls until the departure.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
-/// One end of a flow.
+/// The sender or the receiver of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
     /// Index of the flow in the scenario.
@@ -26,8 +27,8 @@ pub struct End {
     pub sends: bool,
 }
 
-/// A device that the agent makes for one host, and the flow ends that use it. A host has several devices if its flows
-/// need separate namespaces.
+/// A TUN device that the agent creates for a host, and the flow ends that use it. A host has several devices if its
+/// flows need separate namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Index of the host in the scenario.
@@ -40,11 +41,11 @@ pub struct Device {
 pub(super) struct Ends<'a> {
     clock: Clock,
     ports: Ports,
-    /// Each device with the edge of the network that it feeds.
+    /// Each device, with the edge at which its packets enter the network.
     tuns: Vec<(NodeId, Tun)>,
-    /// False once a read found the device empty, until `wait` reports it readable.
+    /// For each device: false after a read found the device empty, until `wait` reports the device as readable.
     ready: Vec<bool>,
-    /// Index of the device to read first. Advances, so that no device starves another.
+    /// Index of the device to read first. It changes each time, so that no device starves another.
     next: usize,
     device_of: BTreeMap<End, usize>,
     agent: &'a Channel,
@@ -53,7 +54,7 @@ pub(super) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// `tuns` holds the devices of `devices`, followed by two devices of each passage.
+    /// `tuns` contains the devices of `devices`, followed by the two devices of each passage.
     pub fn new(
         scenario: &Scenario,
         devices: &[Device],
@@ -79,7 +80,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// True if the agent ended before the run did.
+    /// True if the agent exited before the end of the run.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned
     }
@@ -89,13 +90,14 @@ impl<'a> Ends<'a> {
         self.refused
     }
 
-    /// The device for a packet that left the network at an edge. A packet of no flow goes to the host's first device.
+    /// Index of the device for a packet that left the network at an edge. A packet that belongs to no flow goes to the
+    /// host's first device.
     fn device(&self, edge: NodeId, packet: &Packet) -> Option<usize> {
         let known = self.ports.flow((packet.src(), packet.dst()), packet.transport());
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });
-        // Flows of the same host may have separate devices, so look for the flow first.
+        // Flows of the same host may have separate devices, so the flow is looked up first.
         let device = end.and_then(|end| self.device_of.get(&end).copied());
-        // Packets for another host can leave at the edges of a passage.
+        // Packets for another host can leave at the edges of a passage, so check that the device belongs to this edge.
         let device = device.filter(|device| self.tuns[*device].0 == edge);
         device.or_else(|| self.tuns.iter().position(|(host, _)| *host == edge))
     }
@@ -149,7 +151,7 @@ impl Io for Ends<'_> {
                 Err(error) => return Err(error.into()),
             }
             let mut ready: Vec<bool> = waits.iter().map(|wait| wait.any().unwrap_or(true)).collect();
-            // The agent sends no message during a run, so a readable channel means that it has ended.
+            // The agent sends no message during a run, so a readable channel means that the agent has exited.
             if ready.pop() == Some(true) {
                 self.abandoned = true;
                 return Ok(Wake::Stop);

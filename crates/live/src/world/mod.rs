@@ -42,7 +42,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 pub enum WorldError {
     /// The simulator cannot build the scenario.
     Build(BuildError),
-    /// The agent ended before the run did. The agent reports its own reason.
+    /// The agent exited before the end of the run. It reports the reason itself.
     AgentGone,
     /// The agent sent an unexpected message.
     Misunderstood(String),
@@ -89,12 +89,13 @@ impl Talk {
         Ok(Talk { here, agents: Some(agents) })
     }
 
-    /// The agent's end, for the agent to inherit. `None` after [`Talk::agent_started`].
+    /// The agent's end of the channel, to be inherited by the agent. `None` after [`Talk::agent_started`].
     pub fn agents_end(&self) -> Option<RawFd> {
         self.agents.as_ref().map(|channel| channel.as_fd().as_raw_fd())
     }
 
-    /// Closes the agent's end in this process once the agent has it. Otherwise the agent's death would go unnoticed.
+    /// Closes this process's copy of the agent's end after the agent has inherited it. Otherwise the channel would stay
+    /// open after the agent's death.
     pub fn agent_started(&mut self) {
         self.agents = None;
     }
@@ -134,7 +135,7 @@ pub struct Carried {
     pub pumped: Pumped,
     /// Number of packets that the kernel rejected.
     pub refused: u64,
-    /// Round trips of the flows that the kernel sends.
+    /// RTT samples of the flows that the kernel sends; one-way delays for UDP.
     pub trips: Vec<Trip>,
 }
 
@@ -155,7 +156,7 @@ pub fn carry(
     hosts.sort_unstable();
     hosts.dedup();
     let trips = RoundTrips::of(scenario, &hosts);
-    // The kernel's own TCP reports no RTT samples, so measure them at the edges.
+    // The kernel's TCP does not report its RTT samples, so they are measured at the edges.
     options.observers.push(Box::new(trips.clone()));
     let outside = |host: &usize| Outside { host: *host, ..Outside::default() };
     options.outside = hosts.iter().map(outside).collect();
@@ -169,9 +170,9 @@ pub fn carry(
     let mut pumped = Pumped::default();
     let mut failed = None;
     let result = {
-        // Real-time priority only for this thread, and only during the run.
+        // Only this thread gets real-time priority, and only during the run.
         let _hurry = Hurry::begin();
-        // The agent starts its flows at the same time.
+        // The agent starts its flows at the same instant.
         clock.wait_for_start();
         prepared.finish_on(|network, until| match pump(network, &mut ends, until, &mut pumped) {
             Ok(went_on) => went_on,
@@ -189,7 +190,7 @@ pub fn carry(
     }
     let refused = ends.refused();
     drop(ends);
-    // The agent keeps its devices until it receives this message.
+    // The agent keeps its devices open until it receives this message.
     let _ = talk.here.send(b"over", None);
     Ok(Carried { result: result.map_err(WorldError::Run)?, pumped, refused, trips: trips.take() })
 }

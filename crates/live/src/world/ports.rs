@@ -1,4 +1,4 @@
-//! The flow and direction of a packet, derived from the address and port of the flow's listening end.
+//! Derives the flow and direction of a packet from the address and port of the flow's listening end.
 
 use lopsided_app::Side;
 use lopsided_core::{FlowId, Transport};
@@ -7,7 +7,7 @@ use lopsided_sim::listeners;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The flows of a scenario by their listening ends. Each listening end belongs to one flow only.
+/// The flows of a scenario, indexed by listening address and port. Each listening end belongs to exactly one flow.
 #[derive(Debug)]
 pub(super) struct Ports {
     listeners: BTreeMap<(IpAddr, u16), (FlowId, Side)>,
@@ -19,8 +19,8 @@ impl Ports {
         Ports { listeners: listeners(scenario).into_iter().zip(flows).collect() }
     }
 
-    /// The packet's flow, and the side to which the packet goes. `None` if the packet belongs to no flow or has no
-    /// ports.
+    /// Returns the packet's flow, and the side that the packet is sent to. `None` if the packet belongs to no flow or
+    /// has no ports.
     pub fn flow(&self, addresses: (IpAddr, IpAddr), transport: &Transport) -> Option<(FlowId, Side)> {
         let (from, to) = match transport {
             Transport::Tcp(header) => (header.src_port, header.dst_port),

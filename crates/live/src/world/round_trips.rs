@@ -1,8 +1,7 @@
-//! RTT samples of the flows that the kernel sends, measured at the sender's end of the path; one-way delays for
-//! datagrams.
+//! RTT samples of the flows that the kernel sends, measured at the sender's end of the path. For UDP, one-way delays.
 //!
-//! Each ACK that advances gives one sample, measured from the newest segment that it covers. An ACK that covers a
-//! retransmitted segment gives none (Karn's rule). The kernel's own processing time is not included.
+//! Each ACK that advances gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
+//! retransmitted segment gives no sample (Karn's algorithm). The kernel's own processing time is not included.
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -17,13 +16,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Trip {
     /// Index of the flow in the scenario.
     pub flow: u32,
-    /// Time of the sample, in nanoseconds since the start.
+    /// Time at which the sample was taken, in nanoseconds since the start of the run.
     pub at_ns: u64,
-    /// The RTT or delay in nanoseconds.
+    /// The RTT or one-way delay, in nanoseconds.
     pub took_ns: u64,
 }
 
-/// Observes the edges of the network. Clones share the samples: pass one to the run and read another.
+/// Observes the packets at the edges of the network. Clones share their samples: pass one clone to the run and read the
+/// samples from another.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     shared: Arc<Mutex<Shared>>,
@@ -31,10 +31,10 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The sending and the receiving host of each flow if they are the kernel's, or the edge at which the host's
-    /// passage begins.
+    /// Sending and receiving host of each flow, if the kernel runs these hosts; for a host behind a passage, the edge
+    /// at which the passage begins.
     hosts: Vec<[Option<NodeId>; 2]>,
-    /// Unacknowledged data by flow and the sender's port.
+    /// Unacknowledged data of each connection, by flow and sender's port.
     connections: BTreeMap<(u32, u16), Flight>,
     found: Vec<Trip>,
 }
@@ -46,8 +46,8 @@ impl RoundTrips {
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
     }
 
-    /// Measures datagrams between hosts with passages from passage to passage. A host behind a passage only sees when
-    /// the packets entered the network for the last time.
+    /// Sets the scenario to observe. Between hosts behind passages, datagrams are measured from passage to passage,
+    /// because such a host sees only the time at which a packet last entered the network.
     pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
         let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
         let mut shared = self.lock();
@@ -58,7 +58,7 @@ impl RoundTrips {
         }
     }
 
-    /// Takes all samples, ordered by their time.
+    /// Removes and returns all samples, sorted by time.
     pub fn take(&self) -> Vec<Trip> {
         std::mem::take(&mut self.lock().found)
     }
