@@ -41,7 +41,7 @@ struct Workload {
     stage: bool,
     watch: bool,
     cores: usize,
-    /// Share of the bottleneck per flow in Mbit/s, if its rate depends on the number of flows.
+    /// Rate of the bottleneck per flow, in Mbit/s; `None` if the rate of the bottleneck is fixed.
     share_mbps: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
     Ok(workload)
 }
 
-/// A transport with its default settings.
+/// Returns a transport with its default settings.
 fn transport(kind: &str) -> Result<TransportConfig, String> {
     let line =
         "[scenario]\nduration = \"1 s\"\n[link]\nrtt = \"1 ms\"\ndown.rate = \"1 Mbit/s\"\nup.rate = \"1 Mbit/s\"";
@@ -155,7 +155,8 @@ impl Workload {
         }
     }
 
-    /// Senders, a router, the bottleneck, a router, receivers: one-way delays of 1 + 18 + 1 ms.
+    /// Builds the network: senders, a router, the bottleneck, a router, receivers. The one-way delays are 1 ms, 18 ms
+    /// and 1 ms.
     fn scenario(&self) -> Scenario {
         let two_way = self.name == "m";
         let pairs = self.flows.min(PAIRS);
@@ -165,7 +166,8 @@ impl Workload {
             links.push(link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), &access));
             links.push(link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), &access));
         }
-        // Flows start within one second. More than 1,000 flows that share a fixed line all start at once.
+        // Flows start within one second, except that more than 1,000 flows on a bottleneck of fixed rate all start at
+        // once.
         let start = |n: usize| match self.flows as u64 {
             0..=20 => Duration::from_millis(50 * n as u64),
             flows if self.share_mbps.is_some() => Duration::from_micros(1_000_000 * n as u64 / flows),
@@ -196,7 +198,7 @@ impl Workload {
         }
     }
 
-    /// Both directions of the bottleneck, or of an access link.
+    /// Returns the settings of both directions of the bottleneck or of an access link.
     fn line(&self, bottleneck: bool) -> [Arc<LinkConfig>; 2] {
         let dir = |rate: u64, loss: f64| LinkConfig {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
@@ -217,7 +219,7 @@ impl Workload {
         }
     }
 
-    /// A stage that forwards everything.
+    /// Returns one stage that forwards everything.
     fn stages(&self) -> Vec<StageConfig> {
         let passes = || StageConfig::new(AckThinningConfig { keep: 1, ..AckThinningConfig::default() });
         self.stage.then(passes).into_iter().collect()
@@ -260,7 +262,7 @@ fn measure(workload: &Workload) -> ExitCode {
     };
     let packets: u64 = result.flows.data_segments_in.iter().sum();
     let sent: u64 = result.flows.data_segments_out.iter().sum();
-    // Packets of both directions that left the bottleneck's queues.
+    // Number of packets that the queues of the bottleneck sent, in both directions.
     let crossed: u64 = result.links.sent_packets.iter().take(2).sum();
     let goodputs = &result.flows.goodput_bps;
     let retransmits: u64 = result.flows.retransmits.iter().sum();
@@ -283,7 +285,7 @@ fn measure(workload: &Workload) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// CPU time of this process in seconds; wall time if the system does not report it.
+/// Returns the CPU time of this process in seconds, or the wall-clock time if the system does not report CPU time.
 fn cpu_seconds() -> f64 {
     let nanos = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanos = nanos.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));
@@ -295,7 +297,7 @@ fn wall_seconds() -> f64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Peak memory of this process in MB; NaN if the system does not report it.
+/// Returns the peak memory of this process in MB; NaN if the system does not report it.
 fn peak_memory_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,25 +1,25 @@
-//! The addresses of hosts, and the ports of listening applications.
+//! Addresses of hosts, and ports on which applications listen.
 
 use crate::host::FIRST_SERVICE;
 use lopsided_app::Side;
 use lopsided_scenario::{FlowSpec, Scenario};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The address of the first host. Hosts have the addresses 10.0.0.1, 10.0.0.2, ... in the order of the scenario.
+/// Address of the first host. The hosts of a scenario have the addresses 10.0.0.1, 10.0.0.2, ... in order.
 pub(crate) const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// The address of a host, by its index in the scenario.
+/// Returns the address of a host, given its index in the scenario.
 pub fn address(host: usize) -> IpAddr {
     Ipv4Addr::from_bits(FIRST_HOST.to_bits() + host as u32).into()
 }
 
-/// Address and port of the listening end of each flow. The listening end is the receiver of data, or the sender of data
-/// if the receiver opens the connection.
+/// Returns the address and port at which each flow listens. The receiver of data listens, unless the receiver opens the
+/// connection; then the sender listens.
 pub fn listeners(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
     let mut services = vec![0; scenario.graph.hosts.len()];
     let place = |flow: &FlowSpec| {
         let host = if flow.listener() == Side::From { flow.from } else { flow.to };
-        // The same order as in `build::flows`, so that the ports agree.
+        // `build::flows` assigns ports in the same order.
         let before = services[host];
         services[host] += 1;
         (address(host), FIRST_SERVICE + before)

@@ -35,7 +35,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let net = Topology::new(&scenario.graph)?;
     check_carried(scenario, &net, options.outside.iter().map(|outside| outside.host).chain(options.passages.clone()))?;
     let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
-    // A host with one link needs no routing table.
+    // A host with one link has no choice of route, so it needs no routing table.
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let interface = scenario.interfaces.get(&host).map(|spec| interface(spec, scenario, &net.outlets[host]));
@@ -52,7 +52,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             place_flow(flow, spec, scenario.duration, seed, &options, &mut stacks, &mut hosts)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    // Watching windows costs time at every segment, so only if the scenario requests it.
+    // Checking windows costs time at every segment, so it is done only if the scenario records changes.
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);
     }
@@ -68,7 +68,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
         kind: NodeKind::Stage(stage.hop.dir),
     }));
-    // Read before the middleboxes are moved.
+    // Computed here, because the middleboxes are moved into the network below.
     let has_middleboxes = !options.middleboxes.is_empty();
     labels.extend(add_middleboxes(scenario, &net, options.middleboxes, &mut nodes, &mut wires)?);
     let mut passages = Vec::with_capacity(options.passages.len());
@@ -94,18 +94,17 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
-    // Nodes of the user and edges may send any packets on any wire, so nothing is known about the sources of a link's
-    // packets.
+    // Nodes of the user, and edges, may send any packet on any wire. The sources of a link's packets are then unknown.
     let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
     let (cores, from_events) = (options.cores, options.cores_from_events);
     let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
-    // Hosts interrupt the run when a window changes. Controllers and applications of the user may share state between
-    // hosts.
+    // All events must be handled in one order if a watched window can interrupt the run, or if controllers or
+    // applications of the user can share state between hosts.
     let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
     let in_one_order = scenario.record.on_change || shares;
     let network = if in_one_order { network.in_one_order() } else { network };
-    // The event queue packs node and time into 64 bits, so large networks have shorter horizons.
+    // The event queue packs node and time into 64 bits, so a larger network allows only a shorter run.
     if Time::ZERO + scenario.duration > network.horizon() {
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }
@@ -114,7 +113,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     Ok(Simulation { network, flows, links, first_link, places, passages, edges })
 }
 
-/// The nodes of the scenario: hosts, routers and media, and both directions of each link.
+/// Creates the nodes of the scenario: hosts, routers, media, and both directions of each link.
 fn nodes(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -126,7 +125,7 @@ fn nodes(
     let audit = options.audit_queues;
     let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
     for (number, host) in hosts.into_iter().enumerate() {
-        // The simulated host is dropped: its place is an edge.
+        // An edge replaces the simulated host, which is dropped.
         let is_outside = options.outside.iter().any(|outside| outside.host == number && !outside.keeps_flows);
         nodes.push(if is_outside { NetNode::Edge } else { NetNode::Host(Box::new(host)) });
     }
@@ -145,7 +144,7 @@ fn nodes(
     Ok(nodes)
 }
 
-/// Puts each middlebox behind its link, and returns the middleboxes' labels.
+/// Inserts each middlebox after its link, and returns the labels of the middleboxes.
 fn add_middleboxes(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -160,7 +159,7 @@ fn add_middleboxes(
         }
         let link = net.link_node(Hop { link: placed.link, dir: placed.dir }).index();
         let inlet = Attachment { node: NodeId(nodes.len() as u32), port: Port(0) };
-        // The middlebox takes over the wire of the link.
+        // The link now leads to the middlebox, and the middlebox to the node that the link led to.
         let onward = std::mem::replace(&mut wires[link][0], inlet);
         nodes.push(NetNode::Custom(placed.node));
         wires.push(vec![onward]);
@@ -169,7 +168,8 @@ fn add_middleboxes(
     Ok(labels)
 }
 
-/// Checks the hosts that are outside or have a passage. They need exactly one link, because an edge has one port.
+/// Checks the hosts that are outside or have a passage. Such a host must have exactly one link, because an edge has one
+/// port.
 fn check_carried(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -191,12 +191,12 @@ fn check_carried(
     Ok(())
 }
 
-/// Puts two edges between a host and its link, and returns the passage.
+/// Inserts two edges between a host and its link, and returns them as a passage.
 fn lead_out(host: usize, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Attachment>>) -> Passage {
     let [near, far] = [0, 1].map(|more| NodeId((nodes.len() + more) as u32));
     let first = |node| Attachment { node, port: Port(0) };
     let inwards = first(NodeId(host as u32));
-    // All links that lead to the host now lead to the edge `far`.
+    // Redirect all links that lead to the host to the edge `far`.
     for wire in wires.iter_mut().flatten().filter(|wire| **wire == inwards) {
         *wire = first(far);
     }
@@ -206,12 +206,12 @@ fn lead_out(host: usize, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Att
     Passage { host, near, far }
 }
 
-/// Ports of the router that [`attach_edge`] adds.
+/// Ports of the router that [`attach_edge`] inserts.
 const TO_LINK: Port = Port(0);
 const TO_HOST: Port = Port(1);
 const TO_EDGE: Port = Port(2);
 
-/// The routes of the router in front of a simulated host and the edge next to it.
+/// Returns the routes of the router that [`attach_edge`] inserts in front of a simulated host and its edge.
 fn routes_next_to(outside: &Outside, all: &[Outside], hosts: usize) -> Routes {
     let mut routes = Routes::beginning_at(FIRST_HOST);
     routes.set_default(if outside.takes_the_rest { TO_EDGE } else { TO_LINK });
@@ -223,7 +223,7 @@ fn routes_next_to(outside: &Outside, all: &[Outside], hosts: usize) -> Routes {
     routes
 }
 
-/// Puts a router between a host and its link, and an edge next to the host. Returns the router and the edge.
+/// Inserts a router between a host and its link, and attaches an edge to the router. Returns the router and the edge.
 fn attach_edge(
     host: usize,
     routes: Routes,
@@ -232,7 +232,7 @@ fn attach_edge(
 ) -> [NodeId; 2] {
     let [router, edge] = [0, 1].map(|more| NodeId((nodes.len() + more) as u32));
     let inwards = Attachment { node: NodeId(host as u32), port: Port(0) };
-    // All links that lead to the host now lead to the router.
+    // Redirect all links that lead to the host to the router.
     for wire in wires.iter_mut().flatten().filter(|wire| **wire == inwards) {
         *wire = Attachment { node: router, port: TO_LINK };
     }
@@ -243,8 +243,8 @@ fn attach_edge(
     [router, edge]
 }
 
-/// Builds a host's interface. A transmit ring needs a single link with a plain rate, because the ring computes when the
-/// link has sent a packet.
+/// Builds a host's interface. A transmit ring needs a single link with a constant rate, because the ring computes when
+/// the link has sent each packet.
 fn interface(spec: &InterfaceSpec, scenario: &Scenario, outlets: &[Hop]) -> Result<Interface, BuildError> {
     let ring = match (spec.ring, outlets) {
         (None, _) => None,

@@ -6,21 +6,21 @@
 
 use std::sync::Arc;
 
-/// A name that many rows share.
+/// A name that many rows share, stored once.
 pub type Name = Arc<str>;
 
 /// The unit of a column's values. Names of columns end with their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// A word or a name.
+    /// No unit: a word or a name.
     Text,
-    /// An integer that identifies something: a flow, a packet, a port, a sequence number.
+    /// No unit: an integer that identifies something, such as a flow, a packet, a port or a sequence number.
     Label,
-    /// A number of things, such as retransmitted segments.
+    /// A number of events or objects, such as retransmitted segments.
     Count,
-    /// A number of waiting packets.
+    /// A number of packets in a queue.
     Packet,
-    /// A plain number with decimals.
+    /// A number with decimals and without a unit.
     Number,
     /// A fraction from 0 to 1.
     Share,
@@ -37,7 +37,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The name of the unit for other programs.
+    /// Returns the name of the unit, as other programs read it.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Text => "text",
@@ -77,7 +77,7 @@ pub struct ColumnSpec {
     pub unit: Unit,
     /// Heading for people.
     pub heading: &'static str,
-    /// One sentence about the column.
+    /// The meaning of the column, in one sentence.
     pub meaning: &'static str,
 }
 
@@ -86,7 +86,7 @@ pub struct ColumnSpec {
 pub struct TableSpec {
     /// Name of the table.
     pub name: &'static str,
-    /// One sentence about the table.
+    /// The meaning of the table, in one sentence.
     pub meaning: &'static str,
     /// The columns.
     pub columns: Vec<ColumnSpec>,
@@ -99,11 +99,11 @@ pub enum Column<'a> {
     U32(&'a [u32]),
     /// Integers of 64 bits.
     U64(&'a [u64]),
-    /// Counts that may be missing.
+    /// Integers of 64 bits; `None` for a missing value.
     MaybeU64(&'a [Option<u64>]),
     /// Floats; NaN for a missing value.
     F64(&'a [f64]),
-    /// Words of a small set.
+    /// Words from a small set.
     Word(&'a [&'static str]),
     /// Shared names.
     Name(&'a [Name]),
@@ -148,7 +148,7 @@ cells! {
     String => Text Text,
 }
 
-/// Declares a row and the table of such rows. Each column has a meaning (its doc comment), name, type, unit and
+/// Declares a row and the table of such rows. Each column has a doc comment (its meaning), a name, a type, a unit and a
 /// heading.
 #[macro_export]
 macro_rules! table {
@@ -164,7 +164,7 @@ macro_rules! table {
         pub struct $table { $($(#[doc = $meaning])+ pub $column: Vec<$type>,)+ }
 
         impl $table {
-            /// An empty table with room for exactly this number of rows.
+            /// Creates an empty table with space for this number of rows.
             pub fn with_capacity(rows: usize) -> $table {
                 $table { $($column: Vec::with_capacity(rows),)+ }
             }
@@ -174,12 +174,12 @@ macro_rules! table {
                 $(self.$column.push(row.$column);)+
             }
 
-            /// The columns, in the order of the declaration.
+            /// Returns the columns in the order of their declaration.
             pub fn columns(&self) -> Vec<(&'static str, $crate::Column<'_>)> {
                 vec![$((stringify!($column), $crate::Cell::column(&self.$column)),)+]
             }
 
-            /// The declaration of the table.
+            /// Returns the declaration of the table.
             pub fn spec() -> $crate::TableSpec {
                 $crate::TableSpec {
                     name: $name,

@@ -1,26 +1,27 @@
-//! The number of cores that a run used, and why.
+//! The number of cores that a run used, with the reason.
 //!
-//! Hosts that run ahead of each other in a window do so on several threads if the window is expected to have enough
-//! events: see `net/crews.rs`. The result does not depend on the number of threads.
+//! Within a time window of the parallel engine, hosts advance independently of each other. If the window is expected to
+//! contain enough events, the hosts are distributed over several threads: see `net/crews.rs`. The result does not
+//! depend on the number of threads.
 
 use crate::host::Host;
 use lopsided_core::EventMask;
 use lopsided_net::Network;
 use lopsided_scenario::Scenario;
 
-/// The number of cores that a run used.
+/// The number of cores that a run used, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoresUsed {
-    /// Number of threads; 1 if the run was not divided.
+    /// Number of threads; 1 if the run used only one.
     pub cores: usize,
     /// Share of the events that were handled on several threads, from 0 to 1.
     pub share: f64,
-    /// How far hosts run ahead of each other, or why they do not, in words.
+    /// In words: the length of the time window in which hosts advance independently, or the reason why they do not.
     pub why: String,
 }
 
 impl CoresUsed {
-    /// The number of cores that a run of this scenario on this network used.
+    /// Returns the number of cores that a run of this scenario used.
     pub(crate) fn of(scenario: &Scenario, network: &Network<Host>) -> CoresUsed {
         let (cores, events) = network.threads_used();
         let share = events as f64 / network.events().max(1) as f64;

@@ -3,11 +3,11 @@
 use lopsided_core::{Conservation, Duration, Time};
 use std::fmt;
 
-/// Maximum number of event rows of one run: several gigabytes of memory.
+/// Maximum number of event rows of one run. This number takes several gigabytes of memory.
 pub(crate) const MOST_EVENTS: usize = 10_000_000;
 
-/// Why a scenario cannot be built. The scenario crate reports most of these errors when it reads a file; a scenario
-/// made in code can still contain them.
+/// Reason why a scenario cannot be built. Most of these errors are already reported when a scenario file is read; a
+/// scenario that is built in code can still contain them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -62,7 +62,7 @@ pub enum BuildError {
         /// The maximum number.
         limit: usize,
     },
-    /// The run is longer than the event queue of a network of this size can represent.
+    /// The run is longer than the longest time that the event queue of a network of this size can represent.
     TooLong {
         /// The longest possible run.
         limit: Duration,
@@ -102,7 +102,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Why a run has no result.
+/// Reason why a run has no result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum RunError {
@@ -110,19 +110,19 @@ pub enum RunError {
     Build(BuildError),
     /// The run was cancelled by its [`Monitor`](crate::Monitor).
     Cancelled,
-    /// Too many events at one instant, for example packets in a loop of links without delay.
+    /// Too many events happened at one instant, for example because packets circulate in a loop of links without delay.
     Stuck {
         /// The instant.
         at: Time,
     },
-    /// `record.events` or `record.tcp_events` recorded more rows than a table may have.
+    /// `record.events` or `record.tcp_events` produced more rows than a table may have.
     TooManyEvents {
         /// Time at which the limit was exceeded.
         at: Time,
     },
-    /// Packets or bytes are unaccounted for: a bug in lopsided.
+    /// Some packets or bytes are unaccounted for, which is a bug in lopsided.
     Unbalanced {
-        /// The sums of all packets.
+        /// The numbers of packets and bytes that do not balance.
         conservation: Conservation,
     },
 }

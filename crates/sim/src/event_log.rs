@@ -16,7 +16,7 @@ impl EventLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The stored events, by time. They must be sorted, because a link may report departures late.
+    /// Returns the stored events, sorted by time. Sorting is necessary because a link may report departures late.
     pub fn take(&self, places: &Places) -> EventTable {
         let mut rows = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         // A stable sort keeps the order of events at one instant.
@@ -50,7 +50,7 @@ impl Observer for EventLog {
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, "dropped", packet) },
             Event::Rewritten { packet, .. } => row(at, "rewritten", packet),
             Event::Absorbed { packet } => row(at, "absorbed", packet),
-            // `TcpLog` records `Event::Tcp`. The mask lets no other event through.
+            // `TcpLog` records these events, and the mask excludes all others.
             _ => return,
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((node, row));
@@ -83,7 +83,7 @@ fn row(at: Time, event: &'static str, packet: &Packet) -> EventRow {
     }
 }
 
-/// The names of the nodes in tables, by node number.
+/// Names of all nodes as they appear in tables, by node number.
 #[derive(Debug)]
 pub(crate) struct Places(Vec<(Name, &'static str)>);
 
@@ -104,7 +104,7 @@ impl Places {
         self.0.len()
     }
 
-    /// A node's name and direction. The direction is empty for nodes that are not in a link.
+    /// Returns a node's name and direction. The direction is empty for nodes outside of links.
     pub fn of(&self, node: NodeId) -> (Name, &'static str) {
         self.0[node.index()].clone()
     }

@@ -1,4 +1,4 @@
-//! The rows of a flow in the tables: samples, and the summary at the end.
+//! Computes the table rows of a flow: its samples, and its summary at the end of the run.
 
 use crate::catalogue::Name;
 use crate::host::Host;
@@ -12,17 +12,17 @@ use lopsided_scenario::{FlowSpec, Scenario};
 use lopsided_tcp::Counters;
 use std::collections::BTreeSet;
 
-/// The part of a sample whose change triggers a row.
+/// The fields of a sample. A change in any of them triggers a new row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChangeKey {
     state: &'static str,
     cwnd_bytes: u64,
-    /// The bits of the threshold, because NaN must equal NaN.
+    /// Stored as bits, because NaN must compare equal to NaN.
     ssthresh: u64,
 }
 
 impl ChangeKey {
-    /// The value without a connection.
+    /// The value of a flow without a connection.
     pub const CLOSED: ChangeKey = ChangeKey { state: "closed", cwnd_bytes: 0, ssthresh: f64::NAN.to_bits() };
 }
 
@@ -32,7 +32,8 @@ impl From<&SampleRow> for ChangeKey {
     }
 }
 
-/// Samples the flow. `rtt` has the round-trip times of the interval that ends now; `None` for a row between intervals.
+/// Returns a sample of the flow. `rtt` contains the round-trip times of the interval that ends now; `None` for a row
+/// between two intervals.
 pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
     let now = network.now();
     let delivered = delivered(network, site);
@@ -68,8 +69,8 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
     with_connections(row, host, source.app, now)
 }
 
-/// Adds the state of the flow's connections: sums over all, and the values of the oldest connection for quantities that
-/// have no sum.
+/// Adds the state of the flow's connections to a row. Quantities that can be added are summed over all connections; the
+/// others come from the oldest connection.
 fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
     let infos = host.infos(app, now);
     let counters = host.total(app, now);
@@ -94,7 +95,7 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
     }
 }
 
-/// Data that reached the receiving application; nothing if it is outside of the simulation.
+/// Data that reached the receiving application; all zero if the application is outside of the simulation.
 #[derive(Default)]
 struct Delivered {
     bytes: u64,
@@ -110,7 +111,7 @@ fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
     Delivered { bytes: meter.delivered_bytes, packets }
 }
 
-/// The summaries of all flows.
+/// Returns the summaries of all flows.
 pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[TransferStats]) -> FlowTable {
     let mut table = FlowTable::with_capacity(scenario.flows.len());
     let mut words = Words::default();
@@ -120,7 +121,7 @@ pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[Tra
     table
 }
 
-/// Words that many rows share.
+/// Cache of names that many rows share.
 #[derive(Default)]
 struct Words(BTreeSet<Name>);
 
@@ -138,12 +139,12 @@ impl Words {
 fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation, tally: &TransferStats) -> FlowRow {
     let (network, site) = (&simulation.network, &simulation.flows[flow]);
     let (sent, delivered) = (sent(network, site), delivered(network, site));
-    // One-way times are measured at the receiver, round trips at the sender.
+    // The receiver measures one-way times, and the sender measures round-trip times.
     let measured_at = if site.datagrams { site.sink } else { site.source };
     let nothing = DelayStats::default();
     let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
     let rtt = delays.all();
-    // A run on a caller's clock may end early.
+    // A run on a caller's clock may end before the flow's stop time.
     let stop = site.stop.min(network.now());
     let active_s = match spec.app.get::<TransferConfig>() {
         // A flow of transfers is active only during its transfers.
@@ -199,7 +200,7 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
     }
 }
 
-/// Data that the sender sent, over all of its connections; nothing if it is outside of the simulation.
+/// Data that the sender sent over all of its connections; all zero if the sender is outside of the simulation.
 #[derive(Default)]
 struct Sent {
     counters: Counters,
@@ -228,10 +229,10 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
     let live = host.infos(app, now);
     Sent {
         counters: host.total(app, now),
-        // After the last connection has ended, its final value counts.
+        // After the last connection has ended, report its final SRTT.
         srtt: live.first().map_or_else(|| host.last_srtt(app), |info| info.srtt),
         cwnd_mean: meter.cwnd.mean(now),
-        // 0 means that the flow never had a connection.
+        // A maximum of 0 means that the flow never had a connection.
         cwnd_max: Some(meter.cwnd.max).filter(|cwnd| *cwnd > 0),
     }
 }

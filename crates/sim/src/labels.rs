@@ -35,7 +35,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// The direction, for a link and for nodes in its path; otherwise empty.
+    /// Returns the direction for a link and for nodes inside a link; otherwise an empty text.
     pub fn direction(self) -> &'static str {
         match self {
             NodeKind::Host | NodeKind::Router | NodeKind::Medium | NodeKind::Passage => "",
@@ -44,7 +44,7 @@ impl NodeKind {
     }
 }
 
-/// The nodes of the scenario, in the order of their numbers. Nodes of the run options have higher numbers.
+/// Returns the nodes of the scenario by node number. Nodes of the run options have higher numbers and are not included.
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));
@@ -55,12 +55,12 @@ pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let routers = graph.routers.iter().enumerate().map(|(router, name)| (name.clone(), kind(router)));
     let links = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| (link.name.clone(), NodeKind::Link(dir))));
     let stages = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| stage_names(link, dir))).flatten();
-    // The order of node numbers: see `build`.
+    // This is the order in which `build` numbers the nodes.
     let all = hosts.chain(routers).chain(links).chain(stages).enumerate();
     all.map(|(number, (name, kind))| NodeLabel { node: NodeId(number as u32), name, kind }).collect()
 }
 
-/// A stage has the name of its link, its position and its kind.
+/// Returns the names and kinds of a direction's stages. A stage's name consists of its link, its position and its kind.
 fn stage_names(link: &LinkSpec, dir: Dir) -> Vec<(String, NodeKind)> {
     let stages = link.dir(dir).stages.iter().enumerate();
     stages

@@ -1,10 +1,10 @@
-//! Measurements of a flow during a run. Their memory does not grow with the duration.
+//! Measurements of a flow during a run. Their memory use does not depend on the duration of the run.
 
 use lopsided_core::{Duration, Time};
 use lopsided_queue::Histogram;
 use lopsided_tcp::RttStats;
 
-/// Number, mean, standard deviation and extremes of a quantity in milliseconds.
+/// Number, sums and extremes of values in milliseconds, from which the mean and the standard deviation are computed.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
     /// Number of values.
@@ -36,7 +36,7 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
-    /// Adds all values of another set.
+    /// Adds all values of another set to this one.
     pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.sum += other.sum;
@@ -45,36 +45,34 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
-    /// The mean; NaN if there are no values.
+    /// Returns the mean; NaN if there are no values.
     pub fn mean(&self) -> f64 {
         self.sum / self.count as f64
     }
 
-    /// The standard deviation of the values themselves, not an estimate for a larger population; NaN if there are no
-    /// values.
+    /// Returns the standard deviation of these values (divided by N, not by N - 1); NaN if there are no values.
     pub fn std(&self) -> f64 {
         let mean = self.mean();
-        // Rounding can make the variance slightly negative.
+        // Because of rounding, the computed variance can be slightly negative.
         (self.sum_of_squares / self.count as f64 - mean * mean).max(0.0).sqrt()
     }
 
-    /// The smallest value; NaN if there are no values.
+    /// Returns the smallest value; NaN if there are no values.
     pub fn least(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.min }
     }
 
-    /// The largest value; NaN if there are no values.
+    /// Returns the largest value; NaN if there are no values.
     pub fn greatest(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.max }
     }
 }
 
-/// Round-trip or one-way times, over the current sampling interval and over the whole run.
+/// Round-trip times or one-way delays, for the current sampling interval and for the whole run.
 #[derive(Debug, Default)]
 pub struct DelayStats {
     spread: Histogram,
-    /// `None` until a value is counted. One end of most flows counts none; values of a connection are merged only when
-    /// needed.
+    /// `None` until the first value is counted. Allocated late, because one end of most flows never counts a value.
     moments: Option<Box<DelayMoments>>,
 }
 
@@ -92,13 +90,13 @@ impl DelayStats {
         self.spread.add(span);
     }
 
-    /// Adds values to the histogram only. [`DelayStats::absorb`] adds them to the moments.
+    /// Adds values to the histogram only. [`DelayStats::absorb`] adds them to the moments later.
     #[inline]
     pub fn count(&mut self, span: Duration, times: u32) {
         (0..times).for_each(|_| self.spread.add(span));
     }
 
-    /// Adds a connection's own statistics to the current interval.
+    /// Adds the statistics that a connection has collected to the current interval.
     pub fn absorb(&mut self, stats: &RttStats) {
         if let (Some(min), Some(max)) = (stats.min, stats.max) {
             self.interval().merge(&Moments {
@@ -115,15 +113,15 @@ impl DelayStats {
         &mut self.moments.get_or_insert_default().interval
     }
 
-    /// Ends the current interval, returns its moments, and begins the next one.
+    /// Returns the moments of the current interval, and starts the next interval.
     pub fn take_interval(&mut self) -> Moments {
         let Some(moments) = self.moments.as_deref_mut() else { return Moments::default() };
-        // Two sets, so that `add` updates only one of them.
+        // The interval and the time before it are separate sets, so that `add` updates only one of them.
         moments.before.merge(&moments.interval);
         std::mem::take(&mut moments.interval)
     }
 
-    /// The moments over the whole run.
+    /// Returns the moments over the whole run.
     pub fn all(&self) -> Moments {
         let mut all = Moments::default();
         if let Some(DelayMoments { interval, before }) = self.moments.as_deref() {
@@ -133,28 +131,29 @@ impl DelayStats {
         all
     }
 
-    /// The quantile in milliseconds: the given share of all values is not larger. NaN if there are no values.
+    /// Returns the quantile in milliseconds: a share `share` of the values is at most this large. NaN if there are no
+    /// values.
     pub fn quantile(&self, share: f64) -> f64 {
         self.spread.quantile(share).map_or(f64::NAN, Duration::as_millis_f64)
     }
 }
 
-/// The mean over time, and the maximum, of a quantity that changes in steps and may not exist at times.
+/// Mean over time and maximum of a quantity that changes in steps. The quantity may be undefined at times.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimeWeightedGauge {
     value: u64,
-    /// Since when the quantity has this value; `None` while it does not exist.
+    /// Time of the last change; `None` while the quantity is undefined.
     since: Option<Time>,
-    /// Integral of the value over time, in units times nanoseconds.
+    /// Integral of the quantity over time, in its unit times nanoseconds.
     area: u128,
-    /// Total time for which the quantity existed.
+    /// Total time in which the quantity was defined.
     span: Duration,
     /// The largest value.
     pub max: u64,
 }
 
 impl TimeWeightedGauge {
-    /// Sets the value from now on.
+    /// Changes the value at the time `now`.
     #[inline]
     pub fn set(&mut self, now: Time, value: u64) {
         // The integral is updated only at changes.
@@ -166,27 +165,27 @@ impl TimeWeightedGauge {
         }
     }
 
-    /// The quantity does not exist until the next `set`.
+    /// Makes the quantity undefined until the next `set`.
     pub fn pause(&mut self, now: Time) {
         if let Some(since) = self.since.take() {
             let span = now.saturating_since(since);
-            // 128 bits: a window in bytes times nanoseconds overflows 64 bits within seconds.
+            // 128 bits, because a window in bytes times nanoseconds exceeds 64 bits within seconds.
             self.area += u128::from(self.value) * u128::from(span.as_nanos());
             self.span += span;
         }
     }
 
-    /// The mean over the time up to `now` in which the quantity existed; NaN if it never existed.
+    /// Returns the mean over the time, up to `now`, in which the quantity was defined; NaN if it was never defined.
     pub fn mean(mut self, now: Time) -> f64 {
         self.pause(now);
         self.area as f64 / self.span.as_nanos() as f64
     }
 }
-/// The transfers of one flow.
+/// Statistics of the transfers of one flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TransferStats {
-    /// Start of the current transfer.
+    /// Start of the current transfer; `None` between transfers.
     pub running_since: Option<Time>,
-    /// Completion times, in seconds.
+    /// Durations of the completed transfers, in seconds.
     pub done: Moments,
 }

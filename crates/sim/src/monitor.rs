@@ -1,4 +1,4 @@
-//! The progress of runs, for other threads, and how they cancel runs.
+//! Progress and cancellation of runs, from other threads.
 
 use lopsided_core::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,7 @@
-//! Records the series of a run, and makes the tables at its end.
+//! Records the time series of a run, and makes the tables at the end of the run.
 //!
-//! A sample is not an event of the network. It is taken between events, after all events of its instant, and changes
-//! nothing.
+//! Sampling is not an event of the network. A sample is taken after all events of its instant, and does not affect the
+//! run.
 
 use crate::catalogue::Name;
 use crate::event_log::EventLog;
@@ -19,7 +19,7 @@ use lopsided_core::{Bytes, Dir, DropReason, Duration, MarkReason, NodeId, Time};
 use lopsided_net::{NetNode, Network};
 use lopsided_scenario::Scenario;
 
-/// The series that a run has recorded so far.
+/// The time series that a run has recorded so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'a> {
     /// The state of senders at each sampling time.
@@ -28,30 +28,30 @@ pub struct Recorded<'a> {
     pub queues: &'a QueueTable,
 }
 
-/// Records everything about one run.
+/// Records the measurements of one run.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// Interval between samples.
     interval: Option<Duration>,
-    /// Time of the next sample.
+    /// Time of the next sample; `None` if the run takes no samples.
     next: Option<Time>,
-    /// True to sample a flow also when its state changes.
+    /// True to sample a flow also whenever its state changes.
     on_change: bool,
     samples: SampleTable,
     queues: QueueTable,
     transfers: Vec<TransferRow>,
     fetches: Vec<FetchRow>,
     parts: PartTable,
-    /// The transfers of each flow, by flow number.
+    /// Statistics of the transfers of each flow, by flow number.
     tallies: Vec<TransferStats>,
-    /// The state at the last sample of each flow, if changes are sampled.
+    /// State of each flow at its last sample. Empty unless changes are sampled.
     last: Vec<flow_row::ChangeKey>,
     log: EventLog,
     tcp_log: TcpLog,
 }
 
 impl Recorder {
-    /// Number of events that both logs have recorded.
+    /// Number of events in both logs.
     pub fn events(&self) -> usize {
         self.log.len() + self.tcp_log.len()
     }
@@ -75,17 +75,17 @@ impl Recorder {
         }
     }
 
-    /// The series recorded so far.
+    /// Returns the series recorded so far.
     pub fn recorded(&self) -> Recorded<'_> {
         Recorded { samples: &self.samples, queues: &self.queues }
     }
 
-    /// Time of the next sample.
+    /// Returns the time of the next sample.
     pub fn next(&self) -> Option<Time> {
         self.next
     }
 
-    /// Collects the reports of applications, and a sample of each flow that changed.
+    /// Collects the reports of applications, and takes a sample of each flow whose state has changed.
     pub fn gather(&mut self, simulation: &mut Simulation) {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let (begun, done) =
@@ -99,17 +99,17 @@ impl Recorder {
         }
     }
 
-    /// Matches the starts of a flow's transfers, reported at one end, with their ends, reported at the other. A flow
-    /// has one transfer at a time; an aborted transfer has no end.
+    /// Matches the starts of a flow's transfers with their ends. One end of the flow reports the starts, the other
+    /// reports the ends. A flow has one transfer at a time, and an aborted transfer has no end.
     fn tally(&mut self, flow: usize, at_source: Vec<(Time, Report)>, at_sink: Vec<(Time, Report)>) {
         let mut begun =
             at_source.into_iter().filter(|(_, report)| *report == Report::Begun).map(|(at, _)| at).peekable();
         for (end, report) in at_sink {
             match report {
-                // The receiver requested the data, so its report is the start of the transfer.
+                // The receiver requested the data, so the receiver reports the start of the transfer.
                 Report::Begun => self.tallies[flow].running_since = Some(end),
                 Report::Delivered { size } => {
-                    // Aborted transfers have a start without an end: the latest start before this end counts.
+                    // An aborted transfer has a start but no end. So this end belongs to the latest start before it.
                     while let Some(start) = begun.next_if(|start| *start <= end) {
                         self.tallies[flow].running_since = Some(start);
                     }
@@ -121,7 +121,7 @@ impl Recorder {
                 Report::Fetching(step) => self.fetches.push(FetchRow::of(flow as u32, step)),
             }
         }
-        // A transfer that is still running.
+        // The last start without an end belongs to a transfer that is still running.
         if let Some(start) = begun.last() {
             self.tallies[flow].running_since = Some(start);
         }
@@ -129,18 +129,18 @@ impl Recorder {
 
     fn complete(&mut self, flow: usize, what: &'static str, start: Time, end: Time, size: Bytes) {
         let completion_s = (end - start).as_secs_f64();
-        // The parts of a page have rows of their own, but do not count as transfers of the flow.
+        // Parts of a web page have rows of their own, but are not transfers of the flow.
         if matches!(what, "transfer" | "page" | "fetch") {
             self.tallies[flow].done.add(completion_s);
         }
-        // Without samples only the summaries are kept.
+        // If samples are off, only summaries are kept, and no rows of transfers.
         if self.interval.is_some() {
             let (flow, start_s, size_bytes) = (flow as u32, start.as_secs_f64(), size.get());
             self.transfers.push(TransferRow { flow, what, start_s, completion_s, size_bytes });
         }
     }
 
-    /// Takes the samples of this time, if it is a sampling time.
+    /// Takes all samples if `now` is a sampling time.
     pub fn observe(&mut self, now: Time, simulation: &mut Simulation) {
         let Some(interval) = self.interval.filter(|_| self.next == Some(now)) else { return };
         self.next = Some(now + interval);
@@ -157,7 +157,7 @@ impl Recorder {
             let (name, direction) = simulation.places.of(node);
             let sample = simulation.network.with_link(node, |link, cx| link.sync(cx).sample());
             let counters = simulation.network.accounting().node(node);
-            // The queue counts filtered ACKs as drops; the tables list them separately.
+            // The queue counts a filtered ACK as a drop, but the tables list filtered ACKs separately.
             let filtered_packets = counters.dropped(DropReason::AckFiltered).packets;
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
@@ -179,7 +179,7 @@ impl Recorder {
     }
 
     /// Samples the quantities of stages, media and queues. Classes of queues are sampled only at the end of the run,
-    /// because a queue can have thousands of them.
+    /// because a queue may have thousands of classes.
     fn sample_parts(&mut self, now: Time, classes: bool, simulation: &mut Simulation) {
         for number in 0..simulation.places.len() {
             let node = NodeId(number as u32);
@@ -217,7 +217,7 @@ impl Recorder {
 
     /// Makes the tables of the run.
     pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
-        // Reports since the last slice.
+        // Collect the reports since the last slice of the run.
         self.gather(&mut simulation);
         let mut links = LinkTable::with_capacity(simulation.links);
         for link in 0..simulation.links {
@@ -252,7 +252,7 @@ impl Recorder {
     }
 }
 
-/// Sorts transfers by end time and then by flow, so that the order does not depend on how often reports were collected.
+/// Sorts transfers by end time and then by flow. The order must not depend on how often reports were collected.
 fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     let end = |row: &TransferRow| row.start_s + row.completion_s;
     rows.sort_by(|one, other| end(one).total_cmp(&end(other)).then(one.flow.cmp(&other.flow)));
@@ -261,7 +261,7 @@ fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     table
 }
 
-/// Sorts steps by time and then by flow.
+/// Sorts the steps of fetches by time and then by flow.
 fn fetches_in_order(mut rows: Vec<FetchRow>) -> FetchTable {
     rows.sort_by(|one, other| one.time_s.total_cmp(&other.time_s).then(one.flow.cmp(&other.flow)));
     let mut table = FetchTable::with_capacity(rows.len());
@@ -269,18 +269,18 @@ fn fetches_in_order(mut rows: Vec<FetchRow>) -> FetchTable {
     table
 }
 
-/// Returns the reports of an application since the last call.
+/// Returns the reports that an application has made since the last call.
 fn take_reports(network: &mut Network<Host>, site: Option<AppSite>) -> Vec<(Time, Report)> {
     site.map_or_else(Vec::new, |site| network.host_mut(site.host).flow_meter_mut(site.app).take_reports())
 }
 
-/// The flow's round-trip times, or one-way times, in the interval that ends now.
+/// Returns the flow's round-trip times (or one-way delays) of the interval that ends now.
 fn take_delays(network: &mut Network<Host>, site: &FlowSite) -> Moments {
     let mut take = |site: Option<AppSite>| {
         site.map_or_else(Moments::default, |site| network.host_mut(site.host).take_delays(site.app))
     };
     let at_source = take(site.source);
-    // Round trips are measured at the sender; one-way times of datagrams at the receiver.
+    // The sender measures round-trip times; the receiver measures one-way delays of datagrams.
     if at_source.count > 0 { at_source } else { take(site.sink) }
 }
 
@@ -314,7 +314,7 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
             dropped_packets: stats.dropped_packets() - filtered_packets,
             filtered_packets,
             marked_packets: counters.marked_total().packets,
-            // All drops of the link that are not the queue's were losses on the line.
+            // Drops of the link that the queue did not make are losses on the line.
             lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
@@ -352,11 +352,12 @@ fn marks(simulation: &Simulation) -> MarkTable {
     table
 }
 
-/// The digest of the fates of all packets, and of the bytes that applications received.
+/// Returns a digest of the arrivals and losses of all packets, and of the number of bytes that each application
+/// received.
 fn digest(network: &Network<Host>, delivered: &[u64]) -> u64 {
     let mut digest = lopsided_core::Digest::default();
     digest.mix(network.accounting().digest());
-    // Applications may read data later than it arrives, so delivery is part of the digest.
+    // Deliveries are part of the digest, because applications may read data later than it arrives.
     delivered.iter().for_each(|bytes| digest.mix(*bytes));
     digest.value()
 }

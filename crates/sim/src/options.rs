@@ -19,26 +19,29 @@ use std::net::IpAddr;
 pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// The time in which observers receive events between hosts, which makes a run slower. It is widened to whole
-    /// sampling intervals of the scenario. Before it observers receive only the events of hosts, after it none. `None`
-    /// is the whole run.
+    /// Time in which observers receive the events between hosts, which slows the run down. The time is extended to
+    /// whole sampling intervals. Before it, observers receive only events at hosts; after it, no events. `None` means
+    /// the whole run.
     pub watched: Option<(Time, Time)>,
-    /// True to check every operation of every queue, which is slow. By default true in builds with debug assertions.
+    /// True to check the result of every queue operation, which is slow. By default true in builds with debug
+    /// assertions.
     pub audit_queues: bool,
-    /// Middleboxes. Their node numbers follow the last node of the scenario, in this order.
+    /// Middleboxes to insert. Their node numbers follow those of the scenario's nodes, in this order.
     pub middleboxes: Vec<MiddleboxPlacement>,
-    /// Congestion controls in addition to the built-in ones. [`lopsided_scenario::Scenario::parse_with`] must get their
-    /// names.
+    /// Congestion controls in addition to the built-in ones. Pass their names to
+    /// [`lopsided_scenario::Scenario::parse_with`] when you parse the scenario.
     pub controllers: RunControllers,
     /// Applications in addition to the built-in ones.
     pub applications: RunApplications,
     /// Hosts outside of the simulation. If a flow begins or ends there, only its other end is simulated.
     pub outside: Vec<Outside>,
-    /// Hosts whose packets leave the network between the host and its link, and come back: see [`Passage`].
+    /// Hosts whose packets the caller forwards between the host and its link; see [`Passage`].
     pub passages: Vec<usize>,
-    /// Maximum number of threads for this run. Fewer are used if more would not be faster. The result is the same.
+    /// Maximum number of threads for this run. The run uses fewer threads if more would not be faster. The result does
+    /// not depend on the number.
     pub cores: usize,
-    /// Minimum number of events in a window of lookahead to use several threads. Default 4,000, about 1 ms of work.
+    /// Minimum number of events in a time window of the parallel engine at which several threads are used. Default
+    /// 4,000, which is about 1 ms of work.
     pub cores_from_events: f64,
 }
 
@@ -59,23 +62,23 @@ impl Default for RunOptions {
     }
 }
 
-/// A host outside of the simulation. The network has an edge at its place, where packets enter and leave.
+/// A host outside of the simulation. An edge node replaces the host in the network; packets enter and leave there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// Index of the host in the scenario.
     pub host: usize,
     /// Addresses of the host in addition to its address in the scenario.
     pub addresses: Vec<IpAddr>,
-    /// True if packets to unknown addresses go to this host, as to the Internet.
+    /// True if packets to unknown addresses are sent to this host, as over a default route.
     pub takes_the_rest: bool,
-    /// True if a simulated host with the scenario's flows stays at this place, next to the edge. A router in front of
-    /// both delivers packets for the address in the scenario to the simulated host.
+    /// True to keep a simulated host with the scenario's flows in addition to the edge. A router in front of both sends
+    /// packets for the scenario's address of the host to the simulated host.
     pub keeps_flows: bool,
 }
 
-/// A host whose packets the caller carries between the host and its only link. An edge node replaces each end of that
-/// connection. Packets from the host leave at the edge `near`, and the caller injects them at `far`. Packets to the
-/// host leave at `far`, and the caller injects them at `near`.
+/// A host whose packets the caller forwards between the host and its only link. The wire between host and link is cut,
+/// and an edge node is attached to each end. Packets from the host leave at the edge `near`, and the caller injects
+/// them at `far`. Packets to the host leave at `far`, and the caller injects them at `near`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Index of the host in the scenario.
@@ -86,11 +89,11 @@ pub struct Passage {
     pub far: NodeId,
 }
 
-/// A middlebox behind one direction of a link. Packets from the link enter its port 0, and packets that it sends
-/// through port 0 continue to the next node.
+/// A middlebox after one direction of a link. Packets from the link enter at port 0. Packets that the middlebox sends
+/// through port 0 continue to the node after the link.
 #[derive(Debug)]
 pub struct MiddleboxPlacement {
-    /// Its name in the tables.
+    /// Name of the middlebox in tables.
     pub name: String,
     /// Index of the link in the scenario.
     pub link: usize,

@@ -55,8 +55,8 @@ table! {
         tail_probes: u64 [Count "tail probes"],
         /// Window reductions that were undone because the retransmission was spurious.
         undos: u64 [Count "undos"],
-        /// Number of round-trip samples: the time from a packet with data to the cumulative ACK that covers it, without
-        /// retransmitted packets. UDP: one-way times.
+        /// Number of round-trip samples. A sample is the time from a data packet to the cumulative ACK that covers it;
+        /// retransmitted packets give no sample. UDP: number of one-way delays.
         rtt_count: u64 [Count "RTT samples"],
         /// Mean round-trip time.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -220,7 +220,7 @@ table! {
         reason: &'static str [Text "reason"],
         /// Number of dropped packets.
         packets: u64 [Count "packets"],
-        /// Bytes of these IP packets.
+        /// Total size of the dropped IP packets.
         bytes: u64 [Byte "bytes"],
     }
 }
@@ -236,7 +236,7 @@ table! {
         reason: &'static str [Text "reason"],
         /// Number of marked packets.
         packets: u64 [Count "packets"],
-        /// Bytes of these IP packets.
+        /// Total size of the marked IP packets.
         bytes: u64 [Byte "bytes"],
     }
 }
@@ -352,7 +352,7 @@ table! {
 }
 
 impl FetchRow {
-    /// A step as a row of `fetches`.
+    /// Converts a step to a row of `fetches`.
     pub fn of(flow: u32, step: Step) -> FetchRow {
         let blank = FetchRow {
             time_s: step.at.as_secs_f64(),
@@ -430,11 +430,11 @@ pub struct RunResult {
     pub duration_s: f64,
     /// A hash of the arrivals and losses of all packets. Equal runs have equal digests.
     pub digest: u64,
-    /// Number of events: a measure of the work done.
+    /// Number of events handled, which measures the work done.
     pub events: u64,
-    /// The cores that the run used; `None` if only one was requested.
+    /// The number of cores that the run used; `None` if only one was requested.
     pub cores: Option<CoresUsed>,
-    /// The sums over all packets: created, delivered, dropped, and still in the network.
+    /// Numbers of packets and bytes that were created, delivered, dropped, and still in the network at the end.
     pub conservation: Conservation,
     /// Summaries of the flows.
     pub flows: FlowTable,
@@ -446,7 +446,7 @@ pub struct RunResult {
     pub links: LinkTable,
     /// Completed transfers.
     pub transfers: TransferTable,
-    /// Steps of fetches over several connections.
+    /// Steps of fetches over several connections (`app = { kind = "rdra" }`).
     pub fetches: FetchTable,
     /// Quantities of stages, media and queues.
     pub parts: PartTable,
@@ -461,7 +461,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The name and columns of every table.
+    /// Returns the name and the columns of every table.
     pub fn tables(&self) -> Vec<(&'static str, Vec<(&'static str, Column<'_>)>)> {
         vec![
             ("flows", self.flows.columns()),
@@ -479,7 +479,7 @@ impl RunResult {
     }
 }
 
-/// The declarations of all tables of a run, the most important first.
+/// Returns the declarations of all tables of a run, the most important first.
 pub fn catalogue() -> Vec<TableSpec> {
     vec![
         FlowTable::spec(),

@@ -1,4 +1,4 @@
-//! Runs scenarios: one, or several on several threads.
+//! Runs scenarios: a single one, or several in parallel on several threads.
 
 use crate::build::build;
 use crate::cores::CoresUsed;
@@ -19,9 +19,9 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Number of events between two checks of the monitor: a few milliseconds of work.
+/// Number of events between two checks for cancellation: a few milliseconds of work.
 const SLICE: u64 = 1 << 16;
-/// Number of events at one instant after which a run counts as stuck.
+/// Number of consecutive events at one instant after which a run is considered stuck.
 const STUCK: u64 = 1 << 20;
 
 /// Runs a scenario once.
@@ -92,7 +92,7 @@ pub struct Run<S> {
     seed: u64,
     simulation: Simulation,
     observer: Recorder,
-    /// Maximum number of threads.
+    /// Maximum number of threads for this run.
     cores: usize,
     ended: bool,
     /// See [`RunOptions::watched`].
@@ -104,7 +104,7 @@ pub struct Run<S> {
 pub enum Advanced {
     /// The run has reached the requested time.
     Reached,
-    /// The budget of events is used up.
+    /// The run has handled the requested number of events.
     Paused,
     /// The run has reached its end.
     Ended,
@@ -132,32 +132,33 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         Ok(run)
     }
 
-    /// The edges at which packets leave and return, in the order of [`RunOptions::passages`].
+    /// Returns the edges of each passage, in the order of [`RunOptions::passages`].
     pub fn passages(&self) -> Vec<Passage> {
         self.simulation.passages.clone()
     }
 
-    /// The edges of the outside hosts, in the order of [`RunOptions::outside`].
+    /// Returns the edge of each outside host, in the order of [`RunOptions::outside`].
     pub fn edges(&self) -> &[NodeId] {
         &self.simulation.edges
     }
 
-    /// The virtual time that the run has reached.
+    /// Returns the virtual time that the run has reached.
     pub fn now(&self) -> Time {
         self.simulation.network.now()
     }
 
-    /// The virtual time at which the run ends.
+    /// Returns the virtual time at which the run ends.
     pub fn end(&self) -> Time {
         Time::ZERO + self.scenario.duration
     }
 
-    /// Number of events handled so far.
+    /// Returns the number of events handled so far.
     pub fn events(&self) -> u64 {
         self.simulation.network.events()
     }
 
-    /// The series recorded so far. Flows, links and the digest exist only at the end: see [`Run::finish`].
+    /// Returns the time series recorded so far. The tables of flows and links and the digest are available only from
+    /// [`Run::finish`].
     pub fn recorded(&self) -> Recorded<'_> {
         self.observer.recorded()
     }
@@ -174,7 +175,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             // Stop at the next sample, or at the end of the run.
             let next = self.observer.next().map_or(end, |next| next.min(end));
             let stop = next.min(until);
-            // No sample is taken before `next`, so links may count departures up to then in advance.
+            // No sample is taken before `next`, so until then links may count departures in advance.
             self.simulation.network.promise_unseen(next);
             if self.run_until(stop, last, monitor)? == Progress::Paused {
                 return Ok(Advanced::Paused);
@@ -199,7 +200,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
         let end = self.end();
         let advanced = self.advance(end, u64::MAX, monitor)?;
-        // The budget is unlimited and `until` is the end, so nothing else can be returned.
+        // With `until` at the end and an unlimited budget, the run can only have ended.
         debug_assert_eq!(advanced, Advanced::Ended);
         self.result(end)
     }
@@ -229,8 +230,8 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         }
     }
 
-    /// Returns the network at the current time, without the results. For callers that only forward packets from
-    /// outside: see [`RunOptions::outside`].
+    /// Returns the network at its current time and discards the measurements. Useful for callers that only forward
+    /// packets from outside: see [`RunOptions::outside`].
     pub fn into_network(self) -> Network<Host> {
         self.simulation.network
     }
@@ -240,12 +241,12 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
         result.cores = used;
         let conservation = result.conservation;
-        // With unaccounted packets the result would be wrong, and nothing in it would show that.
+        // Do not return a result with unaccounted packets: it would be wrong without any sign of it.
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
 
-    /// Selects the events that observers receive until the next sample. Called at time zero and after each sample, when
-    /// links have counted everything up to now.
+    /// Selects the events that observers receive until the next sample. Called at time zero and after each sample,
+    /// because links have then counted all departures up to now.
     fn hear(&mut self) {
         let Some((from, to)) = self.watched else { return };
         let next = self.observer.next().unwrap_or(self.end());
@@ -257,13 +258,13 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.simulation.network.hear(kinds);
     }
 
-    /// Runs to `until`, or until the total number of events is `last`, in slices.
+    /// Runs to `until`, or until the total number of events reaches `last`.
     fn run_until(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
         loop {
             let network = &mut self.simulation.network;
             let before = network.now();
             let left = last.saturating_sub(network.events());
-            // In slices, to check for cancellation and for endless loops.
+            // Run in slices. After each slice, check for cancellation and for an endless loop of events.
             let progress = network.run(until, left.min(SLICE));
             let (now, events) = (network.now(), network.events());
             let (instant, at_instant) = network.instant();
@@ -288,7 +289,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     }
 }
 
-/// One run of [`run_many`].
+/// One job of [`run_many`]: a scenario and a seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The scenario.
@@ -297,7 +298,7 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// Runs the jobs on `workers` threads. The results are in the order of the jobs and do not depend on the number of
+/// Runs the jobs on `workers` threads. The results are in the order of the jobs, and do not depend on the number of
 /// threads.
 pub fn run_many(
     jobs: &[Job<'_>],
@@ -308,7 +309,7 @@ pub fn run_many(
     for job in jobs {
         monitor.expect(job.scenario.duration);
     }
-    // Threads take the next job when they are free, because durations differ.
+    // Each thread takes the next job when it has finished one, because the jobs take different times.
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(jobs.len()));
     std::thread::scope(|scope| {
@@ -324,7 +325,7 @@ pub fn run_many(
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // The order must not depend on which thread finished first.
+    // Threads finish in any order: restore the order of the jobs.
     done.sort_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, result)| result).collect()
 }

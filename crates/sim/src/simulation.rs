@@ -1,4 +1,4 @@
-//! A network that is ready to run, and the nodes from which the results are read.
+//! A network that is ready to run, and the node numbers that are needed to read its results.
 
 use crate::catalogue::Name;
 use crate::event_log::Places;
@@ -7,7 +7,7 @@ use crate::options::Passage;
 use lopsided_core::{NodeId, Time};
 use lopsided_net::Network;
 
-/// A network, with the places of its flows and links.
+/// A network, with the nodes at which its flows and links are found.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     pub network: Network<Host>,
@@ -19,32 +19,33 @@ pub(crate) struct Simulation {
     pub first_link: usize,
     /// Names of all nodes.
     pub places: Places,
-    /// Edges at which packets leave and return, in the order of the options.
+    /// The edges of each passage, in the order of the options.
     pub passages: Vec<Passage>,
-    /// The edges of the outside hosts, in the order of the options.
+    /// The edge of each outside host, in the order of the options.
     pub edges: Vec<NodeId>,
 }
 
 impl Simulation {
-    /// The node of a link direction. The order is: down and up of the first link, then of the next.
+    /// Returns the node of a link direction. Directions are numbered: down and up of the first link, down and up of the
+    /// second, and so on.
     pub fn link_node(&self, link: usize) -> NodeId {
         NodeId((self.first_link + link) as u32)
     }
 
-    /// The name of a host, by its number in the scenario.
+    /// Returns the name of a host, by its number in the scenario.
     pub fn host_name(&self, host: usize) -> Name {
         self.places.of(NodeId(host as u32)).0
     }
 }
 
-/// The places of the two applications of a flow.
+/// The two applications of a flow, and the flow's times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowSite {
     /// The sender of data; `None` if the host is outside of the simulation, see [`crate::Outside`].
     pub source: Option<AppSite>,
     /// The receiver of data; `None` if the host is outside of the simulation.
     pub sink: Option<AppSite>,
-    /// Start of the flow, with its jitter.
+    /// Start of the flow, including jitter.
     pub start: Time,
     /// When the application stops.
     pub stop: Time,
@@ -52,7 +53,7 @@ pub(crate) struct FlowSite {
     pub datagrams: bool,
 }
 
-/// The place of an application: its host, and its index there.
+/// Location of an application: its host, and its index at that host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AppSite {
     pub host: NodeId,

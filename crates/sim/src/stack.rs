@@ -1,4 +1,4 @@
-//! TCP settings of one end of a flow, in the form that connections use.
+//! TCP settings of one end of a flow, in the form that connections require.
 
 use crate::error::BuildError;
 use lopsided_core::Bytes;
@@ -8,7 +8,7 @@ use lopsided_tcp::{Profile, RunControllers, StackConfig};
 use std::fmt;
 use std::sync::Arc;
 
-/// TCP settings of one end of a flow, for any number of connections.
+/// TCP settings of one end of a flow. All connections of that end use them.
 #[derive(Clone)]
 pub(crate) struct Stack {
     /// The profile, shared by all flows with equal settings.
@@ -29,7 +29,7 @@ impl fmt::Debug for Stack {
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
     controllers: &'a RunControllers,
-    /// All profiles so far. Thousands of flows usually have only a few.
+    /// All profiles created so far. Even thousands of flows usually need only a few.
     profiles: Vec<Arc<Profile>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Stacks<'a> {
     }
 
     fn share(&mut self, profile: Profile) -> Arc<Profile> {
-        // From the end, because consecutive flows mostly have the same settings.
+        // Search from the end, because consecutive flows mostly have the same settings.
         if let Some(known) = self.profiles.iter().rev().find(|known| ***known == profile) {
             return known.clone();
         }

@@ -25,10 +25,10 @@ impl TcpLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The stored events, by time.
+    /// Returns the stored events, sorted by time.
     pub fn take(&self, places: &Places) -> TcpEventTable {
         let mut entries = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        // Events of one connection are in order, but connections publish theirs at different times.
+        // The events of one connection are in order, but different connections publish their events at different times.
         entries.sort_by_key(|entry| entry.at);
         let mut table = TcpEventTable::default();
         entries.iter().for_each(|entry| table.push(row(entry, places)));
@@ -52,7 +52,7 @@ fn row(entry: &Entry, places: &Places) -> TcpEventRow {
 }
 
 impl TcpEventRow {
-    /// An event as a row of `tcp_events`. `node` is the name of the host.
+    /// Converts an event to a row of `tcp_events`. `node` is the name of the host.
     pub fn of(at: Time, node: Name, endpoint: TcpEndpoint, event: TcpEvent) -> TcpEventRow {
         let blank = TcpEventRow {
             time_s: at.as_secs_f64(),

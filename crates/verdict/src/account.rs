@@ -1,20 +1,20 @@
-//! The measurements from which sentences are made.
+//! The measurements of a run from which the verdict's sentences are made.
 
 use lopsided_app::DatagramConfig;
 use lopsided_core::Dir;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{RunResult, SampleTable};
 
-/// Measurements of one flow. Values that do not exist are NaN.
+/// Measurements of one flow. A value that was not measured is NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowFacts {
     /// Name of the flow.
     pub name: String,
-    /// The name before `count` multiplied the flow.
+    /// Name that all copies of the flow share if the scenario sets `count`.
     pub group: String,
-    /// `down`, `up`, or empty if the path crosses links both ways.
+    /// `down`, `up`, or empty if the path crosses links in both directions.
     pub direction: String,
-    /// True if the flow sends datagrams, as a call does.
+    /// True if the flow sends datagrams, for example a call.
     pub is_datagrams: bool,
     /// Time of the flow's start, in seconds.
     pub start_s: f64,
@@ -30,15 +30,15 @@ pub struct FlowFacts {
     pub rtt_mean_ms: f64,
     /// 95th percentile of the RTT in milliseconds.
     pub rtt_p95_ms: f64,
-    /// Number of transfers completed.
+    /// Number of completed transfers.
     pub transfers: u64,
     /// Mean duration of a transfer in seconds.
     pub completion_s: f64,
     /// Longest duration of a transfer in seconds.
     pub completion_max_s: f64,
-    /// Packets with data sent, retransmissions included.
+    /// Number of data packets sent, including retransmissions.
     pub data_segments_out: u64,
-    /// Packets lost or dropped.
+    /// Number of packets that were lost or dropped.
     pub lost_packets: u64,
 }
 
@@ -49,25 +49,25 @@ pub struct LinkFacts {
     pub link: String,
     /// `down` or `up`.
     pub direction: String,
-    /// Kind of the queue in front of the link, such as `fifo`.
+    /// Kind of the queue that feeds the link, such as `fifo`.
     pub queue: String,
-    /// Mean queueing delay in milliseconds; NaN without packets.
+    /// Mean queueing delay in milliseconds; NaN if no packet was sent.
     pub sojourn_mean_ms: f64,
 }
 
 /// The measurements of a run that sentences need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
-    /// In the scenario's order.
+    /// The flows, in the scenario's order.
     pub flows: Vec<FlowFacts>,
-    /// In the scenario's order, down before up.
+    /// The link directions, in the scenario's order, `down` before `up`.
     pub links: Vec<LinkFacts>,
-    /// Number of samples of flows. Without samples the goodput over a part of the run is unknown.
+    /// Number of rows in the table of samples. Without samples, the goodput over a part of the run is unknown.
     pub samples: usize,
 }
 
 impl Account {
-    /// The account of a simulated run.
+    /// Collects the measurements of a simulated run.
     pub fn of(scenario: &Scenario, result: &RunResult) -> Account {
         let (flows, links) = (&result.flows, &result.links);
         let flow = |row: usize| FlowFacts {
@@ -91,7 +91,7 @@ impl Account {
         let link = |row: usize| LinkFacts {
             link: links.link[row].to_string(),
             direction: links.direction[row].to_owned(),
-            // Each link has two rows, down before up.
+            // Each link has two rows, `down` before `up`.
             queue: scenario.graph.links[row / 2].dir(Dir::BOTH[row % 2]).queue.kind().to_owned(),
             sojourn_mean_ms: links.sojourn_mean_ms[row],
         };
@@ -103,7 +103,7 @@ impl Account {
     }
 }
 
-/// Mean goodput of a flow in bit/s between two times, interpolated between its samples.
+/// Returns a flow's mean goodput in bit/s between two times. Values between two samples are interpolated.
 pub(crate) fn goodput_between(samples: &SampleTable, flow: usize, start_s: f64, stop_s: f64) -> f64 {
     let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] as usize == flow).collect();
     let time_s: Vec<f64> = rows.iter().map(|row| samples.time_s[*row]).collect();
@@ -111,13 +111,13 @@ pub(crate) fn goodput_between(samples: &SampleTable, flow: usize, start_s: f64, 
     mean_goodput(&time_s, &delivered, start_s, stop_s)
 }
 
-/// Mean goodput in bit/s between two times. `delivered` is the number of bytes delivered since the start, at each of
-/// the times `time_s` in seconds; values in between are interpolated.
+/// Returns the mean goodput in bit/s between two times. `delivered` contains the number of bytes delivered since the
+/// start, at each of the times in `time_s` (in seconds). Values between these times are interpolated.
 pub fn mean_goodput(time_s: &[f64], delivered: &[f64], start_s: f64, stop_s: f64) -> f64 {
     (delivered_at(time_s, delivered, stop_s) - delivered_at(time_s, delivered, start_s)) * 8.0 / (stop_s - start_s)
 }
 
-/// Bytes delivered by a time: 0 before the first sample, constant after the last.
+/// Returns the number of bytes delivered up to a time: 0 before the first sample, and constant after the last.
 fn delivered_at(time_s: &[f64], delivered: &[f64], at: f64) -> f64 {
     match time_s.partition_point(|time| *time < at) {
         0 => time_s.first().filter(|time| **time == at).map_or(0.0, |_| delivered[0]),

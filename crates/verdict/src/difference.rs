@@ -1,17 +1,17 @@
-//! The sentences that compare two runs of nearly the same scenario.
+//! Sentences that compare two runs of nearly the same scenario.
 
 use crate::account::{Account, FlowFacts, LinkFacts};
 use crate::units;
 
-/// Relative changes below this count as no change.
+/// Smallest relative change that is mentioned.
 const NOTABLE: f64 = 0.05;
-/// Differences below this, in milliseconds, count as no difference.
+/// Smallest difference that is mentioned, in milliseconds.
 const NOTABLE_MS: f64 = 1.0;
-/// Number of flows, and number of queues, that get a sentence: those with the largest changes.
+/// Maximum number of flows, and of queues, that are mentioned. Those with the largest changes are chosen.
 const SHOWN: usize = 3;
 
-/// Describes the change from one run to another: goodput and RTT of the flows that both runs have, and queueing delays.
-/// The largest changes come first.
+/// Describes the changes from one run to another: the goodput and RTT of flows that are in both runs, and queueing
+/// delays. The largest changes are listed first.
 pub fn difference(before: &Account, after: &Account) -> Vec<String> {
     let mut found: Vec<(f64, String)> = Vec::new();
     for flow in &after.flows {
@@ -44,11 +44,11 @@ fn largest(mut found: Vec<(f64, String)>) -> Vec<String> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// The size of a change as the absolute logarithm of its factor. `None` if the change is too small to mention.
+/// Returns the size of a change as the absolute logarithm of the ratio; `None` if the change is too small to mention.
 fn change(before: f64, after: f64) -> Option<f64> {
-    // Logarithms treat a doubling and a halving as equal changes.
+    // On a logarithmic scale, doubling and halving are equally large changes.
     let log = (after / before).ln().abs();
-    // A change from or to 0 has no finite factor.
+    // The ratio is infinite or 0 if one of the values is 0, and undefined if both are.
     if before > 0.0 || after > 0.0 { Some(log).filter(|log| *log >= (1.0 + NOTABLE).ln()) } else { None }
 }
 

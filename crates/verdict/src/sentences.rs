@@ -1,29 +1,30 @@
-//! The sentences about one run.
+//! Sentences about one run.
 //!
-//! Each sentence appears only if it applies. The thresholds are constants.
+//! A sentence is printed only if it applies to the run. The thresholds are the constants below.
 
 use crate::account::{Account, FlowFacts, LinkFacts, goodput_between};
 use crate::units;
 use lopsided_scenario::Scenario;
 use lopsided_sim::RunResult;
 
-/// RTTs count as long only if their mean is at least this multiple of the smallest RTT.
+/// An RTT counts as long only if its mean is at least this multiple of the smallest RTT.
 const BLOAT: f64 = 2.0;
-/// RTTs count as long only if their mean also exceeds the smallest RTT by at least this many milliseconds.
+/// An RTT counts as long only if its mean also exceeds the smallest RTT by at least this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
-/// A mean queueing delay below this fraction of the rise does not explain it: packets waited elsewhere, for example for
-/// a medium.
+/// Fraction of the RTT's rise. If the mean queueing delay is below it, the queue does not explain the rise: packets
+/// waited elsewhere, for example for a shared medium.
 const EXPLAINED: f64 = 0.2;
-/// A mean queueing delay from which a queue explains a loss of goodput and deserves a remedy, in milliseconds.
+/// Mean queueing delay in milliseconds. At or above it, a queue explains a loss of goodput, and a remedy is suggested.
 const LONG_WAIT_MS: f64 = 50.0;
-/// A flow that keeps less than this fraction of its goodput has lost it to the flow that joined.
+/// If a flow keeps less than this fraction of its goodput when another flow joins, the loss is mentioned.
 const LOST_SHARE: f64 = 0.6;
-/// Time in which a flow finds its rate, and the shortest time that is measured, in seconds.
+/// Time that a flow needs to settle at its rate, in seconds. It is also the shortest time over which goodput is
+/// measured.
 const SETTLED_S: f64 = 3.0;
-/// A call is mentioned if it loses at least this fraction of its datagrams.
+/// Fraction of datagrams that a call must lose for the loss to be mentioned.
 const MOST_LOST: f64 = 0.01;
 
-/// The sentences about a simulated run.
+/// Returns the verdict on a simulated run, as a list of sentences.
 pub fn verdict(scenario: &Scenario, result: &RunResult) -> Vec<String> {
     let account = Account::of(scenario, result);
     let goodput = |flow: usize, start_s, stop_s| Ok::<_, ()>(goodput_between(&result.samples, flow, start_s, stop_s));
@@ -58,7 +59,7 @@ impl Account {
         Ok(found)
     }
 
-    /// The queue with the longest mean queueing delay.
+    /// Returns the queue with the longest mean queueing delay.
     pub(crate) fn longest_queue(&self) -> Option<&LinkFacts> {
         let mut longest: Option<&LinkFacts> = None;
         for link in self.links.iter().filter(|link| link.sojourn_mean_ms > 0.0) {
@@ -69,7 +70,7 @@ impl Account {
         longest
     }
 
-    /// The flow that lost the largest fraction of its goodput once all flows were active.
+    /// Returns the flow that lost the largest fraction of its goodput after all flows had started.
     fn starved<E>(
         &self,
         flows: &[(usize, &FlowFacts)],
@@ -84,7 +85,7 @@ impl Account {
         let (first, joined) = (starts[0], starts[starts.len() - 1]);
         let stop = flows.iter().map(|(_, flow)| flow.stop_s).fold(f64::INFINITY, f64::min);
         let Some(alone_until) = starts.iter().copied().find(|start| *start > first) else { return Ok(None) };
-        // Too short to measure both phases after the flows have settled.
+        // One of the two phases is too short to measure goodput after the flows have settled.
         if alone_until - first < 2.0 * SETTLED_S || stop - joined < 2.0 * SETTLED_S {
             return Ok(None);
         }
@@ -100,8 +101,8 @@ impl Account {
         let others: Vec<&FlowFacts> =
             flows.iter().map(|(_, other)| *other).filter(|other| other.start_s > first).collect();
         let names = if others.len() == 1 { others[0].name.clone() } else { format!("{} more flows", others.len()) };
-        // RFC 3449: an upload can starve a download by delaying its ACKs. In the same direction the flows just share
-        // the link.
+        // RFC 3449: an upload can starve a download by delaying its ACKs. Flows in the same direction only share the
+        // link.
         let opposite = others.iter().all(|other| other.direction != flow.direction);
         let why = match queue {
             _ if !opposite => ", which shares the line".to_owned(),

@@ -1,4 +1,4 @@
-//! Formats quantities for people, with three significant digits and a unit. A number that is not finite becomes `–`.
+//! Formats quantities for display, with three significant digits and a unit. A number that is not finite becomes `–`.
 
 const NOTHING: &str = "–";
 
@@ -57,7 +57,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
         return NOTHING.to_owned();
     }
     let mut step = 0;
-    // From 999.5 on, three digits would round to 1000.
+    // From 999.5 on, three significant digits would give 1000, so use the next larger unit.
     while value.abs() >= 999.5 && step < units.len() - 1 {
         value /= 1e3;
         step += 1;

@@ -1,4 +1,4 @@
-//! Puts the applications of flows on their hosts.
+//! Installs the applications of flows on their hosts.
 
 use crate::address::address;
 use crate::error::BuildError;
@@ -12,8 +12,8 @@ use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Puts the two applications of a flow on their hosts. The listening end is first, because the other end must know its
-/// port. An end on an outside host is omitted, but its port is still reserved.
+/// Installs the two applications of a flow on their hosts. The listening end is installed first, because the other end
+/// needs its port. An end on an outside host is not installed, but its port is still reserved.
 pub(super) fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,
@@ -24,7 +24,7 @@ pub(super) fn place_flow(
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
-    // A random stream per flow: another flow must not change this flow's start.
+    // Each flow has its own random stream, so that adding a flow does not change the start of this one.
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let context =
@@ -78,7 +78,7 @@ pub(super) fn place_flow(
         })
     };
     let host_of = |side: Side| if side == Side::From { spec.from } else { spec.to };
-    // The listener is placed first, because its port must be known to the other end.
+    // The listener is installed first, because the other end needs its port.
     let (waits, opens) = (pair.listener, pair.listener.other());
     let port = hosts[host_of(waits)].serve().ok_or_else(|| too_many(spec))?;
     let (waiting_app, opening_app) = match waits {
@@ -92,7 +92,7 @@ pub(super) fn place_flow(
         false => None,
     };
     let remote = Remote { addr: address(host_of(waits)), port };
-    // TCP connections get ephemeral ports when they open; other transports keep one port.
+    // A TCP connection gets an ephemeral port when it opens. Other transports use one port for the whole run.
     let local = match pair.datagrams || !spec.transport.is_tcp() {
         true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
         false => None,

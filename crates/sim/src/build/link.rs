@@ -14,8 +14,8 @@ pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result
     })
 }
 
-/// The transmit ring of a network card on this direction. `None` if the direction has a shaper, no rate, or header
-/// compression: the ring could then not compute when a packet is sent.
+/// Returns the transmit ring of a network card that sends on this direction. `None` if the direction has a shaper,
+/// header compression or no rate, because the ring cannot compute then when a packet is sent.
 pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<TxRing> {
     let rate = config.rate.filter(|_| config.shaper.is_none() && !config.header_compression.is_on())?;
     Some(TxRing::new(places, rate, config.framing))

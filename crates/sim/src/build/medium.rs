@@ -10,8 +10,8 @@ use lopsided_scenario::{Hop, MediumSpec, NodeRef, Scenario};
 use lopsided_spec::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The node of a medium, with one station per link. A station has the name of the node at the other end of the link,
-/// and one queue, or one queue per receiving station.
+/// Builds the node of a shared medium, with one station per link. A station is named after the node at the other end of
+/// its link. It has one queue, or one queue per receiving station if the medium is configured so.
 pub(super) fn build(
     spec: &MediumSpec,
     routes: &Routes,
@@ -31,14 +31,14 @@ pub(super) fn build(
         scenario.graph.name(if link.from == own { link.to } else { link.from }).to_owned()
     };
     let names: Vec<String> = net.outlets[net.hosts + spec.router].iter().map(name_of).collect();
-    // A single station has no receiver.
+    // With a single station, no other station could receive its packets.
     if names.len() < 2 {
         return Err(wrong(Fault::new("", "a medium joins at least two stations: add links to it")));
     }
     let medium = spec.medium.build(&names, seed).map_err(wrong)?;
     let mut stations = Vec::new();
     for (number, station) in names.iter().enumerate() {
-        // The queues of a station: name and receiving station of each.
+        // For each queue of a station, its name and the receiving station.
         let receivers: BTreeSet<usize> =
             (0..names.len()).filter(|to| *to != number).map(|to| medium.next_hop(number, to)).collect();
         let queues: Vec<(String, usize)> = match medium.queue_per_receiver() && receivers.len() > 1 {
@@ -48,7 +48,7 @@ pub(super) fn build(
         let mut lanes = Vec::new();
         for (name, receiver) in queues {
             let queue = settings.queue.build(seed, &format!("{}/{name}", settings.name)).map_err(wrong)?;
-            // Sensing packets would need a reflector at the far end, which a station does not have.
+            // Sensing packets need a reflector at the far end of the link, and a station has none.
             if queue.senses().is_some() {
                 let fault =
                     Fault::new("queue", "a station of a medium has no far end that could return sensing packets");
@@ -59,7 +59,7 @@ pub(super) fn build(
         stations.push((station.clone(), lanes));
     }
     let hosts = (0..net.hosts).map(address);
-    // The port leads to the station behind which a host is.
+    // For each host, the port of the station that leads to the host.
     let ports: BTreeMap<_, _> = hosts.filter_map(|host| routes.to(host).map(|port| (host, port))).collect();
     Ok(SharedLink::new(stations, medium, ports))
 }

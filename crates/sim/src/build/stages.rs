@@ -31,14 +31,14 @@ struct Placed {
     sees_reverse: bool,
 }
 
-/// The stages of one direction.
+/// The stages of one direction of a link.
 struct Way {
     stages: Vec<Placed>,
-    /// True if the queue of this direction sees the other direction.
+    /// True if the queue of this direction also sees the packets of the other direction.
     senses: bool,
 }
 
-/// A node that is no stage of the scenario: its node, its link, and its name.
+/// A node that the scenario does not list as a stage: its node number, its link, and its name.
 pub(super) struct Unnamed {
     pub node: NodeId,
     pub hop: Hop,
@@ -65,9 +65,9 @@ pub(super) fn place(
         let Some(far_end) = link.senses() else { continue };
         way.senses = true;
         let nowhere = wires[net.link_node(*hop).index()][0];
-        // A second port, for packets of the other direction. `connect` sets its wire.
+        // Add a second port for packets of the other direction. `connect` wires it.
         wires[net.link_node(*hop).index()].push(nowhere);
-        // Otherwise the flow's receiver returns the sensing packets.
+        // If the packets turn at the flow's receiver instead, no reflector is needed.
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
@@ -76,10 +76,10 @@ pub(super) fn place(
     }
     for (way, hop) in ways.iter_mut().zip(hops.iter().flatten()) {
         let Some(mtu) = scenario.graph.links[hop.link].dir(hop.dir).mtu else { continue };
-        // The number distinguishes the gates' addresses in ICMP messages.
+        // The gate's number makes its address in ICMP messages unique.
         let gate = MtuGate::new(mtu.get() as u16, unnamed.len() as u16);
         let node = append(StageNode::new(Box::new(gate)), nodes, wires);
-        // "Packet too big" messages return to the node from which the packets come.
+        // "Packet too big" messages are sent back to the node from which the packets arrive.
         let (origin, port) = net.origin(*hop);
         wires[node.index()][usize::from(StageNode::REVERSE.0)] = Attachment { node: NodeId(origin as u32), port };
         way.stages.insert(0, Placed { node, side: StageSide::Entry, sees_reverse: false });
@@ -92,7 +92,7 @@ pub(super) fn place(
     Ok(unnamed)
 }
 
-/// Appends a stage as a node. Both of its ports are wired to the stage itself until `connect` wires them.
+/// Appends a stage as a node. Both of its ports lead to the stage itself until `connect` wires them.
 fn append(stage: StageNode, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Attachment>>) -> NodeId {
     let node = NodeId(nodes.len() as u32);
     nodes.push(NetNode::Custom(Box::new(stage)));
@@ -133,13 +133,13 @@ fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Ve
     };
     let link = net.link_node(hop);
     let (origin, port) = net.origin(hop);
-    // Saved, because the wire of the link is changed below.
+    // Saved first, because the wire of the link is changed below.
     let destination = wires[link.index()][0];
     let before = other_at(StageSide::Exit).chain(own_at(StageSide::Entry));
     let sensing = other.senses.then(|| (net.link_node(Hop { dir: hop.dir.reverse(), ..hop }), Link::SENSED));
     let behind = sensing.into_iter().chain(other_at(StageSide::Entry)).chain(own_at(StageSide::Exit));
     let way = before.chain([(link, Port(0))]).chain(behind);
-    // The last wire of the path so far: a node, and one of its ports.
+    // The end of the path built so far: a node and the port at which the next node will be attached.
     let mut from = (origin, usize::from(port.0));
     for (node, port) in way {
         wires[from.0][from.1] = Attachment { node, port };

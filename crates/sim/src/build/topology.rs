@@ -1,4 +1,4 @@
-//! The graph of a scenario as numbered nodes, wires and routes.
+//! The network of a scenario as numbered nodes, wires and routes.
 
 use crate::address::{FIRST_HOST, address};
 use crate::error::BuildError;
@@ -7,12 +7,12 @@ use lopsided_core::{Dir, NodeId, Port};
 use lopsided_net::{Attachment, Routes};
 use lopsided_scenario::{Graph, Hop, NodeRef, Scenario};
 
-/// The graph with numbered nodes, and the links of each node.
+/// The network with numbered nodes, and the links of each node.
 pub(super) struct Topology<'a> {
     graph: &'a Graph,
     /// Number of hosts.
     pub hosts: usize,
-    /// For each host and then each router: its links in the outgoing direction, by port.
+    /// For each host, and then for each router, its links in the outgoing direction, by port.
     pub outlets: Vec<Vec<Hop>>,
     /// For each link: its port at the node `from`, and its port at the node `to`.
     ports: Vec<(Port, Port)>,
@@ -31,7 +31,7 @@ impl<'a> Topology<'a> {
         Ok(net)
     }
 
-    /// Attaches a link to a node, and returns the port.
+    /// Attaches a link to a node, and returns the port of the link at that node.
     fn attach(&mut self, at: NodeRef, hop: Hop) -> Result<Port, BuildError> {
         let node = self.number(at);
         // Ports have 16 bits.
@@ -44,7 +44,7 @@ impl<'a> Topology<'a> {
         Ok(Port(outlets.len() as u16 - 1))
     }
 
-    /// The number of a node.
+    /// Returns the number of a node.
     fn number(&self, node: NodeRef) -> usize {
         match node {
             NodeRef::Host(host) => host,
@@ -52,17 +52,17 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// The node number of the first link direction.
+    /// Returns the node number of the first link direction.
     pub fn first_link(&self) -> usize {
         self.outlets.len()
     }
 
-    /// The node of a link direction.
+    /// Returns the node of a link direction.
     pub fn link_node(&self, hop: Hop) -> NodeId {
         NodeId((self.first_link() + 2 * hop.link + usize::from(hop.dir == Dir::Up)) as u32)
     }
 
-    /// The node from which a link direction starts, and its port there.
+    /// Returns the node that sends into a link direction, and its port for this link.
     pub fn origin(&self, hop: Hop) -> (usize, Port) {
         let (spec, (from, to)) = (&self.graph.links[hop.link], self.ports[hop.link]);
         match hop.dir {
@@ -71,12 +71,12 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// True if the node needs a routing table. A host with one link needs none, which saves memory in large networks.
+    /// True if the node needs a routing table. A host with one link needs none; this saves memory in large networks.
     pub fn chooses(&self, node: usize) -> bool {
         node >= self.hosts || self.outlets[node].len() > 1
     }
 
-    /// The far end of the wire at each port of each node.
+    /// Returns the node and port to which each port of each node leads.
     pub fn wires(&self) -> Vec<Vec<Attachment>> {
         let into_link = |hop: &Hop| Attachment { node: self.link_node(*hop), port: Port(0) };
         let mut wires: Vec<Vec<Attachment>> =
@@ -94,20 +94,20 @@ impl<'a> Topology<'a> {
 
 /// The routes of the flows.
 pub(super) struct Routing {
-    /// The routing tables of hosts and then routers. They have routes for both directions of all flows, and for outside
-    /// hosts.
+    /// Routing tables of all hosts, followed by those of all routers. They contain the routes of both directions of all
+    /// flows, and the routes to outside hosts.
     pub tables: Vec<Routes>,
-    /// For each link whose packets all come over other links: those links, and the link. See
+    /// Links that receive packets only from other links: the list of those other links, and then the link itself. See
     /// [`lopsided_net::Network::with_followers`].
     pub followers: Vec<(Vec<NodeId>, NodeId)>,
 }
 
-/// Where the packets of a link come from.
+/// The sources of the packets that enter a link.
 #[derive(Clone, Default)]
 struct Sources {
-    /// True if some of them come directly from a host.
+    /// True if a host sends packets directly into the link.
     host: bool,
-    /// The links that they come over.
+    /// The links whose packets enter this link.
     links: Vec<NodeId>,
 }
 
@@ -136,7 +136,7 @@ impl Routing {
                     }
                     let link = net.link_node(hop);
                     let known = &mut sources[link.index()];
-                    // Records the sources of each link, to find rows of links.
+                    // Record which link precedes each link.
                     match before.replace(link) {
                         None => known.host = true,
                         Some(before) if known.links.last() == Some(&before) => {}
@@ -147,12 +147,11 @@ impl Routing {
         }
         for Outside { host: from, .. } in outside {
             for Outside { host: to, addresses, takes_the_rest, .. } in outside.iter().filter(|to| to.host != *from) {
-                // Two outside hosts without a path have no route to each other. Their packets are dropped for that
-                // reason.
+                // If there is no path between two outside hosts, no route is set, and packets between them are dropped.
                 for hop in paths.path(*from, *to).unwrap_or_default() {
                     let (node, port) = net.origin(hop);
                     tables[node].set(address(*to), port);
-                    // An outside host may have any number of addresses.
+                    // All addresses of an outside host use the same route.
                     addresses.iter().for_each(|address| tables[node].set(*address, port));
                     if *takes_the_rest {
                         tables[node].set_default(port);
@@ -162,7 +161,7 @@ impl Routing {
         }
         let followers = sources.into_iter().enumerate().filter(|(_, sources)| !sources.host).map(|(node, sources)| {
             let mut links = sources.links;
-            // Several flows may cross the same pair of links.
+            // Several flows may cross the same pair of links, so remove duplicates.
             links.sort_unstable();
             links.dedup();
             (links, NodeId(node as u32))

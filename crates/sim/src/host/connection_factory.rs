@@ -1,4 +1,4 @@
-//! Creates the configurations of connections, for one end of a flow.
+//! Creates the configuration of each new connection at one end of a flow.
 
 use crate::stack::Stack;
 use lopsided_core::Rng;
@@ -13,20 +13,20 @@ pub(crate) struct Remote {
     pub port: u16,
 }
 
-/// Creates connection configurations for one end of a flow.
+/// Creates the configurations of connections for one end of a flow.
 #[derive(Debug)]
 pub(crate) struct ConnectionFactory {
     /// The address of the host.
     pub local: IpAddr,
     /// The TCP settings.
     pub stack: Stack,
-    /// Draws initial sequence numbers.
+    /// Random numbers for initial sequence numbers.
     pub isn_rng: Rng,
 }
 
 impl ConnectionFactory {
-    /// The configuration of the next connection. `remembered` holds the metrics that earlier connections to the
-    /// destination left.
+    /// Returns the configuration of the next connection. `remembered` contains the metrics that earlier connections to
+    /// this destination stored.
     pub fn config(
         &mut self,
         local_port: u16,
@@ -35,13 +35,14 @@ impl ConnectionFactory {
         remembered: Option<&Remembered>,
     ) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
-        // A connection gets its own profile only if remembered metrics change the profile. Otherwise all connections
-        // share one profile.
+        // All connections share one profile. A connection gets a modified copy only if remembered metrics change its
+        // settings.
         let warmed = remembered.and_then(|remembered| remembered.apply(profile)).map(Arc::new);
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
-        // Random per connection (RFC 9293, section 3.4.1), but from the flow's own stream.
+        // Each connection has a random ISN (RFC 9293, section 3.4.1). It comes from the flow's own random stream, so
+        // that other flows do not change it.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
         ConnConfig { path_mtu, ..config }

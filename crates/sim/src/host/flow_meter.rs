@@ -1,4 +1,4 @@
-//! The measurements of one end of a flow, over all connections of its application.
+//! Measurements at one end of a flow, over all connections of its application.
 
 use crate::meter::{DelayStats, TimeWeightedGauge};
 use lopsided_app::{Report, Transport};
@@ -8,9 +8,9 @@ use lopsided_tcp::{Connection, Counters};
 /// The measurements of one end of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct FlowMeter {
-    /// Round-trip times of single segments; one-way times of datagrams.
+    /// RTT samples of single segments, or one-way delays of datagrams.
     pub rtt: DelayStats,
-    /// The sum of the congestion windows, over time.
+    /// Sum of the congestion windows of all connections, over time.
     pub cwnd: TimeWeightedGauge,
     /// The current sum of the congestion windows, in bytes.
     cwnd_sum: u64,
@@ -18,7 +18,7 @@ pub(crate) struct FlowMeter {
     pub past: Option<Box<Counters>>,
     /// Smoothed RTT of the connection that ended last.
     pub last_srtt: Option<Duration>,
-    /// Bytes that the application read. With datagrams, IP bytes that arrived.
+    /// Bytes that the application read. With datagrams: bytes of the IP packets that arrived.
     pub delivered_bytes: u64,
     /// Data segments that arrived on connections that no longer exist.
     pub past_segments_in: u64,
@@ -26,35 +26,35 @@ pub(crate) struct FlowMeter {
     pub datagrams_in: u64,
     /// Datagrams sent.
     pub datagrams_out: u64,
-    /// IP bytes of the datagrams sent.
+    /// Bytes of the IP packets that carried the sent datagrams.
     pub datagram_bytes_out: Bytes,
     /// Reports of the application that have not been collected yet.
     reports: Vec<(Time, Report)>,
 }
 
-/// The part of a connection's statistics that the meter has counted.
+/// The part of a connection's statistics that the meter has already counted.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Counted {
-    /// Number and sum (in nanoseconds) of RTT samples.
+    /// Number of RTT samples, and their sum in nanoseconds.
     rtt: (u64, u64),
-    /// The connection's part of the sum of windows, in bytes.
+    /// The connection's contribution to the sum of the congestion windows, in bytes.
     cwnd: u64,
 }
 
 impl FlowMeter {
-    /// Counts a new connection.
+    /// Starts to count a new connection.
     pub fn open(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         *counted = Counted::default();
         self.set_cwnd(now, connection, counted);
     }
 
-    /// Reads the window, and the round-trip times that the last segment completed. If one ACK completes several, the
-    /// histogram counts their mean several times: the moments are exact, the quantiles approximate.
+    /// Updates the congestion window and the RTT samples after a segment. If one ACK completes several samples, the
+    /// histogram counts their mean several times. So the moments are exact, and the quantiles are approximate.
     #[inline(always)]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);
         let stats = connection.rtt_stats();
-        // The connection keeps totals; the difference is what this segment completed.
+        // The connection stores totals. The difference from the last call belongs to this segment.
         let (count, sum) = (stats.count - counted.rtt.0, stats.sum_ns - counted.rtt.1);
         if let Some(mean) = sum.checked_div(count) {
             counted.rtt = (stats.count, stats.sum_ns);
@@ -71,13 +71,13 @@ impl FlowMeter {
         self.cwnd.set(now, self.cwnd_sum);
     }
 
-    /// Counts the end of a connection. `last` is true if the application has no other connection.
+    /// Counts the end of a connection. `last` is true if the application has no other live connection.
     pub fn close(&mut self, now: Time, connection: &mut Connection, counted: &mut Counted, last: bool) {
         self.absorb(connection, counted);
         self.cwnd_sum -= counted.cwnd;
         counted.cwnd = 0;
         if last {
-            // Without a connection there is no window, which is not the same as a window of 0.
+            // Without a connection no window exists. A window of 0 would reduce the mean.
             self.cwnd.pause(now);
         } else {
             self.cwnd.set(now, self.cwnd_sum);
@@ -87,13 +87,13 @@ impl FlowMeter {
         self.last_srtt = connection.info(now).srtt;
     }
 
-    /// Merges a connection's RTT statistics.
+    /// Adds a connection's RTT statistics to those of the flow.
     pub fn absorb(&mut self, connection: &mut Connection, counted: &mut Counted) {
         counted.rtt = (0, 0);
         self.rtt.absorb(&connection.take_rtt_stats());
     }
 
-    /// Merges the RTT samples of a foreign transport.
+    /// Adds the RTT samples of a foreign transport to those of the flow.
     pub fn take_rtts(&mut self, transport: &mut dyn Transport) {
         let rtt = &mut self.rtt;
         transport.take_rtts(&mut |took| rtt.add(took));

@@ -1,4 +1,4 @@
-//! Flows over a transport other than the host's TCP: see [`lopsided_app::Transport`].
+//! Flows over a transport other than the host's TCP ("foreign" transports): see [`lopsided_app::Transport`].
 //!
 //! Hosts without such flows never run this code.
 
@@ -15,7 +15,8 @@ use lopsided_core::{
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 impl Host {
-    /// Handles a TCP segment without a connection: it belongs to a foreign TCP, or is refused.
+    /// Handles a TCP segment for which no connection exists. It is passed to a foreign transport that uses TCP, or
+    /// refused.
     #[cold]
     pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };
@@ -24,13 +25,13 @@ impl Host {
             self.take_foreign(&packet, app, cx.now());
             return cx.recycle(packet);
         }
-        // `refuse` needs the packet as well.
+        // Cloned, because `refuse` needs the whole packet as well.
         let header = header.clone();
         self.refuse(&packet, &header);
         cx.drop(packet, DropReason::NoSocket);
     }
 
-    /// The application whose foreign transport owns this port.
+    /// Returns the application whose foreign transport owns this port.
     fn foreign_app(&self, port: u16) -> Option<u32> {
         match self.sockets.ports.owner(port)? {
             Owner::Service(app) | Owner::Datagrams(app) => {
@@ -49,14 +50,14 @@ impl Host {
             Header::Tcp(header) => header.src_port,
             Header::Other { .. } => 0,
         };
-        // The listening end answers to the source of the first packet.
+        // The listening end sends its replies to the source of the first packet.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port });
         transport.handle_packet(now, packet);
         self.tell_foreign(app, now);
         self.sockets.ready.push(app);
     }
 
-    /// Handles a possible timeout of a foreign transport.
+    /// Lets a foreign transport handle its timeout, if the timeout is due.
     #[cold]
     pub(super) fn wake_foreign(&mut self, app: u32, now: Time) {
         if let Some(transport) = self.sockets.apps[app as usize].foreign.as_deref_mut() {
@@ -65,9 +66,9 @@ impl Host {
         self.tell_foreign(app, now);
     }
 
-    /// Notifies the application of the events of its sockets, and updates its next timeout.
+    /// Notifies the application of the events of its sockets, and reads its next timeout.
     fn tell_foreign(&mut self, app: u32, now: Time) {
-        // The application may act on its sockets, which can cause further events.
+        // The application may use its sockets in response, which can cause further events.
         while let Some((socket, event)) = self.next_event(app) {
             let socket = SocketId(socket.0 | FOREIGN);
             let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
@@ -80,17 +81,17 @@ impl Host {
         self.sockets.apps[app as usize].foreign.as_deref_mut()?.poll_event()
     }
 
-    /// The next packet of a foreign transport.
+    /// Returns the next packet of a foreign transport.
     pub(super) fn next_foreign(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
-        // The application's calls may have caused more events.
+        // Calls of the application may have caused further events.
         self.tell_foreign(app, now);
         let slot = &mut self.sockets.apps[app as usize];
         let transport = slot.foreign.as_deref_mut()?;
         let Some(datagram) = transport.poll_transmit(now) else {
             if slot.sends {
                 match transport.cwnd() {
-                    // Sampled when the transport has nothing more to send: its window is then up to date.
+                    // The window is sampled once the transport has nothing more to send, because it is up to date then.
                     Some(cwnd) => slot.meter.cwnd.set(now, cwnd),
                     None => slot.meter.cwnd.pause(now),
                 }
@@ -115,7 +116,7 @@ impl Host {
         let (Some(transport), Some(remote), Some(port)) = (slot.foreign.as_deref_mut(), slot.remote, slot.port) else {
             return;
         };
-        // Both ends use the port of the opener, so that their events can be joined.
+        // Both ends report the opener's port, so that events of both ends can be joined.
         let opener_port = if slot.opens { port } else { remote.port };
         let endpoint = TcpEndpoint { flow: slot.flow, opener_port, sends: slot.sends };
         while let Some(TimedTcpEvent { at, event }) = transport.poll_trace() {
@@ -132,7 +133,7 @@ impl Host {
         }
     }
 
-    /// The states of the application's live connections, the oldest first.
+    /// Returns the states of the application's live connections, the oldest first.
     pub(crate) fn infos(&self, app: usize, now: Time) -> Vec<TransportInfo> {
         match &self.sockets.apps[app].foreign {
             Some(transport) => transport.connections(now),
@@ -140,7 +141,7 @@ impl Host {
         }
     }
 
-    /// The counters of all connections of an application, including ended ones.
+    /// Returns the counters of an application, summed over all connections including ended ones.
     pub(crate) fn total(&self, app: usize, now: Time) -> Counters {
         let slot = &self.sockets.apps[app];
         let past = match &slot.foreign {
@@ -150,7 +151,7 @@ impl Host {
         self.infos(app, now).iter().fold(past, |sum, info| sum + info.counters)
     }
 
-    /// The smoothed RTT of the connection that ended last.
+    /// Returns the smoothed RTT of the connection that ended last.
     pub(crate) fn last_srtt(&self, app: usize) -> Option<Duration> {
         let slot = &self.sockets.apps[app];
         slot.foreign.as_ref().map_or(slot.meter.last_srtt, |transport| transport.past().1)

@@ -1,9 +1,10 @@
-//! A host's network interface, like netem on Linux with the network card behind it. Each packet waits for a fixed
-//! delay, and then for a place in the card's transmit ring. The number of waiting packets is limited.
+//! A host's network interface: a fixed delay (like netem on Linux), followed by the transmit ring of the network card.
+//! Each packet waits for the delay and then until the ring has a free place. The number of waiting packets is limited.
 //!
-//! When a packet leaves the interface for the ring, captures record it. The ring itself is the queue of the link behind
-//! the interface. The interface only computes how many packets the link has not sent yet, which is possible because no
-//! other node sends on this link. Left out: any order other than first in, first out.
+//! Captures record a packet when it moves from the interface to the ring. The ring is not a queue of its own: its
+//! packets wait in the queue of the link behind the interface. The interface only computes how many packets the link
+//! has not sent yet. This is possible because no other node sends on this link. Left out: any order other than first
+//! in, first out.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
 use lopsided_link::{Framing, Serializer};
@@ -16,7 +17,7 @@ pub(crate) struct Interface {
     delay: Duration,
     /// Maximum number of waiting packets.
     limit: usize,
-    /// Waiting packets, with the earliest time at which they may leave, in order.
+    /// Waiting packets in order, each with the earliest time at which it may leave.
     waiting: VecDeque<(Time, Port, Packet)>,
     /// The transmit ring; `None` if it is unlimited.
     ring: Option<TxRing>,
@@ -27,7 +28,7 @@ impl Interface {
         Interface { delay, limit: limit.map_or(usize::MAX, |limit| limit as usize), waiting: VecDeque::new(), ring }
     }
 
-    /// True if another packet may wait.
+    /// True if the interface accepts another packet.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < self.limit
     }
@@ -43,35 +44,36 @@ impl Interface {
             return None;
         }
         let (_, port, packet) = self.waiting.pop_front()?;
-        // The packet enters the ring now; computing its departure needs no event.
+        // The packet enters the ring now. Its departure from the link is computed, so no event is needed.
         if let Some(ring) = &mut self.ring {
             ring.enter(now, &packet);
         }
         Some((port, packet))
     }
 
-    /// Number and size of the waiting packets.
+    /// Returns the number and total size of the waiting packets.
     pub fn held(&self) -> Count {
         Count::of(self.waiting.iter().map(|(_, _, packet)| packet.size()))
     }
 
-    /// When the next packet leaves.
+    /// Returns when the next packet leaves; `None` if no packet waits.
     pub fn next(&self) -> Option<Time> {
         let (due, ..) = self.waiting.front()?;
         Some(self.ring.as_ref().map_or(*due, |ring| ring.room_at().max(*due)))
     }
 }
 
-/// The card's transmit ring: the packets that the link behind it has not sent yet. The link must send at a plain rate.
+/// The card's transmit ring: packets that the link behind the card has not sent yet. The link must send at a constant
+/// rate.
 #[derive(Debug)]
 pub(crate) struct TxRing {
-    /// Number of packets that fit.
+    /// Capacity of the ring, in packets.
     places: usize,
     /// Framing of the link.
     framing: Framing,
     /// A copy of the link's serializer, which computes when each packet is sent.
     line: Serializer,
-    /// When the latest packets will have been sent; at most one entry per place.
+    /// Times at which the link will have sent the latest packets; at most one entry per place of the ring.
     sent: VecDeque<Time>,
 }
 
@@ -80,14 +82,14 @@ impl TxRing {
         TxRing { places: places as usize, framing, line: Serializer::new(rate), sent: VecDeque::new() }
     }
 
-    /// The earliest time at which a place is free.
+    /// Returns the earliest time at which the ring has a free place.
     fn room_at(&self) -> Time {
         if self.sent.len() < self.places { Time::ZERO } else { self.sent[0] }
     }
 
     /// Adds a packet.
     fn enter(&mut self, now: Time, packet: &Packet) {
-        // The oldest packet has left, because a place was free.
+        // If all places have an entry, the oldest entry is in the past: the packet was let in because a place was free.
         if self.sent.len() == self.places {
             self.sent.pop_front();
         }

@@ -1,5 +1,5 @@
-//! The path MTUs that routers reported to a host (RFC 1191, section 6.3). Like in Linux, they are stored by destination
-//! for 10 minutes.
+//! Path MTUs that routers reported to a host (RFC 1191, section 6.3). They are stored by destination and, as in Linux,
+//! expire after 10 minutes.
 
 use lopsided_core::Time;
 use lopsided_tcp::PathMtu;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 pub(super) struct KnownPaths(BTreeMap<IpAddr, PathMtu>);
 
 impl KnownPaths {
-    /// The known path MTU to a destination, unless it has expired.
+    /// Returns the path MTU to a destination; `None` if no MTU was reported or if it has expired.
     #[inline]
     pub fn to(&self, destination: IpAddr, now: Time) -> Option<PathMtu> {
         if self.0.is_empty() { None } else { self.0.get(&destination).copied().filter(|known| known.until > now) }

@@ -68,11 +68,11 @@ struct PendingRst {
     header: TcpHeader,
 }
 
-/// A host with its applications and sockets. See the module's documentation in the source for how it works.
+/// A host with its applications and sockets. The module's documentation in the source explains its operation.
 #[derive(Debug)]
 pub struct Host {
     addr: IpAddr,
-    /// Port for each destination; `None` for the usual host with a single port.
+    /// Routing table; `None` for a host with a single port, which is the usual case.
     routes: Option<Box<Routes>>,
     /// The applications, in the order of their slots in `sockets`.
     apps: Vec<Box<dyn Application>>,
@@ -81,11 +81,11 @@ pub struct Host {
     latest: u32,
     /// True if the connection on top of `ready` has a full segment to send next.
     goes_on: bool,
-    /// Resets to send, for segments without a connection.
+    /// Resets to send in response to segments without a connection.
     pending_rsts: Vec<PendingRst>,
-    /// Last known window of each application; `None` unless an observer watches windows.
+    /// The last observed window of each application; `None` unless changes of windows are recorded.
     windows: Option<Vec<Option<Window>>>,
-    /// The interface; `None` for the usual host, whose packets reach the link at once.
+    /// The interface; `None` for the usual host, whose packets enter the link immediately.
     interface: Option<Box<Interface>>,
 }
 
@@ -104,12 +104,12 @@ impl Host {
         }
     }
 
-    /// Interrupts the run from now on whenever the state or the window of a sender changes.
+    /// From now on, interrupts the run whenever the state or the window of a sender changes.
     pub(crate) fn watch_windows(&mut self) {
         self.windows = Some(Vec::new());
     }
 
-    /// Publishes the events inside new connections from now on.
+    /// Publishes the events inside connections that are created from now on.
     pub(crate) fn listen_to(&mut self, kinds: TcpEventMask) {
         self.sockets.trace = kinds;
         for transport in self.sockets.apps.iter_mut().filter_map(|slot| slot.foreign.as_deref_mut()) {
@@ -117,12 +117,12 @@ impl Host {
         }
     }
 
-    /// Reserves the listening port of the next application. `None` if the host has no port left.
+    /// Reserves a listening port for the next application. Returns `None` if the host has no free port.
     pub(crate) fn serve(&mut self) -> Option<u16> {
         self.sockets.ports.serve(self.apps.len() as u32)
     }
 
-    /// Reserves the source port for datagrams of the next application. `None` if the host has no port left.
+    /// Reserves a source port for datagrams of the next application. Returns `None` if the host has no free port.
     pub(crate) fn open_datagrams(&mut self) -> Option<u16> {
         self.sockets.ports.go_out_with_datagrams(self.apps.len() as u32)
     }
@@ -133,7 +133,7 @@ impl Host {
             transport.listen_to(self.sockets.trace);
         }
         let place = self.apps.len();
-        // Applications have the first numbers in `timers`, so they are added before any connection.
+        // Applications have the lowest numbers in `timers`, so all of them are added before the first connection.
         self.sockets.timers.reserve(place + 1);
         self.sockets.timers.set(place, slot.next_edge());
         // Most hosts have one application: allocate no room for more.
@@ -152,13 +152,13 @@ impl Host {
         &mut self.sockets.apps[app].meter
     }
 
-    /// The live connections of an application.
+    /// Returns the live connections of an application.
     pub(crate) fn connections(&self, app: usize) -> impl Iterator<Item = &Connection> {
         let live = self.sockets.apps[app].live.iter();
         live.filter_map(|slot| self.sockets.conn(*slot)).map(|conn| &conn.connection)
     }
 
-    /// Number of data segments that arrived at the application's connections, including duplicates.
+    /// Returns the number of data segments that arrived at the application's connections, including duplicates.
     pub(crate) fn data_segments_in(&self, app: usize, now: Time) -> u64 {
         let slot = &self.sockets.apps[app];
         if slot.foreign.is_some() {
@@ -166,14 +166,14 @@ impl Host {
         }
         let existing = slot.accepted.iter().map(|(_, conn)| *conn).chain(slot.live.iter().copied());
         let mut existing: Vec<u32> = existing.collect();
-        // An accepted connection is in both lists while it is live.
+        // A live connection that this end accepted is in both lists: count it once.
         existing.sort_unstable();
         existing.dedup();
         let counted = existing.into_iter().filter_map(|conn| self.sockets.conn(conn));
         slot.meter.past_segments_in + counted.map(|conn| conn.connection.counters().data_segments_in).sum::<u64>()
     }
 
-    /// Ends the interval over which the flow's round-trip times (or one-way times) are counted, and begins the next.
+    /// Returns the statistics of RTTs (or one-way delays) of the current interval, and starts the next interval.
     pub(crate) fn take_delays(&mut self, app: usize) -> Moments {
         let slot = &mut self.sockets.apps[app];
         if let Some(transport) = slot.foreign.as_deref_mut().filter(|_| slot.sends) {
@@ -188,12 +188,12 @@ impl Host {
         slot.meter.rtt.take_interval()
     }
 
-    /// The connection of a segment, or a new connection if the segment is a SYN for a listening port.
+    /// Returns the connection of a segment. If the segment is a SYN for a listening port, creates the connection.
     #[inline]
     fn connection_for(&mut self, packet: &Packet, header: &TcpHeader, now: Time) -> Option<u32> {
-        // A segment usually belongs to the same connection as the last one. Then no table is searched.
+        // Most segments belong to the same connection as the previous one; then no table is searched.
         let belongs = |conn: &Conn| {
-            // Ports first: addresses are more expensive to compare.
+            // Compare the ports first, because comparing addresses takes longer.
             let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;
             ports && packet.is_from(conn.remote.addr)
         };
@@ -222,10 +222,10 @@ impl Host {
         }
     }
 
-    /// Creates a connection for a listening application. `None` if the application uses datagrams.
+    /// Creates a connection for a listening application. Returns `None` if the application uses datagrams.
     fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
         let factory = self.sockets.apps[app as usize].factory.as_mut()?;
-        // New connections start with the known path MTU and the metrics of earlier connections.
+        // A new connection starts with the known path MTU and with the metrics of earlier connections.
         let path = self.sockets.paths.to(remote.addr, now);
         let remembered = self.sockets.remembered.get(&remote.addr);
         let connection = Connection::listen(factory.config(local_port, remote, path, remembered));
@@ -254,11 +254,11 @@ impl Host {
         }
     }
 
-    /// Calls the application of a connection after an event.
+    /// Notifies the application that its connection is ready, after an event.
     fn tell_ready(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.sockets.conn(slot) else { return };
         let app = conn.app;
-        // Before the handshake completes the application has nothing to do, like a program that waits in connect().
+        // Before the handshake completes the application cannot act, like a program that blocks in connect().
         let (live, open) = (conn.live, conn.connection.state() != State::SynSent);
         if conn.connection.has_events() {
             self.visit_events(slot, app, open, now);
@@ -271,26 +271,26 @@ impl Host {
         }
     }
 
-    /// Like [`Host::visit`], after a timer. Kept out of line because timers expire rarely.
+    /// Like [`Host::visit`], but after a timeout. Not inlined, because timers expire rarely.
     #[cold]
     fn visit_late(&mut self, slot: u32, now: Time) {
         self.visit(slot, now);
     }
 
-    /// Notifies the application of the connection's queued events. `open` is false before the handshake completes: the
-    /// application is then notified only of the connection's end.
+    /// Notifies the application of the connection's queued events. `open` is false before the handshake completes; then
+    /// only the end of the connection is reported.
     #[cold]
     fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let mut told = Happened::default();
-        // All events first: the application must see the final state.
+        // Collect all events first, so that the application sees the final state.
         while let Some(event) = conn.connection.poll_event() {
             told.note(event);
         }
         if !conn.live {
             return;
         }
-        // Events follow the order of a connection's life: connected, data, end of data, closed.
+        // Report events in the order of a connection's life: connected, data, end of data, closed.
         if told.connected {
             self.tell(app, SocketId(slot), SocketEvent::Connected, now);
         }
@@ -318,7 +318,7 @@ impl Host {
         if let Some(mut seen) = self.windows.take() {
             let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app, at)).collect();
             if now != seen {
-                // The recorder takes a sample as soon as this event is over.
+                // The recorder takes a sample as soon as the handling of this event ends.
                 cx.interrupt();
                 seen = now;
             }
@@ -326,8 +326,8 @@ impl Host {
         }
     }
 
-    /// The value that the table of samples shows: the sum of the windows, and the state and threshold of the oldest
-    /// connection.
+    /// Returns the values of the table of samples: the sum of the windows, and the state and the threshold of the
+    /// oldest connection.
     fn window(&self, app: usize, now: Time) -> Option<Window> {
         let infos = self.infos(app, now);
         let oldest = infos.first()?;
@@ -340,7 +340,7 @@ impl Host {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let of_app = &self.sockets.apps[conn.app as usize];
         let accepted = of_app.accepted.iter().any(|(_, accepted)| *accepted == slot);
-        // Both ends use the port of the opener, so that their events can be joined.
+        // Both ends report the opener's port, so that events of both ends can be joined.
         let opener_port = if accepted { conn.remote.port } else { conn.local_port };
         let endpoint = TcpEndpoint { flow: conn.flow, opener_port, sends: of_app.sends };
         while let Some(TimedTcpEvent { at, event }) = conn.connection.poll_trace() {
@@ -348,7 +348,7 @@ impl Host {
         }
     }
 
-    /// After a connection has sent everything: sets its timer, or removes it if it is finished.
+    /// Called when a connection has nothing more to send: arms its timer, or removes the connection if it is finished.
     #[inline(always)]
     fn settle(&mut self, slot: u32, now: Time) {
         let number = self.sockets.number(slot) as usize;
@@ -366,13 +366,13 @@ impl Host {
         let number = self.sockets.number(slot) as usize;
         let Some(app) = self.sockets.conn(slot).map(|conn| conn.app) else { return };
         self.sockets.timers.set(number, None);
-        // Has no effect if the application was notified before.
+        // This has no effect if the application was already notified.
         self.tell_closed(app, slot, CloseReason::Normal, now);
         let Some(conn) = self.sockets.conns[slot as usize].take() else { return };
         let of_app = &mut self.sockets.apps[app as usize];
         of_app.accepted.retain(|(_, accepted)| *accepted != slot);
         of_app.meter.past_segments_in += conn.connection.counters().data_segments_in;
-        // Only now, after TIME-WAIT, may the port be used again.
+        // The port may be reused only now, after TIME-WAIT.
         self.sockets.ports.release(conn.local_port);
         self.sockets.free.push(slot);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
@@ -382,7 +382,7 @@ impl Host {
         let slot = &mut self.sockets.apps[app as usize];
         let starts = slot.start.take_if(|start| *start <= now).is_some();
         let stops = slot.stop.take_if(|stop| *stop <= now).is_some();
-        // A flow that stops before it starts never starts.
+        // If the flow stops before it starts, the application never runs.
         if stops {
             slot.start = None;
         }
@@ -410,16 +410,16 @@ impl Host {
         }
     }
 
-    /// Returns the next packet of an application or connection. `room` is false if the interface is full: a connection
-    /// then sends only segments without data.
+    /// Returns the next packet of an application or connection. `room` is false if the interface is full; then
+    /// connections send only segments without data.
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
-        // Valid for one poll only.
+        // The flag is valid only for the next poll.
         let goes_on = std::mem::take(&mut self.goes_on);
-        // The last entry is polled until it has nothing to send.
+        // Poll the last entry until it has nothing more to send.
         while let Some(&number) = self.sockets.ready.last() {
-            // Applications have the first numbers, connections the others.
+            // Numbers below the number of applications are applications; the others are connections.
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
                 if let Some(conn) = self.sockets.conn_mut(slot) {
                     let Conn { connection, flow, ip, .. } = conn;
@@ -437,8 +437,8 @@ impl Host {
                     });
                     if let Some(packet) = packet {
                         let to = ip.addresses;
-                        // If an observer listens to the connection, its events must be published after the segment, by
-                        // another poll.
+                        // If an observer listens to the connection, another poll must publish its events after each
+                        // segment.
                         self.goes_on = follows == Next::Full;
                         if follows == Next::Nothing && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
@@ -457,7 +457,7 @@ impl Host {
                     return Some(packet);
                 }
                 self.sockets.ready.pop();
-                // Nothing to send: set the timers of the application and of its transport.
+                // The application has nothing to send: arm its timer and the timer of its transport.
                 let edge = self.sockets.apps[number as usize].next_edge();
                 self.sockets.lower(number as usize, edge);
                 self.sockets.lower(number as usize, self.apps[number as usize].next_timeout());
@@ -501,14 +501,14 @@ impl Host {
         Some((self.port(addresses), packet))
     }
 
-    /// Moves all packets into the interface, and returns the next packet that has waited long enough.
+    /// Moves all packets that are ready into the interface, and returns the next packet whose delay has passed.
     #[inline(never)]
     fn pass_interface(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let mut interface = self.interface.take()?;
         loop {
             let room = interface.has_room();
-            // Without room, a connection writes no data: the data counts as rejected, and the window is reduced.
-            // Segments without data are dropped.
+            // If the interface is full, a connection writes no data segment: the data counts as rejected, and the
+            // window is reduced. Segments without data are dropped.
             let Some((port, packet)) = self.next_packet(room, cx) else { break };
             if room {
                 interface.take(cx.now(), port, packet);
@@ -522,7 +522,7 @@ impl Host {
         given
     }
 
-    /// The port to the destination.
+    /// Returns the port through which packets to the destination leave.
     #[inline(always)]
     fn port(&self, addresses: Addresses) -> Port {
         let to = |routes: &Routes| routes.to(addresses.dst()).expect("flows have routes");
@@ -530,7 +530,7 @@ impl Host {
     }
 }
 
-/// The values whose change triggers a sample: congestion state, window, threshold.
+/// Congestion state, congestion window and slow-start threshold. A change in any of them triggers a sample.
 type Window = (&'static str, Bytes, Option<Bytes>);
 
 /// The events of one connection since its application was last notified.
@@ -549,7 +549,7 @@ impl Happened {
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
             ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
             ConnEvent::Failed(_) => self.closed = Some(CloseReason::Reset),
-            // Applications are notified of readiness at every visit.
+            // Readiness needs no flag, because each visit reports it.
             _ => {}
         }
     }
@@ -563,8 +563,8 @@ impl Host {
         if conn.pass_on(of_app, now) {
             self.tell_ready(slot, now);
         }
-        // Mostly no other connection is ready and the segment needs no answer. Then the connection need not be polled.
-        // The shortcut must not skip an interface, a watched window, or events that must be published.
+        // Skip the poll if no other connection is ready and the segment needs no answer, which is the usual case. The
+        // poll is needed with an interface, with recorded windows, and with events to publish.
         let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()
@@ -590,14 +590,14 @@ impl Host {
             return self.take_foreign(packet, app, now);
         }
         slot.meter.datagram_arrived(now, packet);
-        // The listening end answers to the source of the first datagram.
+        // The listening end sends its replies to the source of the first datagram.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
         self.apps[app as usize].on_datagram(&packet.payload(), packet.sent_at(), &mut io);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
-    /// The application that receives datagrams at this port.
+    /// Returns the application that receives datagrams at this port.
     fn datagram_app(&self, port: u16) -> Option<u32> {
         match self.sockets.ports.owner(port)? {
             Owner::Datagrams(app) => Some(app),
@@ -639,7 +639,7 @@ impl Node for Host {
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
-        // A timer may be early; its owner then does nothing and sets it again.
+        // A timer may expire too early. Its owner then only arms it again.
         while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
             self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {
@@ -649,7 +649,7 @@ impl Node for Host {
         }
     }
 
-    /// Publishes a packet when it leaves the host. Packets in the interface are not in the network yet.
+    /// Publishes a packet when it leaves the host. A packet in the interface has not entered the network yet.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let given = if self.interface.is_none() { self.next_packet(true, cx) } else { self.pass_interface(cx) };
         match &given {
@@ -684,8 +684,8 @@ impl Node for Host {
 mod tests {
     use super::*;
 
-    /// Each flow has two of each, so one byte costs 20 kB with 10,000 flows. Rarely used fields belong into a box of
-    /// their own. If a bound must rise, the commit says why.
+    /// Each flow has two objects of each type, so 1 byte more costs 20 kB with 10,000 flows. Put rarely used fields
+    /// into a box. If a bound must be raised, state the reason in the commit.
     #[test]
     fn what_each_end_of_a_flow_takes() {
         assert!(size_of::<Conn>() <= 2752, "a connection takes {}", size_of::<Conn>());

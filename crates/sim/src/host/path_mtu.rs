@@ -9,7 +9,7 @@ impl Host {
     /// Handles a packet that is neither TCP nor UDP.
     #[cold]
     pub(super) fn take_message(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        // Only messages that quote a packet of this host.
+        // Ignore messages that do not quote a packet of this host.
         let Some(told) = read_packet_too_big(&packet).filter(|told| told.src == self.addr) else {
             return cx.drop(packet, DropReason::NoSocket);
         };
@@ -20,7 +20,7 @@ impl Host {
         }
     }
 
-    /// The connection that sent the packet that was too big.
+    /// Returns the connection that sent the packet that was too big.
     fn connection_of(&self, told: &PacketTooBig) -> Option<u32> {
         let remote = Remote { addr: told.dst, port: told.dst_port };
         let slot = match self.sockets.ports.owner(told.src_port)? {
@@ -37,7 +37,7 @@ impl Host {
     fn shrink_segments(&mut self, slot: u32, told: &PacketTooBig, now: Time) {
         let Some(conn) = self.sockets.conn_mut(slot) else { return };
         let mtu = Bytes::new(u64::from(told.mtu));
-        // RFC 5927, section 4.1: the connection checks the quoted sequence number against blind attacks.
+        // RFC 5927, section 4.1: the connection checks the quoted sequence number, to reject blind attacks.
         let Some(known) = conn.connection.handle_too_big(now, told.seq, mtu) else { return };
         self.sockets.paths.learn(told.dst, known);
         self.sockets.ready.push(self.sockets.number(slot));

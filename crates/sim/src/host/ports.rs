@@ -1,8 +1,8 @@
-//! The owners of a host's local ports: listening applications have well-known ports, outgoing connections have
+//! The owners of a host's local ports. Listening applications have well-known ports, and outgoing connections have
 //! ephemeral ports.
 //!
-//! Every listening application and every outgoing connection has a port of its own. So the port alone identifies the
-//! candidate for a segment, and one comparison of the far end confirms it.
+//! No two of them share a port. So the destination port alone selects the only possible connection of a segment, and
+//! one comparison of the remote address and port confirms it.
 
 /// The listening port of the first application. Later applications get the following ports.
 pub(crate) const FIRST_SERVICE: u16 = 5001;
@@ -13,17 +13,18 @@ const LAST_EPHEMERAL: u16 = 60_999;
 /// Maximum number of listening applications on one host.
 pub(crate) const MAX_SERVICES: usize = (FIRST_EPHEMERAL - FIRST_SERVICE) as usize;
 
-/// A free port in the tables.
+/// Marks a free port in the tables.
 const NOBODY: u32 = u32::MAX;
-/// The bit in the table of outgoing ports that marks an application with datagrams instead of a connection.
+/// Bit in the table of outgoing ports. If set, an application with datagrams owns the port; otherwise a connection
+/// does.
 const DATAGRAMS: u32 = 1 << 31;
 
 /// The owners of all ports of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    /// The listening application of each port from [`FIRST_SERVICE`] on.
+    /// The application that listens on each port, from [`FIRST_SERVICE`] on.
     services: Vec<u32>,
-    /// The connection, or application with [`DATAGRAMS`], of each port from [`FIRST_EPHEMERAL`] on.
+    /// The owner of each port from [`FIRST_EPHEMERAL`] on: a connection, or an application with the bit [`DATAGRAMS`].
     outgoing: Vec<u32>,
     /// Where the search for a free ephemeral port starts.
     next: usize,
@@ -36,12 +37,12 @@ pub(crate) enum Owner {
     Service(u32),
     /// An outgoing connection.
     Connection(u32),
-    /// An application that sent the first datagram.
+    /// An application that sends datagrams from this port.
     Datagrams(u32),
 }
 
 impl Ports {
-    /// Reserves the port of a new listening application. `None` if all are used.
+    /// Reserves a port for a new listening application. Returns `None` if all ports are in use.
     pub fn serve(&mut self, app: u32) -> Option<u16> {
         if self.services.len() == MAX_SERVICES {
             return None;
@@ -50,7 +51,7 @@ impl Ports {
         Some(FIRST_SERVICE + self.services.len() as u16 - 1)
     }
 
-    /// The owner of a port; `None` if it is free.
+    /// Returns the owner of a port; `None` if the port is free.
     #[inline]
     pub fn owner(&self, port: u16) -> Option<Owner> {
         if port >= FIRST_EPHEMERAL {
@@ -65,11 +66,10 @@ impl Ports {
         Some(Owner::Service(app))
     }
 
-    /// Reserves an ephemeral port for a connection. The search continues after the last reserved port, so that a port
-    /// is reused as late as possible. `None` if all are used.
+    /// Reserves an ephemeral port for a connection. Returns `None` if all ports are in use.
     pub fn go_out(&mut self, connection: u32) -> Option<u16> {
         let all = usize::from(LAST_EPHEMERAL - FIRST_EPHEMERAL) + 1;
-        // Starting after the last reserved port: released ports are reused as late as possible.
+        // The search starts after the last reserved port, so that a released port is reused as late as possible.
         let free =
             (self.next..all).chain(0..self.next).find(|at| self.outgoing.get(*at).is_none_or(|c| *c == NOBODY))?;
         if free >= self.outgoing.len() {
@@ -80,7 +80,7 @@ impl Ports {
         Some(FIRST_EPHEMERAL + free as u16)
     }
 
-    /// Reserves an ephemeral port for an application with datagrams.
+    /// Reserves an ephemeral port for an application that sends datagrams.
     pub fn go_out_with_datagrams(&mut self, app: u32) -> Option<u16> {
         self.go_out(app | DATAGRAMS)
     }

@@ -1,4 +1,4 @@
-//! The sockets of a host: its connections and datagrams, and the interface by which applications use them.
+//! The sockets of a host (connections and datagrams), and the interface through which applications use them.
 
 use super::connection_factory::{ConnectionFactory, Remote};
 use super::flow_meter::{Counted, FlowMeter};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown};
 use std::ops::Range;
 
-/// A connection, with its application and its address.
+/// A connection, its application, and its addresses.
 #[derive(Debug)]
 pub(crate) struct Conn {
     /// The state machine.
@@ -29,20 +29,20 @@ pub(crate) struct Conn {
     pub remote: Remote,
     /// IP header of all segments, except for the ECN field.
     pub ip: IpHeader,
-    /// True until the application is notified that the connection has ended.
+    /// True until the application is notified of the connection's end.
     pub live: bool,
-    /// The part of this connection that the flow's meter has counted.
+    /// The part of this connection's statistics that the flow's meter has already counted.
     pub counted: Counted,
-    /// Ranges of the stream that were read as placeholders and that the application has not fetched yet.
+    /// Ranges of the stream that were read as placeholders for lost data, and that the application has not queried yet.
     pub placeholders: Vec<Range<u64>>,
 }
 
 impl Conn {
-    /// Handles an event of the connection on behalf of the application, and measures it. Returns true if the
-    /// application must be notified.
+    /// Updates the measurements after an event of the connection, and reads its data if the application only drains it.
+    /// Returns true if the application must be notified.
     #[inline(always)]
     pub fn pass_on(&mut self, of_app: &mut AppSlot, now: Time) -> bool {
-        // Windows and round trips are measured at the sender of data only.
+        // Only the sender of data measures windows and RTTs.
         if self.live && of_app.sends {
             of_app.meter.watch(now, &self.connection, &mut self.counted);
         }
@@ -51,27 +51,28 @@ impl Conn {
         }
         let open = self.live && self.connection.state() != State::SynSent;
         match of_app.on_ready {
-            // Most receivers only read everything: the host does it for them, without a call.
+            // Most receiving applications only read and discard the data. The host does this without calling the
+            // application.
             OnReady::Drains if open => {
                 of_app.meter.delivered_bytes += self.read(now).1;
                 false
             }
-            // A sender is notified only when it can write.
+            // A sending application is notified only if it can write.
             _ => open && self.connection.writable() > 0,
         }
     }
 
-    /// Reads all available data. Returns the data, and the number of delivered bytes: placeholders do not count.
+    /// Reads all available data. Returns the data and the number of delivered bytes, which excludes placeholders.
     #[inline(always)]
     pub fn read(&mut self, now: Time) -> (Payload, u64) {
         let read = self.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
-        // Placeholders stand for lost data that a repair may deliver later.
+        // A placeholder stands for lost data that the application may repair later.
         let missing = if self.connection.takes_placeholders() { self.note_placeholders() } else { 0 };
         let delivered = u64::from(read.len()) - missing;
         (read, delivered)
     }
 
-    /// Stores the ranges that became placeholders, and returns their number of bytes.
+    /// Stores the ranges that were read as placeholders, and returns their total length in bytes.
     #[cold]
     fn note_placeholders(&mut self) -> u64 {
         let missing = self.connection.take_placeholders();
@@ -81,21 +82,21 @@ impl Conn {
     }
 }
 
-/// The host's state of one application.
+/// The state that the host stores for one application.
 #[derive(Debug)]
 pub(crate) struct AppSlot {
     pub flow: FlowId,
-    /// The differentiated services codepoint of all packets.
+    /// The DSCP of all packets of the application.
     pub dscp: u8,
-    /// True if this application sends the flow's data. Round trips and windows are measured at this end.
+    /// True if this application sends the flow's data. RTTs and congestion windows are measured only at that end.
     pub sends: bool,
-    /// The application's reaction to a ready socket.
+    /// What the host does when a socket of the application is ready.
     pub on_ready: OnReady,
-    /// The other end. Its port is known at the end that opens connections or sends the first datagram.
+    /// The remote end. Its port is known in advance only at the end that opens connections or sends the first datagram.
     pub remote: Option<Remote>,
     /// Creates connections; `None` for datagrams.
     pub factory: Option<ConnectionFactory>,
-    /// A transport other than the host's TCP.
+    /// The flow's transport, if it is not the host's TCP.
     pub foreign: Option<Box<dyn Transport>>,
     /// True if this end opens the flow's connections.
     pub opens: bool,
@@ -103,22 +104,22 @@ pub(crate) struct AppSlot {
     pub port: Option<u16>,
     /// The live connections, in the order in which they were opened.
     pub live: Vec<u32>,
-    /// All connections that still exist, with their far ends, if this end accepts connections.
+    /// If this end accepts connections: all its connections that still exist, with their remote ends.
     pub accepted: Vec<(Remote, u32)>,
     /// Datagrams that wait to be sent.
     pub datagrams: VecDeque<Payload>,
-    /// The application's random numbers.
+    /// Random number generator of the application.
     pub rng: Rng,
-    /// Start of the flow; `None` once it has started.
+    /// Start time of the flow; `None` once the flow has started.
     pub start: Option<Time>,
-    /// End of the flow; `None` once it has stopped.
+    /// Stop time of the flow; `None` once the flow has stopped.
     pub stop: Option<Time>,
     /// Measurements of the flow at this end.
     pub meter: FlowMeter,
 }
 
 impl AppSlot {
-    /// Time of the flow's start or end, at which the host calls the application.
+    /// Returns when the host must next start or stop the application.
     pub fn next_edge(&self) -> Option<Time> {
         match (self.start, self.stop) {
             (Some(start), Some(stop)) => Some(start.min(stop)),
@@ -127,7 +128,7 @@ impl AppSlot {
     }
 }
 
-/// The sockets that all applications of a host share.
+/// The sockets of all applications of a host.
 #[derive(Debug)]
 pub(crate) struct HostSockets {
     /// State of each application.
@@ -140,14 +141,14 @@ pub(crate) struct HostSockets {
     pub ports: Ports,
     /// Known path MTUs.
     pub paths: KnownPaths,
-    /// Metrics that ended connections left, by destination, if the stack keeps them.
+    /// Metrics of ended connections by destination, stored only if the stack enables it.
     pub remembered: BTreeMap<IpAddr, Remembered>,
-    /// One time for each application, then one for each connection. A time may be too early, never too late: when it
-    /// comes, the owner's timeout is read again. This costs less than an update for every segment.
+    /// One time for each application, followed by one for each connection. A time may be too early but never too late.
+    /// When it is reached, the owner's actual timeout is read. This takes less time than an update after every segment.
     pub timers: EventQueue,
     /// Applications and connections that may have packets to send, numbered as in `timers`.
     pub ready: Vec<u32>,
-    /// Events inside connections that observers want.
+    /// The kinds of events inside connections that observers receive.
     pub trace: TcpEventMask,
 }
 
@@ -166,17 +167,17 @@ impl HostSockets {
         }
     }
 
-    /// The connection in a slot.
+    /// Returns the connection in a slot.
     pub fn conn(&self, slot: u32) -> Option<&Conn> {
         self.conns.get(slot as usize)?.as_deref()
     }
 
-    /// The connection in a slot.
+    /// Returns the connection in a slot.
     pub fn conn_mut(&mut self, slot: u32) -> Option<&mut Conn> {
         self.conns.get_mut(slot as usize)?.as_deref_mut()
     }
 
-    /// A connection and its application.
+    /// Returns a connection and its application.
     #[inline(always)]
     pub fn conn_and_app(&mut self, slot: u32) -> Option<(&mut Conn, &mut AppSlot)> {
         let conn = self.conns.get_mut(slot as usize)?.as_deref_mut()?;
@@ -184,7 +185,7 @@ impl HostSockets {
         Some((conn, of_app))
     }
 
-    /// A free slot for a new connection.
+    /// Returns a free slot for a new connection.
     pub fn free_slot(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             // Most hosts have one connection: allocate no room for more.
@@ -195,7 +196,7 @@ impl HostSockets {
         })
     }
 
-    /// A connection's number in `timers` and `ready`.
+    /// Returns a connection's number in `timers` and `ready`.
     pub fn number(&self, slot: u32) -> u32 {
         self.apps.len() as u32 + slot
     }
@@ -215,7 +216,7 @@ impl HostSockets {
         if of_app.sends {
             of_app.meter.open(now, &connection, &mut counted);
         }
-        // Before the first event of the connection.
+        // Enabled before the connection's first event.
         connection.listen_to(self.trace);
         of_app.live.reserve_exact(usize::from(of_app.live.is_empty()));
         of_app.live.push(slot);
@@ -236,10 +237,11 @@ impl HostSockets {
         }
     }
 
-    /// Counts a connection as ended, before its application is notified. Returns false if this was done before.
+    /// Marks a connection as ended, before its application is notified. Returns false if the connection was already
+    /// marked.
     pub fn end(&mut self, slot: u32, now: Time) -> bool {
         let Some(conn) = self.conns[slot as usize].as_deref_mut().filter(|conn| conn.live) else { return false };
-        // First, so that a call of the application cannot end the connection again.
+        // Set first: the application could otherwise end the connection a second time.
         conn.live = false;
         let of_app = &mut self.apps[conn.app as usize];
         of_app.live.retain(|live| *live != slot);
@@ -249,48 +251,48 @@ impl HostSockets {
         true
     }
 
-    /// Moves a timer to an earlier time. A later time is ignored.
+    /// Moves a timer to an earlier time. A call with a later time has no effect.
     #[inline]
     pub fn lower(&mut self, number: usize, due: Option<Time>) {
         self.timers.lower(number, due);
     }
 }
 
-/// The bit in a socket's number that marks a socket of a foreign transport. The other bits are the transport's own
-/// number.
+/// Bit in a socket's number. If set, the socket belongs to a foreign transport, and the other bits are the transport's
+/// own number of the socket.
 pub(super) const FOREIGN: u32 = 1 << 31;
 
-/// The number that a foreign transport gave to a socket; `None` for a socket of the host's TCP.
+/// Returns the number that a foreign transport assigned to a socket; `None` for a socket of the host's TCP.
 fn foreign_socket(socket: SocketId) -> Option<SocketId> {
     (socket.0 & FOREIGN != 0).then_some(SocketId(socket.0 & !FOREIGN))
 }
 
-/// The addresses of a packet from one end of a flow to the other.
+/// Returns the addresses of a packet from one end of a flow to the other.
 pub(crate) fn addresses(from: IpAddr, to: IpAddr) -> Addresses {
     Addresses::new(from, to).expect("the ends of a flow have one version of IP")
 }
 
-/// The sockets as one application sees them during one call.
+/// The sockets of one application, as passed to the application during a call.
 pub(crate) struct Io<'a> {
     pub sockets: &'a mut HostSockets,
     /// Index of the application.
     pub app: u32,
     /// The current time.
     pub now: Time,
-    /// A connection that is polled after this call in any case, so that it need not be pushed to `ready`.
+    /// A connection that the host polls after this call anyway, so that it need not be added to `ready`.
     pub polled: Option<u32>,
 }
 
 impl Io<'_> {
-    /// The connection of a socket, if it belongs to the application and is live.
+    /// Returns the connection of a socket; `None` if it is not live or belongs to another application.
     #[inline]
     fn own(&mut self, socket: SocketId) -> Option<&mut Conn> {
         let app = self.app;
         self.sockets.conn_mut(socket.0).filter(|conn| conn.app == app && conn.live)
     }
 
-    /// The application's foreign transport, and the transport's own number of the socket. `None` for a socket of the
-    /// host's TCP.
+    /// Returns the application's foreign transport, and the transport's own number of the socket. `None` for a socket
+    /// of the host's TCP.
     #[cold]
     fn foreign(&mut self, socket: SocketId) -> Option<(&mut dyn Transport, SocketId)> {
         let own = foreign_socket(socket)?;
@@ -299,17 +301,17 @@ impl Io<'_> {
         Some((transport, own))
     }
 
-    /// Like [`Io::foreign`], read only.
+    /// Like [`Io::foreign`], but read-only.
     #[cold]
     fn foreign_at(&self, socket: SocketId) -> Option<(&dyn Transport, SocketId)> {
         let own = foreign_socket(socket)?;
         Some((self.sockets.apps[self.app as usize].foreign.as_deref()?, own))
     }
 
-    /// Notes that the connection may have something to send.
+    /// Adds the connection to the list of those that may have packets to send.
     #[inline]
     fn touch(&mut self, socket: SocketId) {
-        // A duplicate entry in `ready` would only cost a poll.
+        // `ready` may contain an entry twice; the only cost is one more poll.
         if self.polled != Some(socket.0) {
             self.sockets.ready.push(self.sockets.number(socket.0));
         }
@@ -335,7 +337,7 @@ impl Sockets for Io<'_> {
         let remote = self.sockets.apps[self.app as usize].remote?;
         let slot = self.sockets.free_slot();
         let Some(local_port) = self.sockets.ports.go_out(slot) else {
-            // All ports are in use or in TIME-WAIT.
+            // No port is free: all are in use or in TIME-WAIT.
             self.sockets.free.push(slot);
             return None;
         };
@@ -395,7 +397,7 @@ impl Sockets for Io<'_> {
 
     fn close(&mut self, socket: SocketId) {
         if let Some(conn) = self.own(socket) {
-            // The application can still read.
+            // Close only the sending direction, so that the application can still read.
             conn.connection.shutdown(Shutdown::Write);
             self.touch(socket);
             return;
@@ -409,7 +411,7 @@ impl Sockets for Io<'_> {
     fn abort(&mut self, socket: SocketId) {
         if let Some(conn) = self.own(socket) {
             conn.connection.abort();
-            // The application caused the end, so it is not notified.
+            // The application itself ended the connection, so it is not notified.
             self.sockets.end(socket.0, self.now);
             self.touch(socket);
             return;

@@ -27,7 +27,7 @@ fn pages(app: &str, loss: &str) -> String {
     )
 }
 
-/// Every object and page is reported once, whatever is lost, and the client reads every byte.
+/// Despite losses, every object and page is reported once, and the client reads every byte.
 #[test]
 fn pages_are_whole_under_loss() {
     for (connections, loss) in [
@@ -52,9 +52,9 @@ fn files(app: &str, loss: &str) -> String {
     pages("", loss).replace("kind = \"http\", ", &format!("kind = \"ftp\", {app}"))
 }
 
-/// Each file is reported once, whatever is lost. The first follows a dialogue of round trips of 100 ms: one for the
-/// control connection, one for the greeting, five for commands up to PASV, one for the data connection. RETR reaches
-/// the sender half a round trip later; the reply to STOR takes a whole one.
+/// Despite losses, each file is reported once. Before the first file there are eight round trips of 100 ms: one for the
+/// control connection, one for the greeting, five for commands up to PASV, and one for the data connection. RETR
+/// reaches the sender half a round trip later; the reply to STOR takes a whole round trip.
 #[test]
 fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
@@ -69,8 +69,8 @@ fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     }
 }
 
-/// A capture shows the dialogue as text: the messages of both ends are on the wire, and no byte of the file before the
-/// login.
+/// A capture contains the FTP dialogue as text: the messages of both ends are on the wire, and no byte of the file is
+/// sent before the login.
 #[test]
 fn a_session_ends_with_both_connections_closed() {
     let result = run(&files(r#"size = "20 kB""#, "0 %"));
@@ -98,7 +98,8 @@ fn what_comes_for_no_connection_is_answered_with_a_reset() {
     assert_eq!(resets, refused);
 }
 
-/// Six connections start with six initial windows: on a long path a page completes sooner than over one connection.
+/// Six connections start with six initial windows, so on a path with a long RTT a page completes sooner than over one
+/// connection.
 #[test]
 fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
     let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
@@ -113,7 +114,7 @@ fn a_request_has_the_size_that_was_asked_for() {
     let app = r#"objects = 4, object_size = "10 kB", index_size = "0 B", request_size = "500 B", connections = 4"#;
     let text = pages(app, "0 %");
     let result = run(&text);
-    // Four requests of 500 bytes go up. The flow's own counters are those of the server.
+    // The client uploads four requests of 500 bytes. The flow's own counters are those of the server.
     assert_eq!(result.flows.transfers, [1]);
     let up = result.links.direction.iter().position(|dir| *dir == "up").expect("there is an uplink");
     assert!(result.links.sent_bytes[up] >= 4 * 540, "{}", result.links.sent_bytes[up]);
@@ -150,16 +151,17 @@ fn an_object_in_ranges_is_whole_under_loss() {
     }
 }
 
-/// Havey 2015, section 2.4.5: nearly twice the throughput of one connection with packet loss, and a fair share without.
-/// There, two CUBIC connections get 40 to 60 % each; whether a fair fetch does is part of the study of that paper. This
-/// test requires that eight connections take little more than one connection, not 8/9.
+/// Havey 2015, section 2.4.5: nearly twice the throughput of one connection with packet loss, and a fair share without
+/// loss. In the paper, each of two CUBIC connections gets 40 to 60 %; the study of that paper checks whether a fetch
+/// does so as well. This test only requires that eight connections get little more than the share of one connection,
+/// and far less than 8/9.
 #[test]
 fn a_fair_fetch_withstands_loss_and_shares() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
-    // The share of a single run varies from 0.49 to 0.71 with the phases of the flows, so the test uses the mean of
-    // several counts: 0.615.
+    // The share in a single run varies from 0.49 to 0.71, because it depends on the relative phase of the flows. So the
+    // test uses the mean of several counts, which is 0.615.
     let share = |app: &str, step: usize| {
         let starts: Vec<u32> = (500..2900).step_by(step).collect();
         let shares = starts.iter().map(|ms| {
@@ -183,7 +185,7 @@ fn a_fetch_goes_on_after_an_outage() {
     assert_eq!(result.transfers.what, ["fetch"]);
 }
 
-/// Opens two connections, sends a number on each, and receives that number of bytes.
+/// An application that opens two connections, sends a number on each, and receives that number of bytes.
 #[derive(Debug, Default)]
 struct Asker {
     sockets: Vec<SocketId>,
@@ -261,7 +263,7 @@ fn an_application_of_ones_own_takes_part() {
     let options = RunOptions { applications, ..RunOptions::default() };
     let result = lopsided_sim::run(&scenario(text), 1, options, &Monitor::default()).unwrap();
     assert_eq!((result.flows.delivered_bytes[0], result.flows.transfers[0]), (10_000, 1));
-    // One round trip for the handshake, one for the request, and the time of ten packets.
+    // The transfer takes one RTT for the handshake, one RTT for the request, and the transmission time of ten packets.
     assert!((0.08..0.12).contains(&result.flows.completion_s[0]), "{}", result.flows.completion_s[0]);
     let missing = lopsided_sim::run(&scenario(text), 1, RunOptions::default(), &Monitor::default()).unwrap_err();
     assert!(missing.to_string().contains("asker"), "{missing}");

@@ -1,4 +1,4 @@
-//! Every packet is accounted for, on any line and with any flows.
+//! Every packet is accounted for, on random links and with random flows.
 
 use crate::scenario;
 use lopsided_sim::{Monitor, RunOptions};

@@ -1,4 +1,4 @@
-//! The same scenario and seed give the same result, however the run is executed.
+//! The same scenario and seed give the same result, regardless of slices, threads and observers.
 
 use crate::{BUSY, TWO_WAY, run, run_seed, scenario};
 use lopsided_core::{Duration, Event, EventMask, NodeId, Observer, Time};
@@ -6,7 +6,7 @@ use lopsided_sim::{Advanced, Job, Monitor, Run, RunControllers, RunOptions, RunR
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// A complete result as text, including NaN.
+/// Returns a complete result as text. Text can be compared even if it contains NaN.
 fn text(result: &RunResult) -> String {
     format!("{result:?}")
 }
@@ -51,14 +51,14 @@ fn run_job(job: &Job<'_>) -> RunResult {
 /// Runs a scenario in slices. Each slice ends after a time or a number of events; the list of slices repeats.
 fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
     let (scenario, monitor) = (Arc::new(scenario(text)), Monitor::default());
-    // Behind a queue with checks no host can run ahead.
+    // Hosts cannot advance independently if a queue on their path is audited.
     let options = RunOptions { cores, cores_from_events: 1.0, audit_queues: false, ..RunOptions::default() };
     let mut run = Run::new(Arc::clone(&scenario), scenario.seed, options).expect("it can be built");
     for (span, budget) in slices.iter().cycle() {
         let until = run.now() + Duration::from_nanos(*span);
         let before = run.events();
         let advanced = run.advance(until, *budget, &monitor).expect("it runs");
-        // On several cores the budget is checked only between windows.
+        // On several cores the budget is checked only after each time window of the parallel engine.
         assert!(cores > 1 || run.events() - before <= *budget, "{} events for {budget}", run.events() - before);
         let recorded = run.recorded().samples.time_s.last().copied().unwrap_or(0.0);
         // No sample lies in the future.
@@ -83,7 +83,7 @@ proptest! {
         changes in any::<bool>(),
     ) {
         for text in [TWO_WAY, BUSY] {
-            // Replaces the scenario's own [record].
+            // This replaces the scenario's own [record].
             let recorded = text.split("[record]").next().unwrap_or(text);
             let text = format!("{recorded}[record]\ninterval = \"70 ms\"\non_change = {changes}\n");
             let whole = in_slices(&text, 1, &[(1 << 50, u64::MAX)]);
@@ -102,7 +102,8 @@ proptest! {
     }
 }
 
-/// Downloads, an upload, pages and a call over a fast line, with many events within one delay of the line.
+/// Downloads, an upload, web pages and a call over a fast line, so that many events happen within the propagation
+/// delay.
 const FAST: &str = r#"
     [scenario]
     duration = "1500 ms"
@@ -150,11 +151,11 @@ fn hosts_that_run_ahead_give_the_tables_of_one_order_of_all_events() {
     let with = |observers: Vec<Box<dyn Observer>>| {
         let options = RunOptions { observers, audit_queues: false, ..RunOptions::default() };
         let mut result = lopsided_sim::run(&scenario(FAST), 1, options, &Monitor::default()).expect("it runs");
-        // The number of events depends on the order.
+        // Event counts are not compared, because they depend on the order in which hosts advance.
         result.events = 0;
         text(&result)
     };
-    // An observer needs all events in one order, and sees each packet enter each link.
+    // With an observer, all events are handled in one order, and each packet enters each link as a separate event.
     assert_eq!(with(Vec::new()), with(vec![Box::new(Watcher)]));
 }
 
@@ -162,7 +163,7 @@ fn hosts_that_run_ahead_give_the_tables_of_one_order_of_all_events() {
 fn any_number_of_cores_gives_the_same() {
     let on = |cores: usize, record: &str| {
         let scenario = scenario(&FAST.replace("interval = \"130 ms\"", record));
-        // Behind a queue with checks no host can run ahead.
+        // Hosts cannot advance independently if a queue on their path is audited.
         let options = RunOptions { cores, cores_from_events: 200.0, audit_queues: false, ..RunOptions::default() };
         let mut result = lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("it runs");
         let used = result.cores.take();
@@ -204,7 +205,7 @@ fn watching_changes_nothing() {
         let watched = run(&format!("{TWO_WAY}\n[record]\n{record}"));
         assert_eq!(plain.digest, watched.digest, "{record}");
         assert_eq!(plain.flows.cwnd_mean_bytes, watched.flows.cwnd_mean_bytes, "{record}");
-        // Sums of floats depend on how they are grouped.
+        // The terms of a floating-point sum are grouped differently, so allow for rounding.
         for (before, after) in plain.flows.rtt_mean_ms.iter().zip(&watched.flows.rtt_mean_ms) {
             assert!((before / after - 1.0).abs() < 1e-12, "{record}");
         }

@@ -23,7 +23,7 @@ fn download(queue: &str, stack: &str) -> RunResult {
     result
 }
 
-/// Goodput as a share of the rate, and mean time in the queue in milliseconds.
+/// Returns the goodput as a share of the link rate, and the mean queueing delay in milliseconds.
 fn share_and_wait(result: &RunResult) -> (f64, f64) {
     (result.flows.goodput_bps[0] / 10e6, result.links.sojourn_mean_ms[0])
 }
@@ -47,8 +47,8 @@ fn red_marks_who_understands_and_drops_the_others() {
 
 #[test]
 fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
-    // RFC 8511: if the queue is shorter than the BDP, halving the window empties it. Here the BDP is 25 kB and the
-    // queue 8 kB.
+    // RFC 8511: if the queue is shorter than the BDP, halving the window empties the queue. Here the BDP is 25 kB and
+    // the queue is at most 8 kB.
     let short = r#"{ kind = "step", limit = "200 kB", mark_threshold = "8 kB" }"#;
     let (halved, _) = share_and_wait(&download(short, "ecn = true"));
     let (backed_off, _) = share_and_wait(&download(short, "ecn = true\nabe = true"));
@@ -57,7 +57,8 @@ fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
 
 #[test]
 fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
-    // RFC 8257, section 5: K must exceed (C x RTT) / 7, here 3.6 kB. 15 kB take 12 ms.
+    // RFC 8257, section 5: the marking threshold K must exceed (C x RTT) / 7, here 3.6 kB. The line takes 12 ms to
+    // send the 15 kB of this threshold.
     let result = download(r#"{ kind = "step", limit = "200 kB", mark_threshold = "15 kB" }"#, r#"cc = "dctcp""#);
     let (share, wait) = share_and_wait(&result);
     assert!(share > 0.95 && (6.0..16.0).contains(&wait), "{share} {wait}");
@@ -75,7 +76,7 @@ fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
 
 #[test]
 fn prague_to_a_receiver_of_old_falls_back_to_reno_and_to_no_ect1() {
-    // The step marks only ECT(1), so this flow fills the queue like Reno.
+    // The queue marks only ECT(1) packets, so this flow fills the queue like Reno.
     let queue = r#"{ kind = "step", limit = "50 kB", mark_threshold = "1 ms", ect = "ect1" }"#;
     let (sender, receiver) = (r#"sender_stack = { cc = "prague" }"#, r#"receiver_stack = { ecn = "on" }"#);
     let result = run(&format!(

@@ -1,4 +1,4 @@
-//! A host's own interface: a delay in a place where TCP detects a full queue.
+//! A host's own interface: a delay in front of the link, where TCP detects that the interface is full.
 
 use super::{flow, run, scenario};
 use lopsided_scenario::Scenario;
@@ -40,18 +40,19 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     assert!(flows.local_congestion[row] >= 1);
     assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
     assert_eq!(result.conservation.dropped.packets, 0);
-    // At most 150 packets leave per round trip. After a window reduction the average is 75 %.
+    // At most 150 packets are sent per RTT. Because each reduction lowers the window, the average is 75 % of that.
     let most = 150.0 * 1448.0 * 8.0 / 0.102;
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
 }
 
-/// With a ring, packets wait for the line in the interface and count there. The line sends the same packets.
+/// With a transmit ring, packets that wait for the line are counted in the interface. The line sends the same packets
+/// as without a ring.
 #[test]
 fn a_ring_moves_the_wait_into_the_interface() {
     let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
     let with = run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\""));
     assert!(without.links.max_backlog_packets[0] > 50);
-    // The ring holds ten packets, one of which is being sent.
+    // The ring holds ten packets, and the line is sending one of them.
     assert_eq!(with.links.max_backlog_packets[0], 9);
     assert_eq!(with.flows.completion_s, without.flows.completion_s);
     let limited =
@@ -59,7 +60,7 @@ fn a_ring_moves_the_wait_into_the_interface() {
     assert!(limited.flows.local_congestion[0] > 0, "the path holds 40 packets, the interface 60");
 }
 
-/// If the interface rejects a packet while nothing is in flight, only a timer can retry.
+/// If the interface rejects a packet while nothing is in flight, no ACK can trigger another attempt, so a timer must.
 #[test]
 fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
     let flood = "

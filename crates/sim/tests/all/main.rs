@@ -40,12 +40,12 @@ fn run_seed(text: &str, seed: u64) -> RunResult {
     }
 }
 
-/// The row of the flow with this name.
+/// Returns the row of the flow with this name.
 fn flow(flows: &FlowTable, name: &str) -> usize {
     flows.name.iter().position(|of_row| of_row == name).expect("the flow is in the table")
 }
 
-/// A cell of a table, as text.
+/// Returns a cell of a table as text.
 fn cell(column: &Column<'_>, row: usize) -> String {
     match column {
         Column::U32(values) => values[row].to_string(),
@@ -77,7 +77,7 @@ const TWO_WAY: &str = r#"
     start_jitter = "100 ms"
 "#;
 
-/// Like [`TWO_WAY`], with all features that draw random numbers or open new connections.
+/// Like [`TWO_WAY`], with every feature that uses random numbers or opens new connections.
 const BUSY: &str = r#"
     [scenario]
     duration = "15 s"

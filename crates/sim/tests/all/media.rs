@@ -1,5 +1,5 @@
-//! Shared media in whole runs: packets are conserved, runs are deterministic, and flows are slower the more the
-//! directions compete.
+//! Shared media in whole runs: packets are conserved, runs are deterministic, and competition between the directions
+//! makes flows slower.
 
 use crate::{run, run_seed, scenario};
 use lopsided_scenario::Scenario;
@@ -66,7 +66,7 @@ fn wifi_stations_take_turns_and_nothing_is_lost_from_the_books() {
     assert!(result.conservation.holds());
     assert!(result.flows.goodput_bps.iter().all(|goodput| *goodput > 1e6), "{:?}", result.flows.goodput_bps);
     assert_eq!(run(&short).digest, result.digest);
-    // Without link-layer acknowledgements, TCP sees the losses of the medium.
+    // Without link-layer acknowledgements, TCP must repair the losses of the medium.
     let unreliable =
         run(&short.replace("\"1 s\"", "\"4 s\"").replace("kind = \"wifi\"", "kind = \"wifi\"\nacknowledge = false"));
     let lost = |result: &RunResult, reason: &str| -> u64 {
@@ -89,7 +89,8 @@ fn a_scenario_with_wifi_reads_back() {
 
 const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 
-/// The object of `repaired` is complete, whatever the medium loses. The extra traffic on the path is the lost data.
+/// The object of the flow `repaired` is complete despite losses on the medium. The additional bytes on the path are
+/// repairs of lost data.
 #[test]
 fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
     let sent = |error: &str, seed: u64| {
@@ -104,8 +105,8 @@ fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
         result.links.sent_bytes[link.unwrap()] as f64
     };
     let clean = sent("0.0", 1);
-    // Over 12 seeds the extra traffic is 0.13 and 0.95 of the object, with standard deviations of 0.01 and 0.05. The
-    // test takes 4 seeds together.
+    // Over 12 seeds, the additional bytes are on average 0.13 and 0.95 times the object, with standard deviations of
+    // 0.01 and 0.05. The test uses the mean of 4 seeds.
     for (error, least, most) in [("0.1", 0.08, 0.2), ("0.4", 0.5, 1.1)] {
         let mean = (1..=4).map(|seed| sent(error, seed)).sum::<f64>() / 4.0;
         let more = mean / clean - 1.0;

@@ -1,4 +1,4 @@
-//! Changes of a scenario with an exactly known effect on the result.
+//! Changes of a scenario whose effect on the result is known exactly.
 
 use crate::{cell, run, scenario};
 use lopsided_core::Duration;
@@ -9,7 +9,7 @@ fn outcome(scenario: &Scenario) -> RunResult {
     lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// The columns of a flow that do not contain times of day.
+/// Returns the columns of a flow that contain no absolute times, as text.
 fn conduct(flows: &FlowTable, flow: usize) -> String {
     let columns = flows
         .columns()
@@ -39,8 +39,8 @@ const DOWNLOADS: &str = r#"
 #[test]
 fn a_later_start_shifts_everything_and_changes_nothing() {
     let now = scenario(DOWNLOADS);
-    // A multiple of all time constants: Linux's clock ticks every 4 ms, its timer wheel rounds long timers to coarser
-    // steps of up to 256 ms here, and sums are grouped by sampling intervals of 100 ms.
+    // The shift is a multiple of all time constants: the tick of Linux's clock (4 ms), the coarsest step of its timer
+    // wheel that occurs here (256 ms), and the sampling interval by which sums are grouped (100 ms).
     let shift = Duration::from_millis(51_200);
     let mut later = now.clone();
     later.duration += shift;
@@ -91,7 +91,7 @@ fn a_mirrored_line_gives_a_mirrored_result() {
 
 #[test]
 fn doubled_rates_and_halved_spans_double_the_goodput() {
-    // No part of this scenario has a time constant of its own, and all durations are even numbers of nanoseconds.
+    // No part of this scenario has a fixed time constant, and all durations are even numbers of nanoseconds.
     let line = |rate: u32, unit: u32| {
         let text = format!(
             r#"

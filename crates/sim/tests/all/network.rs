@@ -20,7 +20,7 @@ fn a_datagram_flow_has_its_rate_and_its_delay() {
         stop = "9 s"
         app = { kind = "udp", rate = "64 kbit/s", size = "200 B" }
     "#);
-    // 40 packets per second for 8 s. Each takes 10 ms to send and 30 ms to propagate.
+    // 40 packets per second for 8 s. Each packet has a transmission time of 10 ms and a propagation delay of 30 ms.
     assert_eq!(result.flows.data_segments_out, [320]);
     assert_eq!(result.flows.data_segments_in, [320]);
     assert_eq!(result.flows.delivered_bytes, [320 * 200]);
@@ -46,13 +46,13 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
         direction = "down"
         app = { kind = "udp", rate = "3 Mbit/s", size = "1250 B" }
     "#);
-    // One packet per 10 ms.
+    // The line delivers one packet every 10 ms.
     assert_eq!(result.flows.data_segments_in, [2000]);
     assert_eq!(result.links.max_backlog_packets[0], 10);
     let lost = result.links.dropped_packets[0];
     // Every packet is delivered, dropped, or still in the queue at the end.
     assert_eq!(result.flows.data_segments_out[0], 2000 + lost + result.conservation.held.packets);
-    // A full queue of 10 packets, and the packet itself.
+    // The largest delay is that of a full queue of 10 packets plus the packet itself.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
 }
 
@@ -119,7 +119,7 @@ fn every_packet_takes_its_path_and_no_other() {
     // 25, 50 and 100 packets per second for 10 s.
     assert_eq!(result.flows.data_segments_out, [250, 500, 1000]);
     assert_eq!((sent("first", "down"), sent("first", "up")), (250, 0));
-    // The link is declared from r3 to r2, so the longer path crosses it upwards.
+    // The link is declared from r3 to r2, so the longer path crosses it in the direction `up`.
     assert_eq!((sent("second", "down"), sent("second", "up")), (500, 250));
     assert_eq!((sent("c-r3", "down"), sent("c-r3", "up")), (1000, 250));
     assert_eq!((sent("d-r3", "down"), sent("d-r3", "up")), (500, 1000));
@@ -132,7 +132,7 @@ fn tcp_over_several_bottlenecks_fills_the_narrowest() {
     let text = PARKING_LOT.replace(r#"app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }"#, "");
     let result = run(&text);
     let goodput = result.flows.goodput_bps[flow(&result.flows, "long")];
-    // 1,448 of 1,500 bytes are payload; the start of the flow takes off some more.
+    // 1,448 of 1,500 bytes are payload, and slow start reduces the goodput a little more.
     assert!((800_000.0..966_000.0).contains(&goodput), "{goodput}");
 }
 
@@ -189,7 +189,7 @@ fn a_transfer_survives_a_middlebox_that_drops() {
     assert_eq!(result.flows.delivered_bytes, [1_000_000]);
     assert_eq!(result.flows.transfers, [1]);
     let sent = result.flows.data_segments_out[0];
-    // All drops that are not the queue's are the middlebox's.
+    // Drops that the queue did not make were made by the middlebox.
     assert_eq!(result.conservation.dropped.packets - result.links.dropped_packets[0], sent / 10);
     assert!(result.flows.retransmits[0] >= sent / 10);
     assert!(result.conservation.holds());

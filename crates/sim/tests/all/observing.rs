@@ -1,4 +1,4 @@
-//! Samples, tables and events describe the run and agree with each other.
+//! Samples, tables and events describe the run and agree with one another.
 
 use crate::{BUSY, TWO_WAY, run};
 use lopsided_sim::{Unit, catalogue};
@@ -13,7 +13,7 @@ fn samples_add_up_to_the_summary() {
         let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == flow).collect();
         for pair in rows.windows(2) {
             for column in [&samples.sent_bytes, &samples.acked_bytes, &samples.delivered_bytes, &samples.retransmits] {
-                // These columns count from the start of the flow.
+                // These columns are totals since the start of the flow, so they never decrease.
                 assert!(column[pair[0]] <= column[pair[1]]);
             }
         }
@@ -38,9 +38,9 @@ fn samples_add_up_to_the_summary() {
 #[test]
 fn the_round_trip_is_the_lines_and_the_queues() {
     let result = run(TWO_WAY);
-    // 40 ms, plus the time to send a full segment and its ACK.
+    // The propagation delay is 40 ms; the rest is the transmission time of a full segment and its ACK.
     assert!((45.0..50.0).contains(&result.flows.rtt_min_ms[0]), "{}", result.flows.rtt_min_ms[0]);
-    // At most, both queues are full: 21 packets of 1,500 bytes down, and 11 up.
+    // The RTT is longest if both queues are full: 21 packets of 1,500 bytes down, and 11 up.
     let most = 40.0 + 21.0 * 12_000.0 / 2_400.0 + 11.0 * 12_000.0 / 196.0;
     assert!(result.flows.rtt_max_ms[0] < most, "{} {most}", result.flows.rtt_max_ms[0]);
 }
@@ -65,7 +65,7 @@ fn the_event_table_holds_every_packet() {
     let result = run(&format!("{TWO_WAY}\n[record]\nevents = true"));
     let events = &result.packet_events;
     let count = |event: &str| events.event.iter().filter(|of_row| **of_row == event).count() as u64;
-    // The table and the accounting count the same packets independently.
+    // The event table and the accounting count the same packets independently of each other.
     assert_eq!(count("sent"), result.conservation.originated.packets);
     assert_eq!(count("received"), result.conservation.delivered.packets);
     assert_eq!(count("dropped"), result.conservation.dropped.packets);
@@ -115,7 +115,7 @@ fn a_column_says_its_unit_in_its_name() {
     for table in catalogue() {
         for column in table.columns {
             for (unit, ending) in units {
-                // A name has the ending exactly if the column has the unit.
+                // A column has a unit if and only if its name ends with that unit.
                 assert_eq!(column.unit == unit, column.name.ends_with(ending), "{}.{}", table.name, column.name);
             }
             assert!(column.meaning.ends_with('.'), "{}.{}: {}", table.name, column.name, column.meaning);

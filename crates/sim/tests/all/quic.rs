@@ -31,7 +31,7 @@ fn with(text: &str, settings: &[(&str, &str)]) -> RunResult {
     run_scenario(&scenario, scenario.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// Each object of a page has a stream of its own, and is reported once, whatever is lost.
+/// Each object of a page has its own stream, and is reported once despite losses.
 #[test]
 fn pages_over_streams_are_whole_under_loss() {
     for loss in ["0 %", "3 %"] {
@@ -43,7 +43,7 @@ fn pages_over_streams_are_whole_under_loss() {
     }
 }
 
-/// Every byte of every transfer arrives once.
+/// Every byte of every transfer arrives exactly once.
 #[test]
 fn transfers_are_whole_whatever_the_path_does() {
     let harm = r#"down = { loss = "2 %", jitter = "20 ms", reorder = true }"#;
@@ -72,11 +72,11 @@ fn counters_balance() {
     assert!(flows.cwnd_max_bytes[0].is_some_and(|cwnd| cwnd > 14_520));
 }
 
-/// Names the file to which the test below writes its digest when it runs in a second process.
+/// Environment variable with the name of a file. If the variable is set, the test below writes its digest to the file.
 const DIGEST_TO: &str = "LOPSIDED_QUIC_DIGEST_TO";
 
-/// The same scenario and seed give the same digest: twice in a process, on threads, and in another process, in which the
-/// base of quinn's instants is another one. Another seed gives another digest.
+/// The same scenario and seed give the same digest: twice in a process, on several threads, and in another process,
+/// where quinn's clock has a different origin. A different seed gives a different digest.
 #[test]
 fn runs_repeat_on_threads_and_in_another_process() {
     let text = line(r#"{ kind = "http", objects = 9, object_size = "40 kB" }"#, "down.loss = \"1 %\"");
@@ -105,7 +105,8 @@ fn runs_repeat_on_threads_and_in_another_process() {
     assert_eq!(digest.expect("the second process wrote it"), format!("{:016x}", first.digest), "another process");
 }
 
-/// Fewer ACKs are sent, whether the sender requests it by ACK_FREQUENCY frames or the receiver decides it.
+/// Fewer ACKs are sent if the sender requests it with ACK_FREQUENCY frames, and also if the receiver's own policy does
+/// it.
 #[test]
 fn the_receiver_acknowledges_as_often_as_it_is_told() {
     let text = line(r#""bulk""#, "up.rate = \"10 Mbit/s\"").replace("up.rate = \"400 kbit/s\"", "");

@@ -1,4 +1,5 @@
-//! Disciplines that send sensing packets: where the packets turn, their cost, and runs in which none returns.
+//! Disciplines that send sensing packets: where the packets turn back, the overhead, and runs in which no packet
+//! returns.
 
 use crate::run;
 use lopsided_core::DropReason;
@@ -23,7 +24,7 @@ fn line(queue: &str) -> String {
     )
 }
 
-/// The last value of a quantity of one direction of a node.
+/// Returns the last value of a quantity for one direction of a node.
 fn last(result: &RunResult, node: &str, direction: &str, quantity: &str) -> f64 {
     let parts = &result.parts;
     let is_it = |&row: &usize| {
@@ -47,7 +48,7 @@ fn each_direction_senses_its_own_link_and_the_far_end_needs_not_be_named() {
     }
 }
 
-/// Section 5.4.2 of the paper: the standing queue is below IP, where CoDel does not see it.
+/// Section 5.4.2 of the paper: the standing queue is below the IP layer, where CoDel cannot measure it.
 #[test]
 fn asqm_keeps_short_a_queue_that_codel_does_not_see() {
     let asqm = run(DISPLACED);

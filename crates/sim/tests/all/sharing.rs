@@ -1,12 +1,13 @@
-//! The throughput of congestion controls on a line, alone and in competition: 20 Mbit/s, 50 ms, a buffer of one BDP.
+//! Throughput of congestion controls on a line of 20 Mbit/s with an RTT of 50 ms and a buffer of one BDP, alone and in
+//! competition.
 
 use super::{flow, run};
 use lopsided_sim::RunResult;
 
-/// The payload rate of the bottleneck, with frames of 1,514 bytes.
+/// Payload rate of the bottleneck in bit/s, for frames of 1,514 bytes.
 const CAPACITY: f64 = 20e6 * 1448.0 / 1514.0;
 
-/// Downloads with these congestion controls. Each starts 10 s after the one before.
+/// Runs one download per congestion control in the list. Each download starts 10 s after the previous one.
 fn share(seconds: u32, controls: &[&str], line: &str) -> RunResult {
     let mut text = format!(
         "[scenario]\nduration = \"{seconds} s\"\n[link]\nrtt = \"50 ms\"\nqueue = \"1 BDP\"\n{line}\n\
@@ -21,7 +22,7 @@ fn share(seconds: u32, controls: &[&str], line: &str) -> RunResult {
     run(&text)
 }
 
-/// The goodput of a flow as a share of the line.
+/// Returns the goodput of a flow as a fraction of the bottleneck's payload rate.
 fn goodput(result: &RunResult, name: &str) -> f64 {
     result.flows.goodput_bps[flow(&result.flows, name)] / CAPACITY
 }
@@ -38,7 +39,7 @@ fn bbr3_alone_fills_the_line_with_a_short_queue() {
 #[test]
 fn bbr3_flows_converge() {
     let result = share(60, &["bbr3", "bbr3"], "");
-    // The first flow was alone for 10 of its 60 s.
+    // The first flow runs for 60 s and is alone for the first 10 s.
     let (first, second) = (goodput(&result, "bbr3-0") * 60.0 - 10.0, goodput(&result, "bbr3-1") * 50.0);
     assert!((0.65..1.5).contains(&(first / second)), "{first} and {second} seconds of the line");
 }

@@ -1,4 +1,4 @@
-//! TCP settings of a scenario have an effect on the wire.
+//! TCP settings of a scenario change the packets on the wire.
 
 use crate::run;
 use lopsided_sim::RunResult;
@@ -23,7 +23,7 @@ fn with_stack(stack: &str) -> RunResult {
     ))
 }
 
-/// Number of data segments or pure ACKs that a host (server or client) sent.
+/// Returns the number of data segments or pure ACKs that a host sent (`server` sends data, `client` sends ACKs).
 fn sent(result: &RunResult, from: &str) -> usize {
     let events = &result.packet_events;
     (0..events.event.len()).filter(|row| events.event[*row] == "sent" && *events.node[*row] == *from).count()
@@ -46,7 +46,8 @@ fn the_segment_size() {
 fn delayed_acks() {
     let (usual, every) =
         (with_stack("profile = \"freebsd-7\""), with_stack("profile = \"freebsd-7\", delayed_ack = \"off\""));
-    // Two ACKs for three segments, or one for each of 691 segments; plus that of the handshake.
+    // The expected numbers are two ACKs for three segments, or one ACK for each of 691 segments, plus one ACK for the
+    // handshake.
     assert!((455..475).contains(&sent(&usual, "client")), "{}", sent(&usual, "client"));
     assert!((691..700).contains(&sent(&every, "client")), "{}", sent(&every, "client"));
 }
@@ -58,7 +59,7 @@ fn the_initial_window() {
         let events = &result.packet_events;
         let rows = 0..events.event.len();
         let data = |row: &usize| events.event[*row] == "sent" && events.payload_bytes[*row] > 0;
-        // The handshake ends after 40 ms, and the first ACK of data arrives 40 ms later.
+        // The handshake ends after 40 ms, and the first ACK for data arrives 40 ms later.
         rows.filter(data).filter(|row| events.time_s[*row] < 0.075).count()
     };
     assert_eq!(in_first_round_trip(""), 10);
@@ -69,14 +70,14 @@ fn the_initial_window() {
 #[test]
 fn the_buffers() {
     let goodput = |stack: &str| with_stack(stack).flows.goodput_bps[0];
-    // A window of 20 kB per round trip of at least 40 ms is less than 4 Mbit/s.
+    // A window of 20 kB per RTT of at least 40 ms limits the rate to 4 Mbit/s.
     let narrow = goodput("receive_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
     let narrow = goodput("send_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
-    // Slow start ends with the loss of the last segment, as on Linux: 1 MB in 1.1 s, plus 0.5 s for the timer.
+    // Slow start ends when the last segment is lost, as on Linux: 1 MB takes 1.1 s, plus 0.5 s for the timer.
     assert!(goodput("") > 4_500_000.0);
-    // This stack always offers 16 KiB, unless its buffer may grow.
+    // This stack always offers a window of 16 KiB, unless its receive buffer may grow.
     let offered = |stack: &str| with_stack(stack).samples.snd_wnd_bytes.into_iter().max();
     let (fixed, grown) = (
         offered("profile = \"bsdi-3\""),
@@ -93,7 +94,7 @@ fn the_largest_window() {
         let flows = with_stack(bound).flows;
         assert!((1_000_000.0..4_000_000.0).contains(&flows.goodput_bps[0]), "{bound}: {}", flows.goodput_bps[0]);
         let largest = flows.cwnd_max_bytes[0].unwrap();
-        // 14 segments of 1,448 bytes: the bound is rounded to whole segments.
+        // 20,272 bytes are 14 segments of 1,448 bytes, because the bound is rounded to whole segments.
         assert!(largest <= 20_272, "{bound}: {largest}");
     }
 }
@@ -129,7 +130,7 @@ fn with_losses(stack: &str) -> RunResult {
     ))
 }
 
-/// Each switch changes the packets on the line. Setting a switch to the profile's value changes nothing.
+/// Each switch changes the packets on the wire. Setting a switch to the profile's own value changes nothing.
 #[test]
 fn every_switch_reaches_the_wire() {
     for (profile, other, own) in [
@@ -159,7 +160,8 @@ fn every_switch_reaches_the_wire() {
     }
 }
 
-/// The last segment and the FIN are lost, so only the timer can find it. It expires `min_rto` after the last progress.
+/// The last segment and the FIN are lost, so only the retransmission timer can detect the loss. The timer expires
+/// `min_rto` after the last ACK of new data.
 #[test]
 fn the_minimum_rto() {
     let silent_for = |stack: &str| {
@@ -185,14 +187,14 @@ fn the_minimum_rto() {
         assert_eq!(times.len(), 2, "the segment and its repetition");
         times[1] - times[0]
     };
-    // Linux adds the smoothed RTT of 40 ms, and its clock has ticks of 4 ms.
+    // Linux adds the smoothed RTT of 40 ms to the minimum, and its clock has a tick of 4 ms.
     let usual = silent_for("min_rto = \"200 ms\"");
     assert!((0.236..0.260).contains(&usual), "{usual}");
     let long = silent_for("min_rto = \"1 s\"");
     assert!((1.036..1.120).contains(&long), "{long}");
 }
 
-/// A call in competition with a download. Its codepoint puts it into the first of two bands.
+/// A call competes with a download. The call's DSCP selects the first of two priority bands.
 #[test]
 fn a_codepoint_chooses_the_band() {
     let call = |dscp: u32| {

@@ -120,7 +120,7 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
             let result = run_seed(&text, seed);
             let samples = &result.samples;
             let connected = samples.state.iter().position(|state| *state == "open").expect("it connects");
-            // Only the first byte waits, not the connection.
+            // The wait delays the first byte, but the connection opens at once.
             assert!(samples.time_s[connected] <= 0.2, "the handshake does not wait");
             samples.time_s[samples.sent_bytes.iter().position(|sent| *sent > 0).expect("it sends")]
         })
@@ -129,8 +129,8 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
     assert!(begins.windows(2).any(|pair| pair[0] != pair[1]), "{begins:?}");
 }
 
-/// Packets whose compressed headers cannot be decompressed are losses like others: all data arrives exactly once, and
-/// the context is repaired.
+/// A packet whose compressed header cannot be decompressed is lost like any other: all data still arrives exactly once,
+/// and the context is repaired.
 #[test]
 fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     const COMPRESSED: &str = include_str!("../../../../scenarios/compressed-headers.toml");
