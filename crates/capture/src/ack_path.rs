@@ -1,5 +1,5 @@
-//! Statistics of the ACKs for one direction of data: bytes per ACK, bursts, waiting times, and ACKs that the network
-//! dropped.
+//! Statistics of the ACKs for one direction of data: bytes acknowledged per ACK, bursts, queueing delays, and ACKs that
+//! the network dropped.
 
 use crate::ids::Ids;
 use crate::segment::Segment;
@@ -7,31 +7,32 @@ use crate::sketch::Sketch;
 
 /// Longest gap between two ACKs of one burst, in nanoseconds.
 const BURST_GAP: u64 = 500_000;
-/// Smallest number of ACKs that count as a burst.
+/// Smallest number of ACKs that form a burst.
 const BURST: u32 = 3;
-/// Most segments that a regular ACK covers (RFC 5681, section 4.2). A stretch ACK covers more (RFC 2525, section 2.13).
+/// Largest number of segments that a regular ACK covers (RFC 5681, section 4.2). A stretch ACK covers more (RFC 2525,
+/// section 2.13).
 const MOST_SEGMENTS: u32 = 2;
 
-/// Counts and distributions of the ACKs of one direction.
+/// Counters and distributions of the ACKs of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct AckPath {
     /// Number of pure ACKs: segments without data, SYN, FIN or RST.
     pub pure: u64,
-    /// Bytes of the pure ACKs' IP packets.
+    /// Total size of the IP packets of pure ACKs, in bytes.
     pub wire_bytes: u64,
     /// Number of ACKs that acknowledge new data while the sender is not in loss recovery.
     pub advancing: u64,
-    /// Number of these ACKs that cover more than two segments.
+    /// Number of advancing ACKs that cover more than two segments.
     pub stretch: u64,
-    /// Bytes that each of these ACKs newly acknowledges.
+    /// Bytes that each advancing ACK newly acknowledges.
     pub covered_bytes: Sketch,
-    /// Bytes that each of these ACKs newly acknowledges, divided by the time since the previous one, in bit/s.
+    /// Bytes newly acknowledged by each advancing ACK, divided by the time since the previous one, in bit/s.
     pub rate_bps: Sketch,
-    /// Time that ACKs spent in queues between the receiver and the sender, in ms.
+    /// Queueing delay of ACKs between the receiver and the sender, in ms.
     pub wait_ms: Sketch,
     /// Number of ACKs that arrived after an ACK with a higher acknowledgement number.
     pub reordered: u64,
-    /// Time from the beginning of one burst to the beginning of the next, in ms.
+    /// Time from the start of one burst to the start of the next, in ms.
     burst_gap_ms: Sketch,
     burst_acks: u64,
     last_at: Option<u64>,
@@ -49,7 +50,7 @@ impl AckPath {
                 self.burst = Some((begin, count + 1));
             }
             Some((begin, count)) => {
-                // Shorter bursts are ordinary ACK clocking.
+                // Shorter bursts are normal ACK clocking.
                 if count >= BURST {
                     self.burst_acks += u64::from(count);
                     self.burst_gap_ms.add((segment.at.saturating_sub(begin)) as f64 * 1e-6);
@@ -60,8 +61,8 @@ impl AckPath {
         }
     }
 
-    /// Records the IPv4 identification of a packet from the receiver. `other` is the latest identification from the
-    /// sender of the data.
+    /// Records the IPv4 identification of a packet that the data receiver sent. `other` is the latest identification of
+    /// the data sender.
     pub(crate) fn identified(&mut self, id: Option<u16>, other: Option<u16>) {
         if let Some(id) = id {
             self.ids.add(id, other);
@@ -74,22 +75,22 @@ impl AckPath {
         self.stretch += u64::from(mss > 0 && bytes > MOST_SEGMENTS * mss);
         self.covered_bytes.add(f64::from(bytes));
         if let Some(last) = self.last_at {
-            // Two ACKs of one interrupt can carry the same time.
+            // Two ACKs that arrive with one interrupt can have the same capture time.
             let gap = at.saturating_sub(last).max(1);
             self.rate_bps.add(f64::from(bytes) * 8e9 / gap as f64);
         }
         self.last_at = Some(at);
     }
 
-    /// Interval between bursts of ACKs, in ms. `None` unless most ACKs arrive in bursts at a regular interval.
+    /// Interval between bursts of ACKs, in ms. `None` unless most ACKs arrive in bursts and the interval is regular.
     pub fn batching_ms(&self) -> Option<f64> {
         let (period, share) = self.burst_gap_ms.mode()?;
-        // Regular: at least half of the intervals are within 10 % of the most frequent one.
+        // The interval is regular if at least half of the gaps are within 10 % of the most frequent gap.
         let regular = self.burst_gap_ms.count() >= 20 && share >= 0.5;
         (regular && self.burst_acks * 2 > self.pure).then_some(period)
     }
 
-    /// Share of the receiver's packets that were lost before the point of capture, from gaps in their IPv4
+    /// Fraction of the receiver's packets that were lost before the point of capture, from gaps in their IPv4
     /// identifications. `None` unless the receiver counts the packets of each connection separately.
     pub fn missing_share(&self) -> Option<f64> {
         self.ids.missing_share()

@@ -1,4 +1,5 @@
-//! Reads a capture into connections. Memory grows with the number of connections, not with the number of packets.
+//! Groups the packets of a capture into connections. Memory grows with the number of connections, not with the number
+//! of packets.
 
 use crate::connection::Connection;
 use crate::frames::{FramesRead, ReadError, frames};
@@ -11,33 +12,34 @@ use std::net::IpAddr;
 
 /// Number of frames between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1 << 16;
-/// Number of connections that keep points for their diagrams, if the caller requests points.
+/// Largest number of connections for which diagram points are kept, if the caller requests points.
 const MOST_DRAWN: usize = 64;
 
-/// All TCP connections of a capture, with counts for the capture as a whole.
+/// All TCP connections of a capture, and counters for the whole capture.
 ///
 /// The crate's documentation has an example.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// The connections, ordered by their first packets.
+    /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
     /// Bytes that each host sent and received over time.
     pub loads: Loads,
-    /// Number of frames read, and whether the file was complete.
+    /// Number of frames that were read, and whether the file is complete.
     pub read: FramesRead,
     /// Number of TCP segments.
     pub segments: u64,
-    /// Number of frames that are not TCP, are IP fragments, or lack a part of their headers.
+    /// Number of frames that were skipped: other protocols than TCP, IP fragments, and truncated headers.
     pub passed_over: u64,
-    /// Time of the first frame and the latest time of any frame, in nanoseconds of the file's clock.
+    /// Time of the first frame and the latest time of any frame, in nanoseconds since the epoch of the file's clock.
     pub times: (u64, u64),
-    /// Number of frames that are more than 1 ms older than an earlier frame of the file.
+    /// Number of frames whose time is more than 1 ms before that of an earlier frame in the file.
     pub backwards: u64,
-    /// Index of the latest connection between two endpoints.
+    /// For each pair of endpoints, the index of its latest connection.
     open: BTreeMap<(Endpoint, Endpoint), usize>,
-    /// Index of the latest connection between two hosts.
+    /// For each pair of hosts, the index of its latest connection.
     pairs: BTreeMap<(IpAddr, IpAddr), usize>,
-    /// The connection of the previous segment. Most segments belong to the same connection, so this saves a search.
+    /// Key and index of the previous segment's connection. Most segments belong to the same connection as the previous
+    /// one, so this saves a lookup.
     latest: Option<((Endpoint, Endpoint), usize)>,
     points: bool,
 }
@@ -72,7 +74,7 @@ impl Analysis {
         if number == 1 {
             self.times = (at, at);
         }
-        // Captures of several queues or interfaces are often out of order by some microseconds.
+        // Captures of several queues or interfaces are often out of order by a few microseconds.
         self.backwards += u64::from(at + 1_000_000 < self.times.1);
         self.times.1 = self.times.1.max(at);
     }
@@ -86,7 +88,7 @@ impl Analysis {
             _ => self.open.get(&key).copied(),
         };
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
-        // A port can be used again. A SYN after data or after the end of a connection opens a new connection.
+        // A port may be reused: a SYN after data or after the end of a connection opens a new connection.
         let place = match known {
             Some(place) if !(opens && self.connections[place].is_followed_by(segment)) => place,
             followed => self.begin(key, followed, segment),
@@ -102,7 +104,8 @@ impl Analysis {
         let place = self.connections.len();
         let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN);
         let earlier = self.pairs.insert((key.0.address, key.1.address), place);
-        // A connection that starts while the queue is full never sees the shortest round trip of its path.
+        // A connection that starts while the queue is full never measures the minimum RTT of its path, so use that of
+        // an earlier connection.
         if let Some(earlier) = earlier {
             connection.start_from(&self.connections[earlier]);
         }

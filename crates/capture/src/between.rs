@@ -1,10 +1,10 @@
 //! Comparison of two captures of the same flows: aligns their clocks and finds each packet in both captures.
 //!
 //! Two records are the same packet if their addresses, sequence and acknowledgement numbers, lengths, flags, timestamps
-//! and IPv4 identifications are equal. If several packets are equal in all of these, the captures are matched in order:
-//! first with first, second with second.
+//! and IPv4 identifications are equal. If several packets are equal in all these fields, the first in one capture is
+//! matched with the first in the other, the second with the second, and so on.
 //!
-//! The difference between the two clocks is modelled as a straight line over time. The smallest delays of both
+//! The difference between the two clocks is modelled as a straight line over time. The minimum delays of the two
 //! directions are assumed to be equal, as in NTP (RFC 5905, section 8). On an asymmetric path this assumption shifts
 //! all delays by half of the asymmetry. Two captures cannot reveal that error.
 //!
@@ -16,18 +16,19 @@ use crate::sketch::Sketch;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 
-/// Number of intervals into which the captures are divided. Each interval yields one clock difference per direction.
+/// Number of intervals into which the captures are divided. Each interval yields one clock difference for each
+/// direction.
 const PARTS: u64 = 20;
 
-/// A packet that is in both captures or in one of them.
+/// A packet that at least one of the two captures contains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
     /// Index of the packet's direction in [`Between::ways`].
     pub way: usize,
-    /// Frame number in each capture, from 1. `None` if the packet is missing there.
+    /// Frame number in each capture, counted from 1; `None` if that capture lacks the packet.
     pub numbers: [Option<u64>; 2],
-    /// Time at the first capture, or at the second if the first lacks the packet, in nanoseconds of the first capture's
-    /// clock.
+    /// Time at the first point of capture, or at the second if the first capture lacks the packet, in nanoseconds of
+    /// the first capture's clock.
     pub at: i64,
     /// Delay between the two points of capture in nanoseconds. `None` if one capture lacks the packet.
     pub delay: Option<i64>,
@@ -44,29 +45,31 @@ pub struct Way {
     pub packets: [u64; 2],
     /// Number of packets in both captures.
     pub both: u64,
-    /// Index (0 or 1) of the capture that packets pass first.
+    /// Index (0 or 1) of the point of capture that packets pass first.
     pub first: usize,
     /// Delays between the two points of capture in ms.
     pub delay_ms: Sketch,
-    /// Smallest and largest delay in ms.
+    /// Minimum and maximum delay in ms.
     pub bounds_ms: (f64, f64),
 }
 
 impl Way {
-    /// Number of packets that passed the first point of capture and not the second.
+    /// Number of packets that passed the first point of capture but not the second.
     pub fn lost(&self) -> u64 {
         self.packets[self.first] - self.both
     }
 }
 
-/// Two captures on one clock.
+/// Two captures with their times converted to one clock.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// The second capture's clock minus the first's, at the first packet that is in both, in nanoseconds.
+    /// Difference between the second and the first capture's clock, in nanoseconds, at the first packet that both
+    /// captures contain.
     pub offset: f64,
-    /// Rate of the second clock relative to the first, in parts per million. Positive if the second clock is faster.
+    /// Rate difference of the second clock relative to the first, in parts per million; positive if the second clock
+    /// runs faster.
     pub skew_ppm: f64,
-    /// The directions of connections that both captures contain.
+    /// The directions of the connections that both captures contain.
     pub ways: Vec<Way>,
     /// The packets of these directions, ordered by time.
     pub passages: Vec<Passage>,
@@ -114,15 +117,15 @@ impl Between {
         let end = both().map(|(_, at, _)| at).max()?;
         let mut differences: BTreeMap<(Endpoint, Endpoint), Vec<i64>> = BTreeMap::new();
         both().for_each(|(way, one, other)| differences.entry(way).or_default().push(other as i64 - one as i64));
-        // Time at the second capture minus time at the first = clock difference + delay if packets pass the first
-        // capture first, else clock difference - delay. So the direction with the smaller median passes the second
+        // If packets pass the first capture first, (time at the second capture - time at the first) = clock difference
+        // + delay; otherwise it is clock difference - delay. So the direction with the smaller median passes the second
         // capture first.
         let middle: BTreeMap<_, _> = differences.into_iter().map(|(way, values)| (way, median(values))).collect();
         let first = |way: &(Endpoint, Endpoint)| {
             let back = middle.get(&(way.1, way.0));
             back.zip(middle.get(way)).map(|(back, there)| usize::from(there < back))
         };
-        // A direction whose opposite direction is missing cannot be placed. It is left out.
+        // A direction without packets of the opposite direction cannot be aligned, so it is left out.
         let clock = Line::through(&extremes(both(), first, begin, end));
         let places: Vec<(Endpoint, Endpoint)> = middle.keys().copied().filter(|way| first(way).is_some()).collect();
         let mut ways: Vec<Way> = places.iter().map(|way| Way::new(*way, first(way).unwrap_or(0))).collect();
@@ -187,8 +190,8 @@ fn median(mut values: Vec<i64>) -> i64 {
 /// Time since the first common packet, and the difference between the clocks at that time, both in nanoseconds.
 type Instant = (f64, f64);
 
-/// Returns the time difference of the packet with the smallest delay in each interval: first for packets that pass the
-/// first capture first, then for packets that pass the second capture first.
+/// For each interval, returns the clock difference shown by the packet with the minimum delay: first for packets that
+/// pass the first capture first, then for packets that pass the second capture first.
 fn extremes(
     both: impl Iterator<Item = ((Endpoint, Endpoint), u64, u64)>,
     first: impl Fn(&(Endpoint, Endpoint)) -> Option<usize>,
@@ -201,7 +204,8 @@ fn extremes(
         let Some(first) = first(&way) else { continue };
         let now = ((one - begin) as f64, other as f64 - one as f64);
         let cell = &mut found[first][((one - begin) / width) as usize];
-        // In the opposite direction the delay is subtracted, so the largest difference has the smallest delay.
+        // In the opposite direction the delay is subtracted, so the packet with the largest difference has the smallest
+        // delay.
         let nearer = cell.is_none_or(|(_, before)| if first == 0 { now.1 < before } else { now.1 > before });
         if nearer {
             *cell = Some(now);
@@ -217,11 +221,12 @@ struct Line {
 }
 
 impl Line {
-    /// Fits a line to the smallest delays of both directions (Moon, Skelly and Towsley, 1999, section 3).
+    /// Fits a line to the minimum delays of both directions (Moon, Skelly and Towsley, 1999, section 3).
     fn through([there, back]: &[Vec<Instant>; 2]) -> Line {
         let mirrored: Vec<Instant> = back.iter().map(|(at, value)| (*at, -value)).collect();
         let (one, other) = (tilt(there), -tilt(&mirrored));
-        // A queue that grows or drains tilts the line of its direction. The flatter line is less affected.
+        // A queue that grows or drains tilts the line of its own direction, so the flatter of the two lines is less
+        // affected.
         let slope = if one.abs() <= other.abs() { one } else { other };
         let least = |points: &[Instant], slope: f64| {
             points.iter().map(|(at, value)| value - slope * at).fold(f64::INFINITY, f64::min)

@@ -1,8 +1,8 @@
 //! Estimates the bottleneck of one direction: rate, buffer size and queue discipline.
 //!
-//! While a queue holds packets, its line sends without a pause. The bytes that the host received or sent in that time,
-//! over all of its connections, give the rate of the line. The rate stays unknown if the line was never busy for long.
-//! The buffer size stays unknown if no packet was lost.
+//! While a queue contains packets, its link sends without a pause. The bytes that the host received or sent in such a
+//! period, over all of its connections, give the rate of the link. The rate stays unknown if the link was never busy
+//! for long. The buffer size stays unknown if no packet was lost.
 
 use crate::connection::Connection;
 use crate::direction::Direction;
@@ -10,25 +10,28 @@ use crate::load::{Loads, Towards};
 use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
 
-/// A line counts as busy if packets wait at least this many ms, and at least this share of the smallest round trip.
+/// The link counts as busy if the queueing delay is at least this many ms, and at least this share of the minimum RTT.
 const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
-/// Shortest busy period that yields a rate, in nanoseconds.
+/// Shortest busy period from which a rate is computed, in nanoseconds.
 const ENOUGH: u64 = 300_000_000;
-/// Fewest bytes of data in a busy period that yields a rate. One ACK acknowledges several packets, so the error at the
-/// edges of a period is several packets.
+/// Fewest bytes of data in a busy period from which a rate is computed. One ACK acknowledges several packets, so each
+/// end of the period is uncertain by several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
-/// A bin with fewer waiting times than this counts as busy only if they are four times as long.
+/// If a bin has fewer queueing delay samples than this, the bin counts as busy only if the samples exceed 4 times the
+/// threshold.
 const SAMPLES: u32 = 4;
-/// Quantile of the rates of all busy periods, weighted by time, that is taken as the rate of the line.
+/// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
 const UPPER: f64 = 0.85;
-/// Fewest losses from which the queue discipline is inferred.
+/// Fewest losses from which the queue discipline can be inferred.
 const LOSSES: u64 = 3;
-/// Drop-tail: the 25 % quantile of the waits at losses is at least this share of the 90 % quantile.
+/// A queue is drop-tail only if the 25 % quantile of the queueing delays at losses is at least this share of their 90 %
+/// quantile.
 const ALIKE: f64 = 0.8;
-/// Drop-tail: 98 % of the packets wait at most this many times as long as the packets at losses.
+/// A queue is drop-tail only if 98 % of the packets have a queueing delay of at most this multiple of the delay at
+/// losses.
 const LONGER: f64 = 1.15;
-/// Bytes of the IPv4 header and the TCP header with timestamps.
+/// Size in bytes of the IPv4 header plus a TCP header with timestamps.
 const HEADERS: u32 = 52;
 /// Bytes of data in a full segment. With segmentation offload (TSO) a captured record can be larger.
 const FULL: u32 = 1448;
@@ -42,7 +45,7 @@ pub enum Discipline {
     DropTail,
     /// Active queue management: drops or marks packets before the buffer is full.
     Aqm,
-    /// Drops packets that exceed the rate and has no queue.
+    /// Drops packets that exceed the rate, without queueing them.
     Policer,
     /// The capture does not show the discipline.
     Unknown,
@@ -63,13 +66,13 @@ impl Discipline {
 /// The bottleneck of one direction. Values that the capture does not show are NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Bottleneck {
-    /// Rate in bit/s, counted in bytes of IP packets.
+    /// Rate in bit/s, including IP headers.
     pub rate_bps: f64,
-    /// Total length of the busy periods that the rate comes from, in nanoseconds.
+    /// Total duration of the busy periods from which the rate was computed, in nanoseconds.
     pub busy: u64,
-    /// Buffer size in ms: the time that packets wait if the buffer is full.
+    /// Buffer size in ms: the queueing delay when the buffer is full.
     pub buffer_ms: f64,
-    /// Longest wait in ms (98 % quantile over the bins): a lower bound for the buffer size.
+    /// Longest queueing delay in ms (98 % quantile over the bins): a lower bound for the buffer size.
     pub longest_wait_ms: f64,
     /// How the bottleneck treats packets that exceed its capacity.
     pub discipline: Discipline,
@@ -90,8 +93,8 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
     let discipline = discipline(data, longest_wait_ms);
     let at_loss = data.wait_at_loss_ms.mode().map_or(f64::NAN, |(wait, _)| wait);
-    // The wait is that of the segment after the lost one. When it arrived, one place was free again: a full buffer is
-    // longer by one packet.
+    // The delay was measured on the segment after the lost one. When that segment arrived, one packet had already left,
+    // so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let at_loss = if place.is_nan() { at_loss } else { at_loss + place };
     let buffer_ms = if discipline == Discipline::DropTail { at_loss } else { f64::NAN };
@@ -99,7 +102,7 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
 }
 
 /// Returns the bottleneck of the ACKs for the data that end `sender` (0 or 1) sends. Buffer size and discipline stay
-/// unknown: only data of the other endpoint, which uses the same line, can show them.
+/// unknown: only data that the other endpoint sends over the same link can reveal them.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let (rate_bps, busy) = rate(connection, sender, loads, floor_ms(connection, sender), true);
@@ -107,18 +110,20 @@ pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
 
-/// Smallest round trip of the whole path in ms.
+/// Minimum RTT of the whole path in ms.
 fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Returns the rate in bit/s and the busy time in ns: of the data's line, or of the ACKs' line if `backwards` is true.
+/// Returns the rate in bit/s and the busy time in ns, of the link that carries the data, or of the link that carries
+/// the ACKs if `backwards` is true.
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
     let (from, to) = if backwards { (1 - sender, sender) } else { (sender, 1 - sender) };
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
-    // The line may serve several connections. Count the host that the capture shows more traffic of.
+    // The link may serve several connections of a host. Count the traffic of the endpoint for which the capture
+    // contains more bytes.
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
     let (host, way) = if at_source { (from, Towards::Network) } else { (to, Towards::Host) };
     let mut runs: Vec<(u64, f64)> = Vec::new();
@@ -129,12 +134,12 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
         match (is_busy(bin, backwards, bound), run) {
             (Some(true), None) => run = Some((at, at + timeline.width())),
             (Some(true), Some((since, _))) => run = Some((since, at + timeline.width())),
-            // A bin without samples does not end a busy period of the ACKs, which can be rare while their line is busy.
-            // It ends a busy period of the data, because the queue may have emptied.
+            // A bin without samples does not end a busy period of the ACK link, because ACKs can be rare while that
+            // link is busy. It ends a busy period of the data link, because the queue may have emptied.
             (None, _) if backwards && !is_last => {}
             (_, Some((since, until))) => {
                 run = None;
-                // The queue may have filled or emptied within the first and the last bin.
+                // Exclude the first and the last bin, because the queue may have filled or emptied during them.
                 let (since, until) = (since + timeline.width(), until.saturating_sub(timeline.width()));
                 if until >= since + ENOUGH.max(3 * timeline.width()) {
                     let octets = loads.between(host, way, since, until);
@@ -150,13 +155,13 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
     (weighted(runs, UPPER), busy)
 }
 
-/// True if the queue of the data (of the ACKs if `backwards` is true) held packets during the whole bin. `None` if the
-/// bin has no waiting time.
+/// True if the queue of the data (of the ACKs if `backwards` is true) was never empty during the bin. `None` if the bin
+/// has no queueing delay sample.
 fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };
     let enough = if wait.count >= SAMPLES { bound } else { 4.0 * bound };
-    // If ACKs wait long and few arrive, the waits of data and of ACKs are hard to separate.
+    // If few ACKs arrive and they are delayed for long, the delays of data and of ACKs are hard to separate.
     let unsure = !backwards && wait.count < SAMPLES && other.most >= wait.least;
     (wait.count > 0).then(|| f64::from(wait.least) >= enough && !unsure)
 }
@@ -175,7 +180,7 @@ fn weighted(mut values: Vec<(u64, f64)>, share: f64) -> f64 {
     f64::NAN
 }
 
-/// Returns the 98 % quantile of the largest wait of each bin, in ms.
+/// Returns the 98 % quantile of the longest queueing delays of the bins, in ms.
 fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
     let mut waits = Sketch::default();
     let bins = data.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
@@ -196,7 +201,7 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     if longest_ms < BUSY_MS {
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
-    // A drop-tail buffer has the same length at each loss, and no packet waits longer. An AQM drops at varying queue
+    // A drop-tail buffer is equally full at each loss, and no packet is delayed longer. An AQM drops at varying queue
     // lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
     let always_alike = low >= ALIKE * high;

@@ -1,24 +1,25 @@
-//! The timestamp clock of one endpoint, and the waiting times of packets between the endpoint and the point of capture.
+//! The timestamp clock of one endpoint, and the queueing delays of packets between the endpoint and the point of
+//! capture.
 //!
 //! A segment carries the time at which its sender sent it (RFC 7323, section 4.1). The capture time minus this time is
-//! the one-way delay plus an unknown clock offset. The difference from the smallest such value is the time that the
-//! segment waited in queues.
+//! the one-way delay plus an unknown clock offset. The excess over the smallest such value is the segment's queueing
+//! delay.
 //!
-//! Two clocks drift apart by up to about 50 parts per million. The smallest value therefore rises by 50 ppm over time.
-//! The price: if a queue holds packets for a minute without a break, its waits are reported 3 ms too short.
+//! Two clocks drift apart by up to about 50 parts per million, so the smallest value is raised by 50 ppm over time. The
+//! drawback: if a queue is never empty for a minute, the queueing delays are reported 3 ms too short.
 
 /// Timestamp ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;
-/// A measured rate between these bounds counts as 1,000 ticks/s: queues make a clock appear slower or faster.
+/// A measured rate between these bounds counts as 1,000 ticks/s, because queues make a clock appear slower or faster.
 const AROUND: (f64, f64) = (300.0, 3_000.0);
 /// Timestamp ticks per second of less common systems.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];
 /// Largest factor between a measured rate and the entry of `OTHERS` that replaces it.
 const NEAR: f64 = 1.3;
-/// Nanoseconds after which a rate outside `AROUND` is accepted, and after which no rate changes any more.
+/// Time in nanoseconds after which a rate outside `AROUND` is accepted, and after which the rate no longer changes.
 const ENOUGH: u64 = 1_000_000_000;
 const SETTLED: u64 = 30_000_000_000;
-/// Nanoseconds in which the smallest delay rises by 1 ns: 50 parts per million.
+/// The smallest delay is raised by 1 ns per this many nanoseconds: 50 parts per million.
 const RISE: u64 = 20_000;
 
 /// The timestamp clock of one endpoint.
@@ -28,13 +29,13 @@ pub struct Clock {
     first: Option<(u32, u64)>,
     /// Ticks per second; 0 while unknown.
     rate: f64,
-    /// Smallest offset in nanoseconds, and the time of its latest rise.
+    /// Smallest offset in nanoseconds, and the time at which it was last raised.
     least: Option<(i64, u64)>,
 }
 
 impl Clock {
-    /// Records the timestamp `value` of a segment that passes at time `at`. Returns the nanoseconds that the segment
-    /// waited between the endpoint and the point of capture; `None` while the clock's rate is unknown.
+    /// Records the timestamp `value` of a segment that passes at time `at`. Returns the segment's queueing delay
+    /// between the endpoint and the point of capture, in nanoseconds; `None` while the clock's rate is unknown.
     pub fn passed(&mut self, at: u64, value: u32) -> Option<u64> {
         let Some((first, first_at)) = self.first else {
             self.first = Some((value, at));
@@ -52,7 +53,7 @@ impl Clock {
         Some((offset - least) as u64)
     }
 
-    /// Capture time minus the endpoint's time in nanoseconds, both since the first timestamp.
+    /// Capture time minus the endpoint's time, both since the first timestamp, in nanoseconds.
     fn offset(&self, at: u64, value: u32) -> Option<i64> {
         let (first, first_at) = self.first?;
         if self.rate == 0.0 {

@@ -1,4 +1,4 @@
-//! A TCP connection of a capture: its two endpoints, two directions of data, and its handshake.
+//! A TCP connection in a capture: its two endpoints, its two directions of data, and its handshake.
 
 use crate::direction::{Direction, Peer};
 use crate::load::Loads;
@@ -8,7 +8,7 @@ use lopsided_core::packet::Flags;
 
 /// Segment size in bytes if a SYN has no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// A capture counts as taken near an endpoint if at most this share of the round trip lies between them.
+/// A capture counts as taken near an endpoint if at most this share of the RTT lies between them.
 const AT_AN_END: f64 = 0.1;
 
 /// Where the capture was taken, relative to one direction of data.
@@ -18,14 +18,14 @@ pub enum Vantage {
     Sender,
     /// Near the receiver of the data.
     Receiver,
-    /// Between the two, near neither of them.
+    /// Between the endpoints, near neither of them.
     Middle,
-    /// The capture lacks the round trip to one of the endpoints.
+    /// Unknown, because the capture lacks the RTT to one of the endpoints.
     Unknown,
 }
 
 impl Vantage {
-    /// The name in tables.
+    /// The name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Vantage::Sender => "sender",
@@ -39,7 +39,7 @@ impl Vantage {
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// The capture ended before the connection.
+    /// The connection was still open at the end of the capture.
     #[default]
     Open,
     /// Both endpoints sent a FIN.
@@ -49,7 +49,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The name in tables.
+    /// The name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Open => "open",
@@ -64,9 +64,9 @@ impl Ending {
 pub struct Connection {
     /// The endpoints. The first one sent the SYN, or the first captured packet if the capture has no SYN.
     pub ends: [Endpoint; 2],
-    /// The data that each endpoint sends, with the ACKs for it.
+    /// For each endpoint: the data that it sends, and the ACKs for this data.
     pub directions: [Direction; 2],
-    /// Time of the first and of the last packet, in nanoseconds of the file's clock.
+    /// Times of the first and the last packet, in nanoseconds since the epoch of the file's clock.
     pub times: (u64, u64),
     /// Frame numbers of the first and last packet.
     pub numbers: (u64, u64),
@@ -81,10 +81,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates the connection of a first packet. `points` keeps the points of its diagrams. The packet itself is not
-    /// counted yet: pass it to `passed`.
+    /// Creates a connection from its first packet. If `points` is true, the points of its diagrams are kept. The packet
+    /// itself is not counted: pass it to `passed` as well.
     pub(crate) fn new(segment: &Segment, points: bool) -> Connection {
-        // A capture that begins with the SYN-ACK shows the endpoint that opened the connection as its receiver.
+        // If the capture begins with the SYN-ACK, the receiver of that packet opened the connection.
         let answers = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
         let ends = if answers { [segment.to, segment.from] } else { [segment.from, segment.to] };
         let mut directions = [Direction::default(), Direction::default()];
@@ -103,8 +103,8 @@ impl Connection {
         }
     }
 
-    /// True if `segment` is a SYN that opens a new connection between the same ports. A SYN before any data is a
-    /// retransmission.
+    /// True if `segment` is a SYN that opens another connection between the same ports. A SYN before any data is a
+    /// retransmission instead.
     pub(crate) fn is_followed_by(&self, segment: &Segment) -> bool {
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         opens && (self.ending != Ending::Open || self.directions.iter().any(|direction| direction.data_segments > 0))
@@ -127,7 +127,8 @@ impl Connection {
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
         let (source, target) = (segment.from.address, segment.to.address);
         if segment.flags.has(Flags::ACK) {
-            // Data counts when its ACK passes: data that was lost behind the point of capture never crossed the line.
+            // Data is counted when its ACK passes: data that was lost after the point of capture did not cross the
+            // bottleneck link.
             let delivered = others.acknowledged(segment, peer);
             loads.add(segment.at, target, source, delivered);
         }
@@ -139,7 +140,7 @@ impl Connection {
         self.end(segment, from);
     }
 
-    /// Copies the smallest round trips of an earlier connection between the same hosts.
+    /// Copies the minimum RTTs of an earlier connection between the same hosts.
     pub(crate) fn start_from(&mut self, earlier: &Connection) {
         let same = earlier.ends[0].address == self.ends[0].address;
         for sender in 0..2 {
@@ -162,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Records a FIN or RST, and frees memory once nothing more is expected.
+    /// Records a FIN or RST, and frees memory once no further packet is expected.
     fn end(&mut self, segment: &Segment, from: usize) {
         self.fins[from] |= segment.flags.has(Flags::FIN);
         let before = self.ending;
@@ -171,7 +172,7 @@ impl Connection {
         } else if self.fins == [true; 2] && self.ending == Ending::Open {
             self.ending = Ending::Fin;
         }
-        // After both FINs, data may still be unacknowledged. The FIN itself takes one sequence number.
+        // After both FINs, data may still be unacknowledged. The FIN itself occupies one sequence number.
         let is_over = match self.ending {
             Ending::Open => false,
             Ending::Fin => self.directions.iter().all(|direction| direction.out() <= 1),
@@ -187,23 +188,23 @@ impl Connection {
         self.directions.iter_mut().for_each(Direction::close);
     }
 
-    /// Returns the shift of the windows that an endpoint advertises; 0 if windows are not scaled.
+    /// Returns the window scale shift of an endpoint's advertised windows; 0 if windows are not scaled.
     fn shift(&self, end: usize) -> u8 {
         // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option.
         let of = |end: usize| self.directions[end].syn.and_then(|options| options.window_scale);
         if of(1 - end).is_some() { of(end).unwrap_or(0) } else { 0 }
     }
 
-    /// The smaller of the two MSS options in bytes; 0 if the capture has no SYN.
+    /// The smaller of the two MSS options, in bytes; 0 if the capture has no SYN.
     pub fn agreed_mss(&self) -> u32 {
         let said = self.directions.iter().filter_map(|direction| direction.syn);
         said.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
     }
 
-    /// Round trips of the handshake in nanoseconds: from the point of capture to the endpoint that received the SYN,
-    /// and to the endpoint that sent the SYN. Both are `None` if a SYN or SYN-ACK was retransmitted.
+    /// RTTs of the handshake in nanoseconds: from the point of capture to the receiver of the SYN, and to its sender.
+    /// Both are `None` if a SYN or SYN-ACK was retransmitted.
     pub fn handshake_rtts(&self) -> [Option<u64>; 2] {
-        // Karn's algorithm (RFC 6298, section 3): the answer may belong to either copy.
+        // Karn's algorithm (RFC 6298, section 3): the reply may belong to either copy.
         if self.repeated_syns > 0 {
             return [None, None];
         }
@@ -213,8 +214,8 @@ impl Connection {
         [between(syn, answer), between(answer, last)]
     }
 
-    /// Smallest round trips in nanoseconds from the point of capture to the receiver, and to the sender, of the data
-    /// that endpoint `sender` (0 or 1) sends.
+    /// For the data that endpoint `sender` (0 or 1) sends: minimum RTTs from the point of capture to the data's
+    /// receiver, and to its sender, in nanoseconds.
     pub fn halves(&self, sender: usize) -> [Option<u64>; 2] {
         let shaken = self.handshake_rtts();
         let (towards_receiver, towards_sender) =

@@ -1,14 +1,14 @@
-//! Infers the congestion control of a sender: every known control follows the ACKs of the capture, and the one whose
-//! windows fit the flight of the sender best is the most probable.
+//! Infers the congestion control of a sender. Every known control is replayed with the ACKs of the capture; the most
+//! probable one is the control whose windows best fit the sender's flight size.
 //!
-//! Two numbers measure the fit of a control (see [`Fit`]): how far its windows after losses are from the flight, and how
-//! far its windows between losses are. BBR follows a model of the path instead of the losses, so other signs show it.
-//! Left out: reductions after ECN marks.
+//! Two numbers measure the fit of a control (see [`Fit`]): the error of its windows after losses, and the error of its
+//! windows between losses. BBR follows a model of the path instead of losses, so it is recognized by other signs. Left
+//! out: reductions after ECN marks.
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
 
-/// The controls that a sender may run, and their prior weights: how common they are.
+/// The congestion controls that a sender may run, with their prior weights, which reflect how common they are.
 const KNOWN: [(&str, f64); 12] = [
     ("reno", 1.5),
     ("cubic", 2.0),
@@ -24,29 +24,30 @@ const KNOWN: [(&str, f64); 12] = [
     ("veno", 0.3),
 ];
 
-/// Smallest full segment in bytes for a guess. Smaller segments are those of interactive applications.
+/// Smallest full segment, in bytes, for which a control is inferred. Interactive applications send smaller segments.
 const LEAST_MSS: u32 = 200;
-/// Fewest steps for a guess: eight round trips.
+/// Fewest steps from which a control is inferred: eight round trips.
 const ENOUGH: usize = 64;
-/// Fewest comparisons for a guess. Each loss and each round trip without a loss is one comparison.
+/// Fewest comparisons from which a control is inferred. Each loss, and each round trip without a loss, is one
+/// comparison.
 const ENOUGH_COMPARED: usize = 8;
-/// Windows differ by this share and by half a segment because of rounding: the scale of a reduction's error.
+/// Scale of the error of a reduction: rounding makes windows differ by this share and by half a segment.
 const REDUCTION_SCALE: f64 = 0.06;
-/// The scale of an error between losses: this share of the flight and half a segment.
+/// Scale of the error between losses: this share of the flight, plus half a segment.
 const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
-/// Number of losses, and of periods between losses, that count as independent evidence. Further ones repeat it.
+/// Largest number of losses, and of periods between losses, that count as independent evidence. Further ones add no
+/// evidence.
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a control that is not listed.
 const UNLISTED: f64 = -7.0;
-/// Each sign of BBR adds one of these values to the logarithm of BBR's weight. Without signs the logarithm is
-/// `UNLISTED`.
+/// Each sign of BBR adds one of these values to the logarithm of BBR's weight, which is `UNLISTED` without any sign.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;
-/// Share of round trips in which the flight falls without a loss that is a sign of BBR.
+/// BBR is indicated if the flight falls without a loss in at least this share of the round trips.
 const FALLS: f64 = 0.1;
-/// A fall of the flight counts if it exceeds this share and two segments.
+/// A decrease of the flight counts if it exceeds this share, plus two segments.
 const FALL: f64 = 0.1;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
@@ -54,19 +55,19 @@ const DIP: f64 = 0.25;
 const DIP_APART_US: u32 = 2_000_000;
 /// BBR empties the queue every 10 s (version 1) or 5 s (version 3) to measure the smallest round trip.
 const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
-/// Steps in a round trip.
+/// Number of steps in a round trip.
 const ROUND: usize = 8;
 
-/// The fit of a control. Both errors are 0 for a perfect fit.
+/// How well a control fits. Both errors are 0 for a perfect fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// Name of the control.
     pub name: &'static str,
-    /// Mean error of the windows after losses: ln(1 + (difference / scale)²). 0 without losses.
+    /// Mean error of the windows after losses: ln(1 + (difference / scale)²); 0 without losses.
     pub reduction: f64,
     /// Number of losses that were compared.
     pub reductions: usize,
-    /// Mean error of the windows between losses, computed in the same way. 0 without such periods.
+    /// Mean error of the windows between losses, by the same formula; 0 without such periods.
     pub growth: f64,
     /// Number of periods between losses that were compared.
     pub periods: usize,
@@ -75,7 +76,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Computes the errors from the comparisons of a control, in the order of time.
+    /// Computes the errors from a control's comparisons, which are in the order of time.
     fn of(name: &'static str, found: &[Compared]) -> Fit {
         let (reductions, errors): (Vec<_>, Vec<_>) = split(found);
         Fit {
@@ -122,7 +123,8 @@ fn period_error(period: &[&Compared]) -> Option<f64> {
         return None;
     }
     let differences: Vec<f64> = period.iter().map(|one| one.flight - one.window).collect();
-    // Both windows are whole segments and may begin at different fractions of a segment.
+    // Both windows are whole segments but may start from different fractions of a segment, so ignore a constant
+    // difference of up to one segment.
     let shift = median(&differences).clamp(-1.0, 1.0);
     let errors = period
         .iter()
@@ -143,11 +145,11 @@ pub struct Guess {
     pub name: &'static str,
     /// Probability of the named control, from 0 to 1.
     pub probability: f64,
-    /// Median of the flight after a loss divided by the flight before; NaN without a loss.
+    /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
     pub factor: f64,
 }
 
-/// Returns the most probable control of a sender with the given log of ACKs, and the fits of all controls, the best
+/// Returns the most probable control of a sender, given its log of ACKs, and the fits of all controls, best fit
 /// first. `mss` is the payload of a full segment in bytes. `pacing` is the share of the time in which the sender paced,
 /// from 0 to 1; 0 if the point of capture does not show pacing.
 ///
@@ -178,7 +180,7 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
     }
     let enough = compared >= ENOUGH_COMPARED;
     if !enough {
-        // Without comparisons, every control fits.
+        // Without comparisons every control would fit, so list none.
         (fits, weights) = (Vec::new(), Vec::new());
     }
     weights.push(UNLISTED + signs);
@@ -197,19 +199,19 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
     (Guess { name: best.name, probability: best.probability, factor }, fits)
 }
 
-/// Sum of the signs of BBR in a log.
+/// Sum of the evidence for BBR in a log.
 fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     let (rounds, falls) = falls(steps, f64::from(mss.max(1)));
     let share = f64::from(falls) / f64::from(rounds.max(1));
     let mut signs = 0.0;
-    // No other control reduces its window by 10 % without a loss, again and again.
+    // No other control repeatedly reduces its window by 10 % without a loss.
     signs += if falls >= 2 && share >= FALLS { FALLS_SIGN } else { 0.0 };
     let gaps = gaps_between_dips(steps);
     signs += if gaps.len() >= 2 && PROBES_S.contains(&median(&gaps)) { PROBES_SIGN } else { 0.0 };
     signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
 }
 
-/// Returns the number of round trips in congestion avoidance, and of those in which the flight falls.
+/// Returns the number of round trips in congestion avoidance, and the number of those in which the flight decreases.
 fn falls(steps: &[Step], mss: f64) -> (u32, u32) {
     let (mut rounds, mut falls) = (0, 0);
     for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
@@ -222,7 +224,7 @@ fn falls(steps: &[Step], mss: f64) -> (u32, u32) {
     (rounds, falls)
 }
 
-/// Largest flight in bytes of some steps.
+/// Largest flight of the steps, in bytes.
 fn largest(steps: &[Step]) -> f64 {
     f64::from(steps.iter().map(|step| step.flight_bytes).max().unwrap_or(0))
 }
@@ -241,7 +243,7 @@ fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
     dips.windows(2).map(|pair| f64::from(pair[1] - pair[0]) * 1e-6).collect()
 }
 
-/// Flight in the second round trip after each fast recovery, divided by the flight before the loss.
+/// For each fast recovery: the flight in the second round trip after it, divided by the flight before the loss.
 fn factors(steps: &[Step]) -> Vec<f64> {
     let mut found = Vec::new();
     for (place, step) in steps.iter().enumerate() {

@@ -13,21 +13,22 @@ use crate::waits::Ways;
 use lopsided_core::Time;
 use lopsided_core::packet::Flags;
 
-/// An agreed MSS of at most this many bytes is implausible and ignored (`TCP_MIN_MSS` of Linux).
+/// An agreed MSS of at most this many bytes is implausible and is ignored (Linux's `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// Nanoseconds of silence after which a segment counts as sent by a timer or the application, not released by an ACK.
+/// Time in nanoseconds without a segment after which the next segment counts as sent by a timer or the application, not
+/// released by an ACK.
 const LONGEST_SILENCE: u64 = 200_000_000;
 
-/// Statistics of the round trips from the point of capture to one endpoint and back.
+/// Statistics of the RTT from the point of capture to one endpoint and back.
 #[derive(Clone, Debug, Default)]
 pub struct Rtts {
-    /// Distribution of the round trips in ms.
+    /// Distribution of the RTT in ms.
     pub ms: Sketch,
-    /// Smallest round trip in nanoseconds.
+    /// Minimum RTT in nanoseconds; `None` without samples.
     pub least: Option<u64>,
-    /// Largest round trip in nanoseconds; 0 without samples.
+    /// Maximum RTT in nanoseconds; 0 without samples.
     pub most: u64,
-    /// Sum of the round trips in ms, and sum of their squares in ms².
+    /// Sum of the RTT samples in ms, and sum of their squares in ms².
     pub sums: (f64, f64),
 }
 
@@ -41,48 +42,49 @@ impl Rtts {
         self.sums.1 += ms * ms;
     }
 
-    /// Mean round trip in ms; NaN without samples.
+    /// Mean RTT in ms; NaN without samples.
     pub fn mean_ms(&self) -> f64 {
         self.sums.0 / self.ms.count() as f64
     }
 
-    /// Standard deviation of the round trips in ms; NaN without samples.
+    /// Standard deviation of the RTT in ms; NaN without samples.
     pub fn std_ms(&self) -> f64 {
         let mean = self.mean_ms();
         let spread = self.sums.1 / self.ms.count() as f64 - mean * mean;
-        // Rounding can make the variance of equal values slightly negative.
+        // Rounding can make the variance of equal samples slightly negative.
         if spread.is_nan() { f64::NAN } else { spread.max(0.0).sqrt() }
     }
 }
 
-/// The data of one endpoint, the ACKs for this data, and measurements of both.
+/// The data that one endpoint sends, the ACKs for this data, and measurements of both.
 ///
-/// All times are in nanoseconds of the file's clock.
+/// All times are in nanoseconds since the epoch of the file's clock.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// Number of packets from this endpoint, with or without data.
+    /// Number of packets that this endpoint sent, with or without data.
     pub packets: u64,
-    /// Bytes of these IP packets.
+    /// Total size of all IP packets that this endpoint sent, in bytes.
     pub wire_bytes: u64,
     /// Options of the endpoint's SYN; `None` if the capture lacks the SYN.
     pub syn: Option<Options>,
     /// Number of segments with data.
     pub data_segments: u64,
-    /// Bytes of payload, retransmissions included.
+    /// Total payload in bytes, including retransmissions.
     pub data_bytes: u64,
-    /// Bytes of the IP packets with data.
+    /// Total size of the IP packets with data, in bytes.
     pub data_wire_bytes: u64,
-    /// Number of segments that begin below the highest sequence number seen (tcptrace: retransmitted packets).
+    /// Number of segments that begin below the highest sequence number seen so far (tcptrace calls them retransmitted
+    /// packets).
     pub retransmitted_segments: u64,
-    /// Bytes of payload in these segments.
+    /// Total payload of the retransmitted segments, in bytes.
     pub retransmitted_bytes: u64,
-    /// Number of segments that were retransmitted although the receiver had their data, as shown by an ACK, SACK or
-    /// DSACK (RFC 2883).
+    /// Number of unnecessary retransmissions: an ACK, SACK or DSACK (RFC 2883) shows that the receiver already had the
+    /// data.
     pub spurious: u64,
     /// Number of segments that fill a hole in the captured data. Either the first copy was lost before the point of
-    /// capture, or the segment was reordered.
+    /// capture, or the segment arrived out of order.
     pub filled_holes: u64,
-    /// Bytes of payload that the receiver acknowledged.
+    /// Payload bytes that the receiver acknowledged.
     pub acked_bytes: u64,
     /// Time of the first data.
     pub first_data: Option<u64>,
@@ -90,24 +92,24 @@ pub struct Direction {
     pub last_data: u64,
     /// Time of the last ACK of new data.
     pub last_ack: u64,
-    /// Full-size segments and bytes of payload that were sent before the first ACK of data: the initial window.
+    /// Number of full-size segments, and payload bytes, sent before the first ACK of data: the initial window.
     pub first_flight: (u32, u32),
-    /// Round trips from the point of capture to the receiver.
+    /// RTTs from the point of capture to the receiver.
     pub far: Rtts,
     /// Statistics of the ACKs.
     pub ack_path: AckPath,
     /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
-    /// Number of segments marked CE, of ECN-capable or marked segments, and of ACKs with the flag ECE (RFC 3168).
+    /// Numbers of segments marked CE, of ECN-capable or marked segments, and of ACKs with the ECE flag (RFC 3168).
     pub ecn: (u64, u64, u64),
-    /// Time that data waited in queues when a loss was detected, in ms.
+    /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
-    /// Time that data waited in queues, in ms.
+    /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
-    /// Largest flight in bytes, as seen by the sender.
+    /// Largest flight as seen by the sender, in bytes.
     pub most_out: u32,
-    /// Smallest, largest and sum of the scaled receive windows that this endpoint advertised, in bytes, and their
-    /// number.
+    /// Minimum, maximum and sum of the scaled receive windows that this endpoint advertised, in bytes, and the number
+    /// of these windows.
     pub windows: (u32, u32, u64, u64),
     /// Largest payload of a segment, in bytes.
     pub largest: u32,
@@ -120,26 +122,28 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
-    /// Bytes of a full segment.
+    /// Payload of a full-size segment, in bytes.
     mss: u32,
-    /// True once a hole or a SACK block revealed a loss. Until then, retransmissions are taken as the sign of a loss.
+    /// True after a hole or a SACK block has revealed a loss. Until then, a retransmission counts as the sign of a
+    /// loss.
     shows_holes: bool,
 }
 
-/// Properties of a segment that depend on the other direction of the connection.
+/// Values that a segment's analysis needs from the other direction of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
-    /// Shift of the windows that the segment's sender advertises (RFC 7323, section 2).
+    /// Window scale shift of the segment's sender (RFC 7323, section 2).
     pub(crate) shift: u8,
-    /// Nanoseconds that the segment waited before the point of capture, from its timestamp. `None` if unknown.
+    /// Queueing delay of the segment before the point of capture, from its timestamp, in nanoseconds; `None` if
+    /// unknown.
     pub(crate) waited: Option<u64>,
     /// The smaller MSS option of the two SYNs, in bytes; 0 if unknown.
     pub(crate) mss: u32,
 }
 
 impl Direction {
-    /// Records a packet of this endpoint, with or without data. Returns the nanoseconds that the packet waited before
-    /// the point of capture, from its timestamp.
+    /// Records a packet of this endpoint, with or without data. Returns the packet's queueing delay before the point of
+    /// capture, from its timestamp, in nanoseconds.
     pub(crate) fn passed(&mut self, segment: &Segment, shift: u8) -> Option<u64> {
         self.packets += 1;
         self.wire_bytes += u64::from(segment.ip_len);
@@ -164,8 +168,8 @@ impl Direction {
         self.mss = mss;
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         let near = self.ways.now().near;
-        // The time from an ACK to the data that echoes its timestamp is a round trip to the sender only if the ACK
-        // released that data. After a silence, a timer or the application did.
+        // The time from an ACK to the data that echoes its timestamp is an RTT to the sender only if the ACK released
+        // that data. After a pause, a timer or the application released it.
         let clocked = self.sender.as_mut().is_some_and(|sender| {
             !sender.was_idle(at, echo, near) && sender.silence(at) < LONGEST_SILENCE.max(2 * near)
         });
@@ -176,7 +180,7 @@ impl Direction {
             return;
         };
         if start.after(flight.next()) {
-            // A hole: segments were lost before the point of capture, just before this segment.
+            // There is a hole: segments were lost before the point of capture, just before this segment.
             self.wait_at_loss_ms.add(self.ways.data_wait_here() as f64 * 1e-6);
             self.shows_holes = true;
         }
@@ -185,7 +189,7 @@ impl Direction {
         self.data_bytes += u64::from(segment.len);
         self.data_wire_bytes += u64::from(segment.ip_len);
         self.last_data = at;
-        // Records of a card with segmentation offload hold several segments.
+        // With segmentation offload, one captured record contains several segments.
         if self.acked_bytes == 0 && again.is_none() {
             self.first_flight =
                 (self.first_flight.0 + segment.len.div_ceil(mss.max(1)), self.first_flight.1 + segment.len);
@@ -203,7 +207,8 @@ impl Direction {
         let pushed = segment.flags.has(Flags::PSH);
         let sending = Sending { at, start, end, again: again.is_some(), pushed, echo, mss };
         if sender.sends(sending, &waits, timeline) {
-            // Near the sender without SACK, only the retransmission shows the loss, about one round trip later.
+            // If the capture is near the sender and SACK is off, only the retransmission reveals the loss, about one
+            // RTT later.
             if !self.shows_holes {
                 self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
             }
@@ -220,7 +225,7 @@ impl Direction {
         }
     }
 
-    /// Allocates the state of a direction with data at its first segment. Many directions never carry data.
+    /// Allocates the state for data at the first data segment, because many directions never carry data.
     fn begin(&mut self, segment: &Segment) {
         if self.flight.is_none() {
             self.flight = Some(Flight::new(segment.seq));
@@ -231,17 +236,18 @@ impl Direction {
         }
     }
 
-    /// Bytes of payload in a full segment: the agreed MSS minus the timestamp option, or the largest captured payload
-    /// if that is smaller.
+    /// Payload of a full-size segment in bytes: the agreed MSS minus the timestamp option, or the largest captured
+    /// payload if that is smaller.
     fn segment_size(&mut self, segment: &Segment, agreed: u32) -> u32 {
         self.largest = self.largest.max(segment.len);
-        // RFC 7323, appendix A: 10 bytes of timestamps and 2 of padding. RFC 6691: the MSS does not subtract options.
+        // RFC 7323, appendix A: timestamps take 10 bytes plus 2 bytes of padding. RFC 6691: the MSS option does not
+        // subtract the size of options.
         let options = if segment.options.timestamps.is_some() { 12 } else { 0 };
         let agreed = if agreed > LEAST_MSS { agreed - options } else { 1460 - options };
         if self.largest >= agreed { agreed } else { self.largest.max(1) }
     }
 
-    /// Records an ACK for the data of this endpoint. Returns the bytes of IP packets that the ACK or its SACK blocks
+    /// Records an ACK for the data of this endpoint. Returns the number of IP bytes that the ACK or its SACK blocks
     /// newly report as delivered.
     pub(crate) fn acknowledged(&mut self, segment: &Segment, peer: Peer) -> u64 {
         let at = segment.at;
@@ -289,7 +295,8 @@ impl Direction {
             self.acked_bytes += u64::from(covered.bytes);
             self.last_ack = at;
             bin.acked_bytes += u64::from(covered.bytes);
-            // In loss recovery an ACK that fills a hole covers many segments, whatever the receiver's ACK policy.
+            // Skip ACKs in loss recovery: an ACK that fills a hole covers many segments under any ACK policy of the
+            // receiver.
             if !sender.repairs() {
                 self.ack_path.advanced(at, covered.bytes, self.mss);
             }
@@ -310,45 +317,45 @@ impl Direction {
                 points.add(at, Kind::Sack, *start, *end, segment.number);
             }
         }
-        // Convert payload to IP bytes by the average header overhead so far.
+        // Convert payload bytes to IP bytes with the average header overhead so far.
         let delivered = u64::from(delivered + covered.map_or(0, |covered| covered.delivered));
         delivered * self.data_wire_bytes / self.data_bytes.max(1)
     }
 
-    /// Sets the smallest round trips to the receiver and to the sender, in nanoseconds, from an earlier connection
-    /// between the same hosts.
+    /// Sets the minimum RTTs to the receiver and to the sender, in nanoseconds, from an earlier connection between the
+    /// same hosts.
     pub(crate) fn start_from(&mut self, least: [Option<u64>; 2]) {
         self.ways.start_from(least);
     }
 
-    /// Smallest round trips from the point of capture to the receiver and to the sender, in nanoseconds.
+    /// Minimum RTTs from the point of capture to the receiver and to the sender, in nanoseconds.
     pub fn least(&self) -> [Option<u64>; 2] {
         [self.ways.far_least(), self.ways.near_least()]
     }
 
-    /// Bytes that passed the point of capture and are not yet acknowledged.
+    /// Bytes that passed the point of capture and have not been acknowledged.
     pub(crate) fn out(&self) -> u32 {
         self.flight.as_ref().map_or(0, Flight::outstanding)
     }
 
-    /// Returns the reason why slow start ended, the number of fast recoveries, and the number of timeouts. `None`
-    /// without data.
+    /// Returns why slow start ended, the number of fast recoveries, and the number of timeouts. `None` without data.
     pub fn repairs(&self) -> Option<(Option<SlowStartEnd>, u32, u32)> {
         self.sender.as_ref().map(|sender| (sender.slow_start_end, sender.recoveries, sender.timeouts))
     }
 
-    /// The ACKs as the sender received them, in groups; empty without data.
+    /// The ACKs as the sender received them, grouped into steps; empty without data.
     pub fn steps(&self) -> &[Step] {
         self.sender.as_ref().map_or(&[], |sender| sender.steps.all())
     }
 
-    /// Bytes of payload in a full segment; 0 without data.
+    /// Payload of a full-size segment in bytes; 0 without data.
     pub fn full_segment(&self) -> u32 {
         self.mss
     }
 
-    /// Returns the bins with their final limits. Pacing is counted as a full congestion window if the point of capture
-    /// cannot show pacing (`shows_pacing` is false), or if pacing holds for the smaller part of a bin.
+    /// Returns the bins with their final limits. Pacing is reported as a full congestion window if the point of capture
+    /// cannot reveal pacing (`shows_pacing` is false), or if pacing limited the sender in the bin for at most as long
+    /// as the congestion window did.
     pub fn judged(&self, shows_pacing: bool) -> Vec<Bin> {
         let bins = self.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
         bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
@@ -369,7 +376,7 @@ impl Direction {
     }
 }
 
-/// Records a round trip to the receiver, and the waits of data and ACKs in this round trip, in a bin.
+/// Records an RTT to the receiver in a bin, with the queueing delays of data and ACKs in this round trip.
 fn note_waits(bin: &mut Bin, ways: &Ways, rtt: u64, waited: Option<u64>) {
     let waits = ways.now();
     bin.rtt_ms.add((rtt + waits.near) as f64 * 1e-6);

@@ -1,18 +1,18 @@
-//! The unacknowledged data of one direction at the point of capture, and the round trips that its ACKs measure.
+//! The data of one direction that is unacknowledged at the point of capture, and the RTT samples from its ACKs.
 
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
-/// A segment that passed the point of capture and is not yet acknowledged.
+/// A segment that passed the point of capture and has not been acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// First sequence number.
     pub start: Seq,
-    /// One past the last sequence number.
+    /// Sequence number after the last byte.
     pub end: Seq,
     /// Capture time of the first copy.
     pub at: Time,
-    /// Capture time of the latest retransmission; `None` without one.
+    /// Capture time of the latest retransmission; `None` if the segment was not retransmitted.
     pub again_at: Option<Time>,
     /// True if a SACK block covered the segment.
     pub sacked: bool,
@@ -24,26 +24,26 @@ impl Sent {
     }
 }
 
-/// The data that a SACK block reports as received for the first time.
+/// The data that a SACK block is the first to report as received.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sacked {
-    /// Bytes that the block reports for the first time.
+    /// Number of bytes that no earlier SACK block reported.
     pub bytes: u32,
-    /// Round trip of the newest segment of the block, if the block reveals a new hole. This segment followed a lost
-    /// segment, so its round trip shows the length of the queue at the loss.
+    /// RTT of the block's newest segment; `None` unless the block reveals a new hole. The segment was sent after a lost
+    /// segment, so its RTT shows the queue length at the time of the loss.
     pub after_loss: Option<Duration>,
 }
 
-/// The data that an ACK newly acknowledges.
+/// The data that an ACK acknowledges for the first time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Covered {
     /// Bytes that the ACK newly acknowledges.
     pub bytes: u32,
-    /// The part of `bytes` that no SACK block reported before.
+    /// The part of `bytes` that no earlier SACK block reported.
     pub delivered: u32,
     /// Time from the newest acknowledged segment to the ACK. `None` if a SACK block had already covered this segment,
-    /// or if any of the acknowledged segments was retransmitted: the ACK may then belong to either copy (Karn's
-    /// algorithm, RFC 6298, section 3).
+    /// or if any acknowledged segment was retransmitted: the ACK may then belong to either copy (Karn's algorithm, RFC
+    /// 6298, section 3).
     pub rtt: Option<Duration>,
     /// Capture time of the newest acknowledged segment.
     pub newest_at: Option<Time>,
@@ -67,7 +67,7 @@ pub struct Flight {
     held: VecDeque<Sent>,
     next: Seq,
     acked: Seq,
-    /// One past the highest sequence number of any SACK block.
+    /// Sequence number after the highest byte that any SACK block covers.
     sacked_to: Option<Seq>,
     /// Bytes above `acked` that SACK blocks cover.
     sacked_bytes: u32,
@@ -79,7 +79,7 @@ impl Flight {
         Flight { held: VecDeque::new(), next: start, acked: start, sacked_to: None, sacked_bytes: 0 }
     }
 
-    /// One past the highest sequence number that passed the point of capture.
+    /// Sequence number after the highest byte that passed the point of capture.
     pub fn next(&self) -> Seq {
         self.next
     }
@@ -89,12 +89,12 @@ impl Flight {
         self.acked
     }
 
-    /// Bytes that passed and are not yet acknowledged.
+    /// Number of bytes that passed the point of capture and have not been acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.next.since(self.acked)
     }
 
-    /// Bytes above [`Flight::acked`] that SACK blocks report as received.
+    /// Number of bytes above [`Flight::acked`] that SACK blocks report as received.
     pub fn sacked_bytes(&self) -> u32 {
         self.sacked_bytes
     }
@@ -109,8 +109,8 @@ impl Flight {
         self.held = VecDeque::new();
     }
 
-    /// Records a segment. Returns `None` if the segment begins at or above [`Flight::next`], else the state of the data
-    /// that it repeats.
+    /// Records a segment. Returns `None` if the segment begins at or above [`Flight::next`], otherwise the state of the
+    /// data that it retransmits.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
             self.held.push_back(Sent { start, end, at, again_at: None, sacked: false });
@@ -118,7 +118,7 @@ impl Flight {
             return None;
         }
         let mut again = Again { first_at: None, sacked: false, acked: end.at_or_before(self.acked) };
-        // A retransmission can have other boundaries than the first copies: visit every segment that overlaps it.
+        // A retransmission can have other boundaries than the first copies, so visit every segment that overlaps it.
         let from = self.held.partition_point(|held| held.end.at_or_before(start));
         for held in self.held.iter_mut().skip(from).take_while(|held| held.start.before(end)) {
             again.first_at.get_or_insert(held.at);
@@ -129,9 +129,9 @@ impl Flight {
         Some(again)
     }
 
-    /// Records an ACK. Returns `None` if the ACK acknowledges nothing new.
+    /// Records an ACK. Returns `None` if the ACK acknowledges no new data.
     pub fn acked_to(&mut self, at: Time, ack: Seq) -> Option<Covered> {
-        // A FIN takes a sequence number of its own, which is not a byte of data.
+        // A FIN occupies a sequence number that is not a byte of data.
         let ack = ack.earlier_of(self.next);
         if !ack.after(self.acked) {
             return None;
@@ -145,15 +145,15 @@ impl Flight {
         self.sacked_bytes = self.sacked_bytes.saturating_sub(sacked);
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
-            // A segment that a SACK block covered arrived earlier. This ACK reports that the hole below the segment is
-            // filled.
+            // If a SACK block had covered the newest segment, the segment arrived earlier, and this ACK only reports
+            // that the hole below it is filled.
             covered.rtt = (!again && !newest.sacked).then(|| at.saturating_since(newest.at));
         }
         Some(covered)
     }
 
-    /// Records a SACK block. Returns `None` if the block lies below the acknowledgement number (DSACK), is malformed,
-    /// or covers no further segment.
+    /// Records a SACK block. Returns `None` if the block is below the acknowledgement number (DSACK), is malformed, or
+    /// covers no further segment.
     pub fn sacked(&mut self, at: Time, start: Seq, end: Seq) -> Option<Sacked> {
         if !start.before(end) || !self.acked.before(start) || end.after(self.next) {
             return None;
@@ -185,10 +185,10 @@ impl Flight {
     }
 }
 
-/// The state of data at the time of its retransmission.
+/// State of the data when it was retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// Capture time of the first copy. `None` if the capture has no unacknowledged first copy.
+    /// Capture time of the first copy; `None` if the capture lacks that copy or it was already acknowledged.
     pub first_at: Option<Time>,
     /// True if a SACK block had covered a part of the data.
     pub sacked: bool,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_ack_times_the_newest_segment_that_it_covers_unless_one_passed_twice() {
-        // The segments cross the wrap of the 32-bit sequence numbers.
+        // Let the sequence numbers wrap at 32 bits in the middle of the segments.
         let first = Seq::new(u32::MAX - 50);
         let mut flight = Flight::new(first);
         let sent = |flight: &mut Flight, number: u32, ms| {

@@ -13,47 +13,47 @@ use std::io::{self, BufReader, Cursor, Read};
 
 /// Initial size of the read buffer in bytes. It grows for longer records.
 const FIRST_ROOM: usize = 1 << 18;
-/// Maximum number of characters in an error's reason.
+/// Maximum length of an error's reason, in characters.
 const LONGEST_REASON: usize = 200;
-/// Longest accepted record in bytes. A longer one is treated as damage.
+/// Longest accepted record in bytes. A longer record is treated as damage.
 const LARGEST_RECORD: usize = 1 << 24;
-/// Number of bytes that are read first. They identify the compression, and contain the whole header that the parser
-/// needs.
+/// Number of bytes that are read first. They are enough to identify the compression, and contain all headers that the
+/// parser needs.
 const HEAD: u64 = 4096;
 
 /// One frame of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Number of the frame in the file, from 1, as in Wireshark.
+    /// Number of the frame in the file, counted from 1 as in Wireshark.
     pub number: u64,
     /// Capture time in nanoseconds since the epoch of the file's clock, usually 1970.
     pub at: u64,
-    /// Link type: the kind of the outermost header.
+    /// Link type, which determines the format of the outermost header.
     pub link: Linktype,
     /// The captured bytes, up to the snap length.
     pub data: &'a [u8],
-    /// Length of the frame on the link, in bytes.
+    /// Length of the frame on the network, in bytes.
     pub original_len: u32,
 }
 
-/// Number of frames read, and defects of the file.
+/// Number of frames read, and damage to the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramesRead {
     /// Number of frames read.
     pub frames: u64,
     /// Number of frames that were cut to the snap length.
     pub snapped: u64,
-    /// True if the file ends inside a record or is damaged. The frames before that place were read.
+    /// True if the file ends inside a record or is damaged. All frames before the damage were read.
     pub cut: bool,
 }
 
-/// Why a capture could not be read at all.
+/// The reason why no frame of a capture could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError(String);
 
-// A hostile file must not be able to write escape sequences to the terminal.
+// Control characters are removed, because a hostile file must not be able to write escape sequences to the terminal.
 impl ReadError {
-    /// Creates an error from a reason. Control characters are removed and the reason is cut to 200 characters.
+    /// Creates an error from a reason. Removes control characters and truncates the reason to 200 characters.
     pub fn new(reason: impl fmt::Display) -> ReadError {
         let text = reason.to_string();
         ReadError(text.chars().filter(|letter| !letter.is_control()).take(LONGEST_REASON).collect())
@@ -97,13 +97,13 @@ pub fn frames<'a>(
                 reader.consume(consumed);
             }
             Err(PcapError::Eof) => return Ok(done),
-            // Pipes and buffered readers deliver a long record in pieces.
+            // Pipes and buffered readers deliver a long record in several reads.
             Err(PcapError::Incomplete(_)) if !stuck => {
-                // A refill that adds nothing means that the input has ended inside a record.
+                // If a refill adds no bytes, the input has ended inside a record.
                 let held = reader.data().len();
                 stuck = reader.refill().is_err() || reader.data().len() == held;
             }
-            // With segmentation offload a record is longer than any packet on the wire.
+            // With segmentation offload, a record can be longer than any packet on the network.
             Err(PcapError::BufferTooSmall) if room < LARGEST_RECORD => {
                 room *= 2;
                 reader.grow(room);
@@ -116,7 +116,7 @@ pub fn frames<'a>(
     }
 }
 
-/// Describes an error of the parser. The parser's own texts can contain the whole input.
+/// Describes an error of the parser briefly, because the parser's own message can contain the whole input.
 fn reason(error: &PcapError<&[u8]>) -> String {
     match error {
         PcapError::HeaderNotRecognized => "it begins neither as pcap nor as pcapng".into(),
@@ -151,7 +151,7 @@ fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The headers of the file that are needed to interpret its records.
+/// Headers of the file that are needed to interpret its records.
 #[derive(Default)]
 struct Source {
     /// File header of pcap.
@@ -160,7 +160,7 @@ struct Source {
     interfaces: Vec<Interface>,
 }
 
-/// An interface description of pcapng: link type, resolution and offset of its times.
+/// An interface description of pcapng: link type, and resolution and offset of timestamps.
 struct Interface {
     link: Linktype,
     ticks_per_second: u64,
@@ -168,7 +168,7 @@ struct Interface {
 }
 
 impl Source {
-    /// Stores a header. Returns the frame if the block holds a packet.
+    /// Stores a header block. Returns the frame if the block is a packet.
     fn take<'a>(&mut self, block: &'a PcapBlockOwned<'_>, number: u64) -> Option<Frame<'a>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
@@ -181,7 +181,7 @@ impl Source {
                 let at = u64::from(frame.ts_sec) * 1_000_000_000 + fraction;
                 Some(Frame { number, at, link: header.network, data: frame.data, original_len: frame.origlen })
             }
-            // Interface numbers start again at 0 in each section.
+            // Interface numbers restart at 0 in each section.
             PcapBlockOwned::NG(Block::SectionHeader(_)) => {
                 self.interfaces.clear();
                 None
@@ -206,9 +206,9 @@ impl Source {
 }
 
 impl Interface {
-    /// Converts a time of the interface to nanoseconds.
+    /// Converts a timestamp of the interface to nanoseconds.
     fn time(&self, ticks: u64) -> u64 {
-        // 128 bits: the resolution and the offset come from the file and may be absurd.
+        // Use 128 bits, because the resolution and the offset come from the file and may have any value.
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.ticks_per_second.max(1));
         let nanos = nanos + i128::from(self.offset_seconds) * 1_000_000_000;
         nanos.clamp(0, i128::from(u64::MAX)) as u64

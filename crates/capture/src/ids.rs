@@ -3,27 +3,27 @@
 //! Linux increments the identification by one for each packet of a connection (`inet_id`). Other stacks use one counter
 //! for the whole host.
 
-/// A larger step between two identifications is not a gap: the packets come from different counters.
+/// A larger step between two identifications does not count as a gap: the packets use different counters.
 const FARTHEST: u16 = 256;
-/// Identifications of the two endpoints that differ by less than this come from one counter.
+/// If the identifications of the two endpoints differ by less than this, both endpoints use one counter.
 const NEAR: u16 = 2048;
-/// Fewest packets from which a share of missing packets is computed.
+/// Fewest packets from which a fraction of missing packets is computed.
 const ENOUGH: u64 = 20;
 
-/// The identifications of one connection's endpoint, or of one host.
+/// Identifications of one endpoint of a connection, or of one host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ids {
     last: Option<u16>,
     seen: u64,
     missing: u64,
-    /// Number of steps that do not fit a counter of this endpoint alone.
+    /// Number of steps that cannot come from a counter used by this endpoint alone.
     foreign: u64,
 }
 
 impl Ids {
-    /// Records the identification of a packet. `other` is the latest identification in the other direction.
+    /// Records the identification of a packet. `other` is the latest identification in the opposite direction.
     pub(crate) fn add(&mut self, id: u16, other: Option<u16>) {
-        // RFC 6864, section 4.1: packets that may not be fragmented can have any value. Many stacks send 0.
+        // RFC 6864, section 4.1: a packet that must not be fragmented may have any identification. Many stacks send 0.
         if id == 0 {
             return;
         }
@@ -40,8 +40,8 @@ impl Ids {
         self.last = Some(id);
     }
 
-    /// Share of the packets that were lost before the point of capture. `None` with fewer than 20 packets, or if more
-    /// than 5 % of the steps do not fit a counter of this endpoint alone.
+    /// Fraction of the packets that were lost before the point of capture. `None` with fewer than 20 packets, or if
+    /// more than 5 % of the steps cannot come from a counter used by this endpoint alone.
     pub(crate) fn missing_share(&self) -> Option<f64> {
         let usable = self.seen >= ENOUGH && self.foreign * 20 <= self.seen;
         usable.then(|| self.missing as f64 / (self.missing + self.seen) as f64)

@@ -4,7 +4,7 @@
 //! results for one direction of data: the limits of the sender over time, the round trips on both sides of the point of
 //! capture, the behaviour of the ACKs, and the bottlenecks of the data and of the ACKs.
 //!
-//! The crate needs the capture only. It works on captures of real networks and on those of the simulator.
+//! The crate needs only the capture. It reads captures of real networks and of the simulator.
 //!
 //! Left out: protocols other than TCP, IP fragments, and tunnels.
 //!

@@ -1,4 +1,4 @@
-//! The limits of a sender.
+//! What limits the rate of a sender.
 
 /// The reason why a sender did not send faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,20 +11,20 @@ pub enum Limit {
     SlowStart,
     /// The congestion window was full, in congestion avoidance.
     Avoidance,
-    /// The sender repaired a loss.
+    /// The sender was in loss recovery.
     Recovery,
-    /// The sender paced its segments: it spread them over time although cwnd had room.
+    /// The sender paced its segments: it spread them over time although the congestion window had room.
     Pacing,
-    /// The congestion window was full because ACKs were late: they waited longer in queues than the data.
+    /// The congestion window was full because ACKs were delayed in queues for longer than the data.
     AckPath,
-    /// Nothing moved until the retransmission timer expired.
+    /// No packet arrived or was sent until the retransmission timer expired.
     RtoIdle,
     /// The receiver's window was smaller than a segment.
     ReceiverStall,
 }
 
 impl Limit {
-    /// All limits, in the order of the columns in tables.
+    /// All limits, in the order of the columns of tables.
     pub const ALL: [Limit; 9] = [
         Limit::Application,
         Limit::ReceiveWindow,
@@ -37,7 +37,7 @@ impl Limit {
         Limit::ReceiverStall,
     ];
 
-    /// The limit's name in tables.
+    /// The limit's name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Limit::Application => "application",

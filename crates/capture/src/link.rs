@@ -1,13 +1,14 @@
-//! Finds the IP packet in a frame: raw IP, Ethernet with VLAN tags, Linux cooked captures (SLL, SLL2), BSD loopback.
+//! Finds the IP packet in a frame of raw IP, Ethernet with VLAN tags, Linux cooked captures (SLL, SLL2) or BSD
+//! loopback.
 
 use crate::frames::Frame;
 use etherparse::{EtherType, LaxSlicedPacket};
 use pcap_parser::Linktype;
 
-/// Bytes of the Linux cooked header before the IP packet (`LINKTYPE_LINUX_SLL`, `LINKTYPE_LINUX_SLL2`).
+/// Size in bytes of the Linux cooked header before the IP packet (`LINKTYPE_LINUX_SLL`, `LINKTYPE_LINUX_SLL2`).
 const SLL_HEADER: usize = 16;
 const SLL2_HEADER: usize = 20;
-/// Bytes of the address family before the IP packet (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
+/// Size in bytes of the address family before the IP packet (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
 const LOOPBACK_HEADER: usize = 4;
 
 /// Returns the IP packet of a frame and its transport header, as slices of the frame. `None` for other link types and

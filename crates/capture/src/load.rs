@@ -4,9 +4,9 @@ use crate::ids::Ids;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Maximum number of hosts that are counted. Hosts that appear later are ignored.
+/// Largest number of hosts for which bytes are counted. Hosts that appear later are ignored.
 const MOST_HOSTS: usize = 256;
-/// Initial width of a bin in nanoseconds, and maximum number of bins.
+/// Initial width of a bin in nanoseconds, then the largest number of bins.
 const FIRST_WIDTH: u64 = 100_000_000;
 const MOST_BINS: usize = 1_200;
 
@@ -19,14 +19,14 @@ pub enum Towards {
     Network,
 }
 
-/// Bytes of IP packets by host and time.
+/// IP bytes by host and time.
 #[derive(Clone, Debug)]
 pub struct Loads {
-    /// Begin of the first bin, in nanoseconds of the file's clock.
+    /// Start of the first bin, in nanoseconds since the epoch of the file's clock.
     begin: Option<u64>,
     /// Width of a bin in nanoseconds.
     width: u64,
-    /// Bytes of each bin, to the host and from the host.
+    /// For each host: bytes per bin that it received, and bytes per bin that it sent.
     hosts: BTreeMap<IpAddr, [Vec<u64>; 2]>,
     ids: BTreeMap<IpAddr, Ids>,
 }
@@ -64,8 +64,8 @@ impl Loads {
         }
     }
 
-    /// Share of a host's packets that were lost before the point of capture. `None` unless the host uses one counter of
-    /// IPv4 identifications for all of its connections.
+    /// Fraction of a host's packets that were lost before the point of capture. `None` unless the host uses a single
+    /// counter of IPv4 identifications for all of its connections.
     pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
         self.ids.get(&host)?.missing_share()
     }
@@ -76,7 +76,7 @@ impl Loads {
     }
 
     /// Bytes that a host received or sent between two times, in nanoseconds of the file's clock. A bin that overlaps
-    /// the period in part counts in proportion.
+    /// the period partly is counted in proportion.
     pub fn between(&self, host: IpAddr, way: Towards, from: u64, to: u64) -> f64 {
         let (Some(begin), Some(bins)) = (self.begin, self.hosts.get(&host)) else { return 0.0 };
         let bins = &bins[way as usize];

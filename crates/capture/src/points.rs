@@ -1,5 +1,5 @@
-//! The points of a time-sequence diagram. Their number is bounded: the longer the connection, the fewer points are
-//! kept.
+//! The points of a time-sequence diagram. Their number is bounded: the more points a connection has, the fewer of them
+//! are kept.
 
 use lopsided_core::Seq;
 
@@ -23,7 +23,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Data, Kind::Again, Kind::Ack, Kind::Sack];
 
-    /// The kind's name in tables.
+    /// The kind's name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Data => "data",
@@ -39,11 +39,10 @@ impl Kind {
 pub struct Point {
     /// Capture time in nanoseconds of the file's clock.
     pub at: u64,
-    /// Offset in the data stream, in bytes: of the first byte of a segment or SACK block, or the acknowledgement
-    /// number.
+    /// Offset in the data stream in bytes: the first byte of a segment or SACK block, or the acknowledgement number.
     pub start: u64,
-    /// Offset in the data stream, in bytes: one past the segment or SACK block, or the end of the receive window of an
-    /// ACK.
+    /// Offset in the data stream in bytes: the end of a segment or SACK block (exclusive), or the end of the receive
+    /// window of an ACK.
     pub end: u64,
     /// Frame number of the packet.
     pub number: u64,
@@ -53,13 +52,13 @@ pub struct Point {
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     kept: [Thinned; Kind::ALL.len()],
-    /// Sequence number of offset 0.
+    /// Sequence number that corresponds to offset 0.
     origin: Option<Seq>,
-    /// Highest offset so far. Sequence numbers wrap at 4 GiB, so offsets are computed relative to it.
+    /// Highest offset so far. Sequence numbers wrap at 4 GiB, so other offsets are computed relative to this one.
     highest: u64,
 }
 
-/// Every `stride`-th of `seen` points.
+/// Keeps every `stride`-th of the `seen` points.
 #[derive(Clone, Debug)]
 struct Thinned {
     points: Vec<Point>,
@@ -74,7 +73,7 @@ impl Default for Thinned {
 }
 
 impl Points {
-    /// Adds a point unless thinning skips it.
+    /// Adds a point, or skips it if only every `stride`-th point is kept.
     pub(crate) fn add(&mut self, at: u64, kind: Kind, start: Seq, end: Seq, number: u64) {
         let origin = *self.origin.get_or_insert(start);
         let begin = self.offset(start.since(origin));
@@ -98,7 +97,7 @@ impl Points {
 }
 
 impl Thinned {
-    /// Keeps every `stride`-th point. If the list is full, every second point is removed and the stride doubles.
+    /// Keeps every `stride`-th point. When the list is full, removes every second point and doubles the stride.
     fn add(&mut self, point: Point) {
         if self.seen % self.stride == 0 {
             if self.points.len() == MOST {

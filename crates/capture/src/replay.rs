@@ -1,40 +1,41 @@
 //! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
-//! flight of the sender.
+//! sender's flight.
 //!
-//! Each control starts from the flight that the capture shows: before a loss, one round trip after a loss recovery, and
-//! at the end of slow start. From there the control follows the ACKs until the next loss.
+//! Each control starts from the flight that the capture shows before a loss, one round trip after a loss recovery, or
+//! at the end of slow start. Then it receives the ACKs until the next loss.
 
 use crate::steps::{Loss, Step};
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
-/// Most ACKs of a step that a control receives one by one. More of them are merged, which bounds the time of a replay.
+/// Largest number of ACKs of a step that a control receives one by one. If there are more, they are merged, which
+/// bounds the duration of a replay.
 const MOST_ACKS: u64 = 16;
-/// Steps in one round trip: see [`Step`].
+/// Number of steps in one round trip: see [`Step`].
 const ROUND: usize = 8;
 
-/// The window of a control next to the flight of the sender, in segments.
+/// A control's window compared with the sender's flight, in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared {
-    /// Window of the control.
+    /// Window of the control in segments.
     pub window: f64,
-    /// Largest flight of a round trip.
+    /// Largest flight in the round trip, in segments.
     pub flight: f64,
-    /// Flight at the beginning of the epoch (before the loss for a reduction).
+    /// Flight in segments at the start of the epoch, or before the loss if this is a reduction.
     pub first: f64,
-    /// Number of round trips since the beginning of the epoch; 0 for a reduction.
+    /// Number of round trips since the start of the epoch; 0 for a reduction.
     pub rounds: f64,
 }
 
-/// A control that follows the ACKs of a capture.
+/// A congestion control that receives the ACKs of a capture.
 struct Shadow {
     control: Box<dyn Controller>,
     path: PathState,
     mss: u64,
     /// Flight before the latest loss.
     before: f64,
-    /// True from a timeout to the next fast recovery.
+    /// True from a timeout until the next fast recovery.
     timeout: bool,
     stage: Stage,
     found: Vec<Compared>,
@@ -42,15 +43,15 @@ struct Shadow {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Slow start: the control takes the flight of the sender over.
+    /// Slow start: the control adopts the sender's flight as its window.
     Start,
     /// The first round trip after a loss recovery or slow start. `reduced` is true after a fast recovery.
     First { step: usize, reduced: bool },
-    /// Congestion avoidance, `first` segments at step `step`.
+    /// Congestion avoidance, which began with a flight of `first` segments at step `step`.
     Follows { step: usize, first: f64 },
     /// Loss recovery.
     Repairs { fast: bool },
-    /// The application or the receiver limited the sender: no comparison until the next loss.
+    /// The application or the receiver limited the sender: windows are not compared until the next loss.
     Spoiled,
 }
 
@@ -117,7 +118,7 @@ impl Shadow {
         }
         let mut left = u64::from(step.acked_bytes);
         for number in 0..count {
-            // Duplicate ACKs come first: a hole is filled at the end.
+            // Duplicate ACKs come first, because the ACK that fills the hole ends the recovery.
             let is_new = number >= duplicates;
             let bytes = if is_new { left / (count - number) } else { 0 };
             left -= bytes;
@@ -173,7 +174,7 @@ impl Shadow {
             self.stage = Stage::Spoiled;
             return;
         }
-        // After a timeout the capture does not show where slow start ends.
+        // After a timeout, the capture does not reveal at which window slow start ends.
         if self.timeout {
             return;
         }
@@ -223,7 +224,7 @@ impl Shadow {
     }
 }
 
-/// Controls expect times after zero.
+/// Shifts times, because controls expect times greater than 0.
 fn time(at_us: u32) -> Time {
     Time::from_nanos(u64::from(at_us) * 1000 + 2_000_000)
 }

@@ -7,14 +7,14 @@ use crate::limit::Limit;
 use crate::load::Loads;
 use crate::timeline::Bin;
 
-/// An ACK counts as compressed if it acknowledges data at more than this multiple of the line's rate.
+/// An ACK is compressed if it acknowledges data at more than this multiple of the link's rate.
 const COMPRESSED: f64 = 2.0;
-/// Share of missing packets from the receiver at which the network counts as dropping ACKs.
+/// If at least this share of the receiver's packets is missing, the network is assumed to drop ACKs.
 const THINNED: f64 = 0.1;
-/// Share of stretch ACKs at which ACKs count as thinned.
+/// ACKs are thinned if at least this share of them are stretch ACKs.
 const FEW: f64 = 0.25;
 
-/// The reason for a low number of ACKs.
+/// Why there are fewer ACKs than one per two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinning {
     /// ACKs are not thinned: stretch ACKs are rare.
@@ -28,7 +28,7 @@ pub enum Thinning {
 }
 
 impl Thinning {
-    /// The name in tables.
+    /// The name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Thinning::None => "none",
@@ -44,23 +44,24 @@ impl Thinning {
 /// The crate's documentation has an example.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where the capture was taken, relative to this direction.
+    /// Where the capture was taken, relative to this direction of data.
     pub vantage: Vantage,
     /// Measurements over time, with the final limits.
     pub bins: Vec<Bin>,
-    /// Share of the time from the first to the last data, for each limit in the order of [`Limit::ALL`]. The sum is 1.
+    /// Share of the time between the first and the last data that is attributed to each limit, in the order of
+    /// [`Limit::ALL`]. The sum is 1.
     pub shares: [f64; Limit::ALL.len()],
     /// The limit with the largest share.
     pub limit: Limit,
-    /// Smallest round trip of the whole path in ms.
+    /// Minimum RTT of the whole path in ms.
     pub floor_ms: f64,
-    /// Share of ACKs that acknowledge data at more than twice the line's rate, from 0 to 1.
+    /// Share of ACKs that acknowledge data at more than twice the rate of the data's bottleneck, from 0 to 1.
     pub compressed: f64,
     /// Share of ACKs that cover more than two segments, from 0 to 1.
     pub stretch: f64,
-    /// The reason for a low number of ACKs.
+    /// Why there are fewer ACKs than one per two segments.
     pub thinning: Thinning,
-    /// Share of the ACKs' line that the ACKs occupy, from 0 to 1.
+    /// Share of the capacity of the ACKs' bottleneck that the ACKs use, from 0 to 1.
     pub ack_share: f64,
     /// The bottleneck of the data.
     pub data: Bottleneck,
@@ -116,7 +117,7 @@ fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
         totals.iter_mut().zip(bin.limits).for_each(|(total, time)| *total += time as f64);
     }
     let all: f64 = totals.iter().sum();
-    // A direction that sent everything at once was limited only by the amount of data.
+    // If a direction sent all of its data at once, only the amount of data limited it.
     if all == 0.0 {
         totals[Limit::Application as usize] = 1.0;
         return totals;
@@ -124,7 +125,7 @@ fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
     totals.map(|total| total / all)
 }
 
-/// Returns the share of compressed ACKs; NaN if the rate of the data's line is unknown.
+/// Returns the share of compressed ACKs; NaN if the rate of the data's bottleneck is unknown.
 fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 {
     if data.rate_bps.is_nan() {
         return f64::NAN;
@@ -132,10 +133,11 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
     connection.directions[sender].ack_path.rate_bps.share_above(COMPRESSED * data.rate_bps)
 }
 
-/// Decides whether ACKs are thinned, and whether the receiver or the network causes it.
+/// Determines whether ACKs are thinned, and whether the receiver or the network is the cause.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
     let missing = connection.directions[sender].ack_path.missing_share();
-    // If the host uses one counter for all connections, a gap in one connection is a packet of another connection.
+    // If the host uses one counter for all connections, an identification missing in one connection belongs to a packet
+    // of another.
     let of_host = loads.missing_share(connection.ends[1 - sender].address);
     let missing = missing.map(|share| of_host.map_or(share, |of_host| share.min(of_host)));
     if missing.is_some_and(|share| share >= THINNED) {

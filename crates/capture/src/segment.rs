@@ -28,19 +28,20 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// True if the segment has the option SACK-permitted (RFC 2018, section 2); in SYNs only.
     pub sack_permitted: bool,
-    /// Timestamp value and timestamp echo reply: TSval, TSecr (RFC 7323, section 3).
+    /// Timestamp value and timestamp echo reply, TSval and TSecr (RFC 7323, section 3).
     pub timestamps: Option<(u32, u32)>,
     sack: [(Seq, Seq); MOST_SACK_BLOCKS],
     sack_blocks: u8,
 }
 
 impl Options {
-    /// Begin and end of each SACK block, in the order of the option. The end is one past the last sequence number.
+    /// Start and end of each SACK block, in the order of the option. The end is the sequence number after the last
+    /// byte.
     pub fn sack(&self) -> &[(Seq, Seq)] {
         &self.sack[..usize::from(self.sack_blocks)]
     }
 
-    /// Parses the bytes of the options. Parsing stops at an option with an impossible length.
+    /// Parses the bytes of the options. Stops at an option whose length is invalid.
     fn parse(mut rest: &[u8]) -> Options {
         let mut options = Options::default();
         while let [kind, tail @ ..] = rest {
@@ -49,7 +50,7 @@ impl Options {
                 1 => rest = tail,
                 _ => {
                     let Some(len) = tail.first().map(|len| usize::from(*len)) else { break };
-                    // A length below 2 would not advance.
+                    // With a length below 2 the parser would not advance.
                     let Some(body) = rest.get(2..len) else { break };
                     options.take(*kind, body);
                     rest = &rest[len..];
@@ -59,7 +60,7 @@ impl Options {
         options
     }
 
-    /// Stores the option `kind`, whose value is `body`. Unknown kinds and wrong lengths are ignored.
+    /// Stores the option `kind`, whose value is `body`. Ignores unknown kinds and wrong lengths.
     fn take(&mut self, kind: u8, body: &[u8]) {
         let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         match (kind, body.len()) {
@@ -79,10 +80,10 @@ impl Options {
     }
 }
 
-/// A TCP segment at the point of capture.
+/// A TCP segment that passed the point of capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// Frame number, from 1.
+    /// Frame number, counted from 1.
     pub number: u64,
     /// Capture time in nanoseconds since the epoch of the file's clock.
     pub at: u64,
@@ -92,15 +93,15 @@ pub struct Segment {
     pub to: Endpoint,
     /// Sequence number.
     pub seq: Seq,
-    /// Acknowledgement number; valid if the flag ACK is set.
+    /// Acknowledgement number; valid only if the ACK flag is set.
     pub ack: Seq,
     /// TCP flags.
     pub flags: Flags,
-    /// The window field, not scaled.
+    /// The window field, before scaling.
     pub window: u16,
     /// Bytes of payload.
     pub len: u32,
-    /// Bytes of the IP packet.
+    /// Size of the IP packet in bytes.
     pub ip_len: u32,
     /// The two ECN bits of the IP header (RFC 3168, section 5).
     pub ecn: u8,
@@ -113,8 +114,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Returns the TCP segment in a frame. `None` for other protocols, for fragments, and for headers that were cut to
-    /// the snap length.
+    /// Parses the TCP segment in a frame. `None` for other protocols, for fragments, and if the snap length truncated
+    /// the headers.
     pub fn of(frame: &Frame<'_>) -> Option<Segment> {
         let packet = sliced(frame)?;
         let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
@@ -153,9 +154,9 @@ impl Segment {
         }
     }
 
-    /// Fills in the fields of the TCP header. `headers` is the length of the IP and TCP headers in bytes.
+    /// Builds a segment from the TCP header. `headers` is the length of the IP and TCP headers in bytes.
     fn from_tcp(frame: &Frame<'_>, tcp: &TcpSlice<'_>, ip_len: u32, headers: u32) -> Option<Segment> {
-        // The caller sets the addresses, which belong to the IP header.
+        // The caller sets the addresses afterwards, because they are in the IP header.
         let nowhere = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
         let header = tcp.header_slice();
         Some(Segment {
@@ -176,7 +177,7 @@ impl Segment {
         })
     }
 
-    /// One past the last sequence number. SYN and FIN take one sequence number each.
+    /// Sequence number after the segment. SYN and FIN occupy one sequence number each.
     pub fn end(&self) -> Seq {
         let control = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.seq + self.len + control
@@ -187,6 +188,6 @@ impl Segment {
 /// is 0. `begin` is the offset of the IP header in the frame.
 fn said_or_recorded(said: u32, frame: &Frame<'_>, begin: usize) -> u32 {
     let recorded = frame.original_len.saturating_sub(begin as u32);
-    // Linux's BIG TCP passes packets of more than 64 KiB to the card with the length 0.
+    // Linux's BIG TCP passes packets of more than 64 KiB to the network card with the length 0.
     if said == 0 { recorded } else { said.min(recorded) }
 }

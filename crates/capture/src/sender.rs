@@ -1,6 +1,6 @@
 //! Infers the limit of a sender over time from its segments and from the ACKs that it receives.
 //!
-//! The module models the state of the sender. In the model an ACK takes effect when it can have reached the sender, so
+//! The module models the state of the sender. In the model an ACK takes effect when it has reached the sender, so
 //! the method works at any point of the path. The time between two segments is attributed to a limit when the second
 //! segment passes:
 //!
@@ -20,21 +20,22 @@ use crate::waits::Waits;
 use lopsided_core::Seq;
 use std::collections::VecDeque;
 
-/// Maximum number of ACKs that have passed the point of capture and not yet reached the sender in the model.
+/// Largest number of ACKs that the model holds because they have passed the point of capture but not yet reached the
+/// sender.
 const MOST_PENDING: usize = 4096;
-/// Longest time in nanoseconds in which a sender responds to an ACK.
+/// Longest time in nanoseconds that a sender needs to respond to an ACK.
 const AT_ONCE: u64 = 120_000;
-/// A retransmission after a silence of at least this share of a round trip counts as sent by a timer.
+/// A retransmission counts as sent by a timer if the sender was silent before it for at least this share of an RTT.
 const TIMER_SHARE: f64 = 0.9;
 /// The shortest retransmission timeout of Linux (`TCP_RTO_MIN`), in nanoseconds.
 const LEAST_TIMER: u64 = 200_000_000;
-/// Longest gap between two segments that counts as pacing, as a share of the round trip.
+/// Longest gap between two paced segments, as a share of the RTT.
 const PACING_SHARE: f64 = 0.25;
-/// Smallest growth of the flight per round trip in slow start. It is below 2 because delayed ACKs slow the growth, and
-/// because the flight of a round trip is measured before that round trip ends.
+/// Smallest growth factor of the flight per round trip in slow start. It is below 2 because delayed ACKs slow the
+/// growth, and because the flight of a round trip is measured before that round trip ends.
 const GROWTH: f64 = 1.3;
 
-/// A segment with data.
+/// A data segment that the sender sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
     pub(crate) at: u64,
@@ -42,9 +43,9 @@ pub(crate) struct Sending {
     pub(crate) end: Seq,
     /// True for a retransmission, and for a segment that fills a hole in the captured data.
     pub(crate) again: bool,
-    /// True if the flag PSH is set: the segment ends a write of the application.
+    /// True if the PSH flag is set, which means that the segment ends a write of the application.
     pub(crate) pushed: bool,
-    /// Timestamp echo reply: the receiver's timestamp that the segment returns.
+    /// Timestamp echo reply: the receiver's timestamp that the segment echoes.
     pub(crate) echo: Option<u32>,
     pub(crate) mss: u32,
 }
@@ -61,7 +62,7 @@ pub enum SlowStartEnd {
 }
 
 impl SlowStartEnd {
-    /// The reason's name in tables.
+    /// The reason's name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             SlowStartEnd::Loss => "loss",
@@ -78,30 +79,31 @@ pub(crate) struct Sender {
     pending: VecDeque<Arriving>,
     /// Highest acknowledgement number that reached the sender.
     acked: Seq,
-    /// One past the highest sequence number sent.
+    /// Sequence number after the highest byte sent.
     next: Seq,
     /// Latest receive window that reached the sender.
     window: Option<u32>,
-    /// Free room in the receive window after the latest segment.
+    /// Free space in the receive window after the latest segment, in bytes.
     room: Option<u32>,
     last_send: u64,
     last_ack: u64,
-    /// Number of ACKs that reached the sender since the latest segment.
+    /// Number of ACKs that have reached the sender since the latest segment.
     acks_since: u32,
-    /// Smallest receive window that reached the sender since the latest segment.
+    /// Smallest receive window that has reached the sender since the latest segment, in bytes.
     least_window: u32,
-    /// Time at which all data became acknowledged; `None` while data is unacknowledged.
+    /// Time at which the last outstanding data was acknowledged; `None` while data is outstanding.
     cleared: Option<u64>,
-    /// True if the latest segment was smaller than a full one and ended a write of the application.
+    /// True if the latest segment was smaller than a full-size segment and ended a write of the application.
     last_short: bool,
     last_pushed: bool,
-    /// A silence that was ended either by the retransmission timer or by the application. The next segment decides.
+    /// A pause that ended because either the retransmission timer expired or the application wrote data. The next
+    /// segment shows which.
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
     /// Bytes above `acked` that the receiver reported by SACK.
     sacked: u32,
-    /// The ACKs as the sender received them, for the comparison with known congestion controls.
+    /// The ACKs as the sender received them, for comparison with known congestion controls.
     pub(crate) steps: Steps,
     pub(crate) slow_start_end: Option<SlowStartEnd>,
     /// Number of loss recoveries that duplicate ACKs or SACK started.
@@ -110,35 +112,35 @@ pub(crate) struct Sender {
     pub(crate) timeouts: u32,
 }
 
-/// An ACK that has passed the point of capture and not yet reached the sender.
+/// An ACK that has passed the point of capture but not yet reached the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arriving {
-    /// Time at the point of capture.
+    /// Capture time of the ACK.
     pub(crate) at: u64,
-    /// Timestamp value of the receiver.
+    /// Timestamp value that the receiver sent.
     pub(crate) value: Option<u32>,
     pub(crate) ack: Seq,
     /// The scaled receive window in bytes.
     pub(crate) window: u32,
     /// Bytes above `ack` that SACK blocks cover.
     pub(crate) sacked: u32,
-    /// Round trip of the whole path in nanoseconds; `None` without a sample.
+    /// RTT of the whole path in nanoseconds; `None` without a sample.
     pub(crate) rtt: Option<u64>,
 }
 
 impl Arriving {
-    /// True if the ACK had reached the sender before the sender sent a segment with this echo, at time `until` at the
-    /// latest. `near` is the round trip from the point of capture to the sender in nanoseconds.
+    /// True if the ACK reached the sender before the sender sent a segment with this echo, no later than the time
+    /// `until`. `near` is the RTT from the point of capture to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
-            // The echo is exact. ACKs with the same timestamp are distinguished by the round trip to the sender.
+            // The echo is exact. For ACKs with the same timestamp, the RTT to the sender decides.
             Some((value, echo)) if value != echo => (value.wrapping_sub(echo) as i32) < 0,
             _ => self.at + near <= until,
         }
     }
 }
 
-/// A silence before a segment, and the flight in bytes before the silence.
+/// A pause before a segment, and the flight in bytes before the pause.
 #[derive(Clone, Copy, Debug)]
 struct Suspect {
     from: u64,
@@ -149,11 +151,11 @@ struct Suspect {
 /// A loss recovery in progress.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
-    /// Recovery ends when this sequence number is acknowledged (`recover`, RFC 6582, section 3.2).
+    /// Recovery ends when this sequence number is acknowledged (`recover` in RFC 6582, section 3.2).
     point: Seq,
 }
 
-/// The growth of the flight from one round trip to the next.
+/// Growth of the flight from one round trip to the next.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
     /// The current round trip ends when this sequence number is acknowledged.
@@ -165,9 +167,10 @@ struct Rounds {
     slow_start: bool,
     /// Slow-start threshold in bytes after a timeout.
     threshold: u32,
-    /// True if a limit other than the congestion window applied in this round trip. Its growth is not meaningful.
+    /// True if a limit other than the congestion window applied in this round trip, so that the growth of its flight
+    /// means nothing.
     spoiled: bool,
-    /// Number of consecutive round trips without the growth of slow start.
+    /// Number of consecutive round trips in which the flight grew more slowly than in slow start.
     slow_rounds: u32,
 }
 
@@ -216,7 +219,6 @@ impl Sender {
         self.repair.is_some()
     }
 
-    /// True while the sender is in slow start.
     /// Frees the memory of pending ACKs.
     pub(crate) fn close(&mut self) {
         self.pending = VecDeque::new();
@@ -230,25 +232,25 @@ impl Sender {
         }
     }
 
-    /// Bytes in flight that the receiver has not reported by SACK.
+    /// Bytes in flight that the receiver has not reported in SACK blocks.
     fn in_flight(&self) -> u32 {
         self.out().saturating_sub(self.sacked)
     }
 
-    /// True if the sender had no data to send before the segment with this echo that passes now: all data was
-    /// acknowledged, and the latest segment ended a write of the application.
+    /// True if the sender had no data to send before the segment with this echo, which passes at time `at`: all data
+    /// was acknowledged, and the latest segment ended a write of the application.
     pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
         self.settle(at, at, echo, near);
         self.out() == 0 && (self.last_pushed || self.last_send == 0)
     }
 
-    /// Nanoseconds since the latest segment; 0 before the first.
+    /// Nanoseconds since the latest segment; 0 before the first segment.
     pub(crate) fn silence(&self, at: u64) -> u64 {
         if self.last_send == 0 { 0 } else { at.saturating_sub(self.last_send) }
     }
 
-    /// Applies the ACKs that reached the sender before it sent the segment with this echo, at time `until` at the
-    /// latest.
+    /// Applies the ACKs that reached the sender before it sent the segment with this echo, no later than the time
+    /// `until`.
     fn settle(&mut self, now: u64, until: u64, echo: Option<u32>, near: u64) {
         while let Some(arriving) = self.pending.front().copied() {
             if !arriving.has_taken_effect(echo, near, until) {
@@ -270,7 +272,7 @@ impl Sender {
             } else if arriving.ack == self.acked && self.out() > 0 {
                 self.steps.acked(self.last_ack, 0, 0);
             }
-            // The flight after recovery belongs to a reduced window: start a new round trip.
+            // The flight after recovery reflects a reduced window, so start a new round trip.
             if self.repair.is_some_and(|repair| repair.point.at_or_before(self.acked)) {
                 self.repair = None;
                 self.rounds.begin(self.next);
@@ -286,8 +288,8 @@ impl Sender {
     /// Records a segment and attributes the time since the previous segment to a limit. Returns true if a loss recovery
     /// begins with this segment.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
-        // Far from the sender, its response time is known only to the tick of the timestamps and to queueing on the
-        // way.
+        // At a point far from the sender, the sender's response time is uncertain by one timestamp tick and by the
+        // queueing delay in between.
         let slack = if waits.near > 2_000_000 { waits.near / 20 + 1_000_000 } else { 0 };
         self.settle(segment.at, segment.at + slack, segment.echo, waits.near);
         let mut begins = false;
@@ -297,7 +299,7 @@ impl Sender {
             let timer = segment.again && round > 0 && silence as f64 >= TIMER_SHARE * round as f64;
             begins = self.judge_silence(&segment, round, timeline);
             begins |= self.begin_repair(&segment, timer);
-            // Behind a loss, the retransmission looks like new data.
+            // After the point of the loss, the capture contains only the retransmission, which looks like new data.
             let beyond = waits.near > AT_ONCE;
             if beyond && !segment.again && !waits.are_of_acks() && self.may_be_a_timer(silence, round) {
                 let from = self.last_send.max(self.last_ack.min(segment.at));
@@ -326,27 +328,27 @@ impl Sender {
         begins
     }
 
-    /// True if the retransmission timer may have ended a silence. A whole flight was then lost before the point of
+    /// True if the retransmission timer may have ended a pause, because a whole flight was lost before the point of
     /// capture. The sender had more data to send, because the latest segment lacks PSH (RFC 9293, section 3.9.1.2), and
-    /// was silent for at least the shortest timeout.
+    /// it paused for at least the shortest timeout.
     fn may_be_a_timer(&self, silence: u64, round: u64) -> bool {
         let as_a_timer = silence >= LEAST_TIMER && silence as f64 >= TIMER_SHARE * round as f64;
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
     }
 
-    /// Decides whether the retransmission timer or the application ended the suspected silence. Returns true if it was
-    /// the timer, which begins a loss recovery.
+    /// Determines whether the retransmission timer or the application ended the suspected pause. Returns true if it was
+    /// the timer; a loss recovery then begins.
     fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
         let Some(suspect) = self.suspect.take() else { return false };
         // RFC 5681, section 3.1: after a timeout the sender sends one segment and waits for its ACK. An application
-        // that writes again releases several segments at once.
+        // that resumes writing releases several segments at once.
         if 2 * segment.at.saturating_sub(suspect.to) < round {
             timeline.held(Limit::Application, suspect.from, suspect.to);
             return false;
         }
         timeline.held(Limit::RtoIdle, suspect.from, suspect.to);
         self.timeouts += 1;
-        // The lost flight was about as large as the one before it.
+        // The lost flight was about as large as the flight before it.
         self.rounds.restart(self.next, suspect.flight / 2);
         self.repair = Some(Repair { point: self.next + suspect.flight });
         self.steps.lost(Loss::Timeout, suspect.flight);
@@ -410,9 +412,9 @@ impl Sender {
         }
         if let Some(cleared) = self.cleared {
             let at_once = segment.at.saturating_sub(cleared) <= AT_ONCE + 2 * slack;
-            // A latest segment without PSH shows that the sender had more data (RFC 9293, section 3.9.1.2). Near the
-            // sender, only pacing can then delay the next segment, for less than a round trip. Elsewhere, the ACK may
-            // take longer to the sender than modelled.
+            // If the latest segment lacks PSH, the sender had more data (RFC 9293, section 3.9.1.2). Near the sender,
+            // only pacing can then delay the next segment by less than an RTT. Elsewhere, the ACK may need longer to
+            // reach the sender than modelled.
             return match (at_once && !self.last_short, self.last_pushed) {
                 (true, _) => self.by_window(waits),
                 (false, true) => Limit::Application,
@@ -437,8 +439,8 @@ impl Sender {
         Limit::Pacing
     }
 
-    /// Returns the receiver's limit if the window had no room for a full segment after the latest segment, or since
-    /// then.
+    /// Returns the receiver's limit if the receive window has had no room for a full-size segment at some time since
+    /// the latest segment.
     fn receiver_holds(&self, mss: u32, near: u64) -> Option<Limit> {
         if self.least_window < mss {
             return Some(Limit::ReceiverStall);
@@ -448,7 +450,7 @@ impl Sender {
         self.room.filter(|room| *room < full).map(|_| Limit::ReceiveWindow)
     }
 
-    /// The cause of a full congestion window.
+    /// Returns why the congestion window was full.
     fn by_window(&self, waits: &Waits) -> Limit {
         if waits.are_of_acks() {
             Limit::AckPath
@@ -461,7 +463,7 @@ impl Sender {
 }
 
 impl Rounds {
-    /// Starts a round trip that has no previous one to compare with.
+    /// Starts a round trip that has no previous round trip to compare with.
     fn begin(&mut self, next: Seq) {
         (self.end, self.before, self.flight, self.spoiled) = (next, 0, 0, false);
     }
@@ -472,7 +474,7 @@ impl Rounds {
         (self.slow_start, self.threshold, self.slow_rounds) = (true, threshold, 0);
     }
 
-    /// Ends a round trip. Returns the reason if slow start ended without a loss.
+    /// Ends a round trip. Returns a reason if slow start ended in it without a loss.
     fn finish(&mut self, next: Seq, repairs: bool) -> Option<SlowStartEnd> {
         let mut ended = None;
         if self.slow_start && !repairs {
@@ -481,7 +483,7 @@ impl Rounds {
             } else if self.before > 0 && !self.spoiled {
                 let grows = f64::from(self.flight) >= GROWTH * f64::from(self.before);
                 self.slow_rounds = if grows { 0 } else { self.slow_rounds + 1 };
-                // A single round trip without growth can be an accident of delayed ACKs.
+                // Delayed ACKs can hide the growth in a single round trip.
                 if self.slow_rounds >= 2 {
                     self.slow_start = false;
                     ended = Some(SlowStartEnd::Delay);

@@ -1,4 +1,4 @@
-//! A histogram with logarithmic buckets: quantiles within 3 % in little memory.
+//! A histogram with logarithmic buckets. It stores quantiles within 3 % in little memory.
 
 /// Number of buckets per factor of 2.
 const PER_DOUBLING: f64 = 16.0;
@@ -57,8 +57,8 @@ impl Sketch {
         if self.count == 0 { f64::NAN } else { above as f64 / self.count as f64 }
     }
 
-    /// Returns the value with the most values within about 10 % of it, and their share of all values. `None` without
-    /// positive values.
+    /// Returns the value that has the most samples within about 10 % of it, and the share of these samples. `None`
+    /// without positive values.
     pub fn mode(&self) -> Option<(f64, f64)> {
         let near = |centre: i16| -> u64 {
             self.buckets

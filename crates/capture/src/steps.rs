@@ -1,8 +1,8 @@
-//! The ACKs that a sender received, in groups of about an eighth of a round trip, and the flight after each group.
+//! The ACKs that a sender received, in groups of about 1/8 of a round trip, and the flight after each group.
 //!
-//! The log is what a comparison with known congestion controls needs. It is much shorter than the list of all ACKs.
+//! This log is sufficient for a comparison with known congestion controls, and much shorter than a list of all ACKs.
 
-/// Maximum number of steps. The log ends when it is full, which takes at least 500 round trips.
+/// Largest number of steps. The log stops when it is full, after at least 500 round trips.
 const MOST: usize = 4096;
 /// Number of steps in a round trip.
 const PER_ROUND: u64 = 8;
@@ -12,22 +12,22 @@ const SHORTEST: u64 = 1_000_000;
 /// How a sender detected a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// By duplicate ACKs or SACK.
+    /// The sender received duplicate ACKs or SACK blocks.
     Fast,
-    /// By the retransmission timer.
+    /// The retransmission timer expired.
     Timeout,
 }
 
-/// A group of ACKs that reached the sender one after the other.
+/// A group of consecutive ACKs that reached the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step {
     /// Time of the first ACK, in microseconds since the first step.
     pub at_us: u32,
     /// Bytes that the ACKs newly acknowledge.
     pub acked_bytes: u32,
-    /// Number of these ACKs.
+    /// Number of ACKs that acknowledge new data.
     pub acks: u16,
-    /// Number of duplicate ACKs: they acknowledge nothing new while data is in flight.
+    /// Number of duplicate ACKs, which acknowledge no new data while data is in flight.
     pub duplicates: u16,
     /// True during loss recovery.
     pub repairs: bool,
@@ -35,7 +35,7 @@ pub struct Step {
     pub spoiled: bool,
     /// True in slow start.
     pub slow_start: bool,
-    /// Smallest round trip of the whole path in microseconds; 0 without a sample.
+    /// Minimum RTT of the whole path in this step, in microseconds; 0 without a sample.
     pub rtt_us: u32,
     /// Largest flight after a segment outside loss recovery, in bytes; 0 without such a segment.
     pub flight_bytes: u32,
@@ -43,13 +43,13 @@ pub struct Step {
     pub loss: Option<(Loss, u32)>,
 }
 
-/// The log of one sender.
+/// Log of the ACKs of one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
     steps: Vec<Step>,
     /// Time of the first step in nanoseconds.
     begin: Option<u64>,
-    /// Latest round trip in nanoseconds.
+    /// Latest RTT in nanoseconds.
     rtt: u64,
     repairs: bool,
     /// True if the next ACK begins a new step.
@@ -61,8 +61,8 @@ impl Steps {
         &self.steps
     }
 
-    /// Records an ACK of `bytes` that reaches the sender at time `at`; 0 bytes for a duplicate ACK. `rtt` is in
-    /// nanoseconds, 0 without a sample.
+    /// Records an ACK that reaches the sender at time `at` and newly acknowledges `bytes`; a duplicate ACK has 0 bytes.
+    /// `rtt` is in nanoseconds, 0 without a sample.
     pub(crate) fn acked(&mut self, at: u64, bytes: u32, rtt: u64) {
         let begin = *self.begin.get_or_insert(at);
         self.rtt = if rtt > 0 { rtt } else { self.rtt };
@@ -101,10 +101,10 @@ impl Steps {
         }
     }
 
-    /// Records the beginning of a loss recovery with a flight in bytes.
+    /// Records the start of a loss recovery; `flight` is the flight at that time in bytes.
     pub(crate) fn lost(&mut self, loss: Loss, flight: u32) {
-        // The ACK that reveals the loss also reports data as received, which the sender does not replace. So the window
-        // is the largest flight of the round trip before.
+        // The ACK that reveals the loss also reports data as received, and the sender has not yet sent new data
+        // instead. So the largest flight of the previous round trip is the window.
         let latest = self.steps.iter().rev().take(PER_ROUND as usize).take_while(|step| step.loss.is_none());
         let flight = latest.filter(|step| !step.repairs).map(|step| step.flight_bytes).fold(flight, u32::max);
         if let Some(step) = self.steps.last_mut() {

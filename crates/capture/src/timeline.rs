@@ -4,35 +4,35 @@ use crate::limit::Limit;
 
 /// Initial width of a bin in nanoseconds.
 const FIRST_WIDTH: u64 = 100_000_000;
-/// Maximum number of bins of one direction. Beyond it, each two bins are merged into one.
+/// Largest number of bins of one direction. When it is exceeded, neighbouring bins are merged in pairs.
 const MOST_BINS: usize = 600;
 
-/// The measurements of one period of time.
+/// Measurements in one bin of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Bin {
     /// Nanoseconds attributed to each limit, in the order of [`Limit::ALL`].
     pub limits: [u64; Limit::ALL.len()],
-    /// Frame numbers of the first and last packet with data or an ACK; 0 without packets.
+    /// Frame numbers of the first and last packet with data or an ACK; 0 if the bin has none.
     pub packets: (u64, u64),
-    /// Bytes of payload sent, retransmissions included.
+    /// Payload bytes sent, including retransmissions.
     pub sent_bytes: u64,
-    /// Bytes of payload newly acknowledged.
+    /// Payload bytes newly acknowledged.
     pub acked_bytes: u64,
-    /// Bytes of IP packets with data.
+    /// Size of the IP packets with data, in bytes.
     pub wire_bytes: u64,
     /// Number of retransmitted segments.
     pub retransmitted: u32,
     /// Number of pure ACKs.
     pub acks: u32,
-    /// Round trips of the whole path in ms.
+    /// RTT of the whole path in ms.
     pub rtt_ms: Spread,
-    /// Time that data waited in queues between the sender and the receiver, in ms.
+    /// Queueing delay of data between the sender and the receiver, in ms.
     pub data_wait_ms: Spread,
-    /// Time that ACKs waited in queues between the receiver and the sender, in ms.
+    /// Queueing delay of ACKs between the receiver and the sender, in ms.
     pub ack_wait_ms: Spread,
-    /// Largest flight in bytes, as seen by the sender.
+    /// Largest flight as seen by the sender, in bytes.
     pub most_out: u32,
-    /// Smallest receive window in bytes; `u32::MAX` without an ACK.
+    /// Smallest receive window in bytes; `u32::MAX` if no ACK passed.
     pub window: u32,
 }
 
@@ -56,15 +56,16 @@ impl Default for Bin {
 }
 
 impl Bin {
-    /// Returns the limit with the most time, and its share of the attributed time. `None` if no time is attributed.
+    /// Returns the limit with the longest time in this bin, and its share of the attributed time. `None` if no time is
+    /// attributed.
     pub fn verdict(&self) -> Option<(Limit, f64)> {
         let total: u64 = self.limits.iter().sum();
         let (place, longest) = self.limits.iter().enumerate().max_by_key(|(_, time)| **time)?;
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
-    /// Returns a copy of the bin in which the time of pacing and of a full congestion window is merged into the longer
-    /// of the two. If `shows_pacing` is false, it always counts as a full congestion window.
+    /// Returns a copy of the bin in which pacing and a full congestion window are merged into one limit, the longer of
+    /// the two. If `shows_pacing` is false, both count as a full congestion window.
     pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
         const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
         let mut bin = *self;
@@ -82,8 +83,9 @@ impl Bin {
         bin
     }
 
-    /// Corrects the limits of a sender that runs BBR, which has no slow-start threshold. Near the sender
-    /// (`shows_pacing`), the gaps between segments have shown pacing. Elsewhere, BBR is assumed to pace.
+    /// Corrects the limits of a sender that runs BBR: BBR has no slow-start threshold, so slow start counts as
+    /// congestion avoidance. Near the sender (`shows_pacing`), the gaps between segments have shown pacing. Elsewhere,
+    /// BBR is assumed to pace.
     pub(crate) fn settle_bbr(&mut self, shows_pacing: bool) {
         let start = std::mem::take(&mut self.limits[Limit::SlowStart as usize]);
         self.limits[Limit::Avoidance as usize] += start;
@@ -113,7 +115,7 @@ impl Bin {
     }
 }
 
-/// Minimum, maximum, sum and number of some values. All are 0 without values.
+/// Minimum, maximum, sum and number of the recorded values. All are 0 without values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spread {
     /// Smallest value.
@@ -168,12 +170,12 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Creates a timeline whose first bin begins at `begin`, in nanoseconds of the file's clock.
+    /// Creates a timeline whose first bin starts at `begin`, in nanoseconds since the epoch of the file's clock.
     pub fn new(begin: u64) -> Timeline {
         Timeline { begin, width: FIRST_WIDTH, bins: Vec::new() }
     }
 
-    /// Begin of the first bin, in nanoseconds of the file's clock.
+    /// Start of the first bin, in nanoseconds since the epoch of the file's clock.
     pub fn begin(&self) -> u64 {
         self.begin
     }
@@ -188,8 +190,8 @@ impl Timeline {
         &self.bins
     }
 
-    /// Returns the bin of a time, in nanoseconds of the file's clock. Times before the first bin belong to the first
-    /// bin.
+    /// Returns the bin that contains a time, in nanoseconds of the file's clock. Times before the first bin belong to
+    /// the first bin.
     pub fn at(&mut self, at: u64) -> &mut Bin {
         let since = at.saturating_sub(self.begin);
         while since / self.width >= MOST_BINS as u64 {
@@ -202,7 +204,7 @@ impl Timeline {
         &mut self.bins[place]
     }
 
-    /// Records the number of a packet in the bin of its time, and returns this bin.
+    /// Records the frame number of a packet in the bin of its time, and returns this bin.
     pub fn packet(&mut self, at: u64, number: u64) -> &mut Bin {
         let bin = self.at(at);
         bin.packets.0 = if bin.packets.0 == 0 { number } else { bin.packets.0 };
@@ -215,7 +217,7 @@ impl Timeline {
         if to <= from {
             return;
         }
-        // Create the last bin first: this can widen all bins, and the loop needs a constant width.
+        // Create the last bin first, because that may widen all bins, and the loop needs a constant width.
         self.at(to - 1);
         let mut from = from.max(self.begin);
         while from < to {
@@ -226,12 +228,12 @@ impl Timeline {
         }
     }
 
-    /// Frees the unused capacity. Call it when the connection has ended.
+    /// Frees the unused capacity. Call this after the connection has ended.
     pub fn close(&mut self) {
         self.bins.shrink_to_fit();
     }
 
-    /// Merges each two bins into one of twice the width.
+    /// Merges neighbouring bins in pairs, into bins of twice the width.
     fn widen(&mut self) {
         self.width *= 2;
         let mut merged: Vec<Bin> = Vec::with_capacity(MOST_BINS / 2);

@@ -1,10 +1,10 @@
-//! Congestion controls, on logs of ACKs with a known window.
+//! Inference of congestion controls from logs of ACKs with a known window.
 
 use lopsided_capture::{Loss, Step, guess};
 
 const MSS: u32 = 1448;
 const RTT_US: u32 = 40_000;
-/// Steps in a round trip.
+/// Number of steps in a round trip.
 const PARTS: u32 = 8;
 
 /// Adds one round trip with a window of `segments` segments.
@@ -48,7 +48,7 @@ fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
 #[test]
 fn seven_eighths_after_a_loss_is_scalable() {
     let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 0.0);
-    // YeAH has the same window if the path shows no queue.
+    // On a path without a queue, YeAH has the same window.
     let names = [fits[0].name, fits[1].name];
     assert!(names.contains(&"scalable") && names.contains(&"yeah"), "{fits:?}");
     assert!(found.probability < 0.7, "{fits:?}");

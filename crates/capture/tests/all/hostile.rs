@@ -1,4 +1,4 @@
-//! Damaged and hostile input returns an error or a result, and never panics.
+//! Damaged and hostile input must return an error or a result, and never panic.
 
 use crate::story::{ack, data, handshake, pcap};
 use lopsided_capture::{Analysis, Report};

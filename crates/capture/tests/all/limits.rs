@@ -1,4 +1,4 @@
-//! Limits of a sender, on captures with a known limit.
+//! Inference of a sender's limit, from captures with a known limit.
 
 use crate::story::{MSS, Timed, ack, data, handshake, pcap};
 use lopsided_capture::{Analysis, Limit, Report};

@@ -1,4 +1,4 @@
-//! Tests of the capture reader and of its results for connections.
+//! Tests of the capture reader and of the results for connections.
 
 mod between;
 mod control;

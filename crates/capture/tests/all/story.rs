@@ -43,7 +43,7 @@ pub fn handshake(window: u16) -> Vec<Timed> {
     ]
 }
 
-/// Returns a segment of the server with data at `offset` bytes of the stream.
+/// Returns a data segment of the server at `offset` bytes of the stream.
 pub fn data(at: u64, offset: u32, len: u32, pushed: bool) -> Timed {
     let flags = if pushed { ACK | PSH } else { ACK };
     (at, packet(true, 5_000 + offset, 1_000, flags, 65_535, &[], len))
@@ -59,7 +59,7 @@ pub fn pcap(packets: &[Timed]) -> Vec<u8> {
     framed(packets, 101, &[], true)
 }
 
-/// Returns a pcap file with the bytes of a link header before each packet.
+/// Returns a pcap file in which each packet follows the bytes of a link header.
 pub fn framed(packets: &[Timed], link: u32, front: &[u8], nanoseconds: bool) -> Vec<u8> {
     let magic: u32 = if nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
     let mut file = magic.to_le_bytes().to_vec();

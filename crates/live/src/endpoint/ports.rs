@@ -133,7 +133,8 @@ fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
     Ok(holder)
 }
 
-/// The source address of packets to `peer`, and the MTU of the path in bytes: the kernel's value for IPv4, 1,280 for IPv6.
+/// The source address of packets to `peer`, and the MTU of the path in bytes: the kernel's value for IPv4, 1,280 for
+/// IPv6.
 ///
 /// # Errors
 /// If there is no route to `peer`.

@@ -104,7 +104,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 impl Rules {
-    /// Creates the rules for packets that leave an interface, and for the arriving packets that the discipline must see.
+    /// Creates the rules for packets that leave an interface, and for arriving packets that the discipline must see.
     ///
     /// # Errors
     /// If there is no such interface.
