@@ -1,1 +1,1 @@
-"""Captures with known limits and bottlenecks, on which `lopsided analyze` is scored."""
+"""A corpus of captures whose limiting factors and bottlenecks are known, to score `lopsided analyze`."""

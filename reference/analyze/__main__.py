@@ -17,7 +17,7 @@ from reference.analyze import corpus, others, score
 
 
 def main() -> int:
-    """Runs the chosen task: make the missing captures, score them, or compare them with other programs."""
+    """Makes the missing captures, scores them, or compares `lopsided analyze` with other programs on them."""
     parser = argparse.ArgumentParser(prog="python -m reference.analyze", description=__doc__)
     parser.add_argument("task", choices=("make", "score", "compare"))
     parser.add_argument("folder", type=Path, help="folder of the corpus, about 1 GB")

@@ -1,8 +1,8 @@
-"""Draws the lines and traffic of the corpus from a seed, and runs them to produce captures and tables.
+"""Draws lines and traffic from a seed, and runs them to produce captures and tables.
 
-Each case combines a line of one family, a traffic pattern, a congestion control and a queue discipline. Develop rules
-on the parts `design` and `wide`. The part `held-out` has other families of lines and other random draws; use it to
-score. `wide` has seven families, so that rules fit more than three kinds of lines.
+Each case combines a line, a traffic pattern, a congestion control and a queue discipline. The parts `design` and `wide`
+are for developing the rules of `lopsided analyze`; `wide` has seven families of lines, so that the rules do not fit
+only three. The part `held-out` is for scoring: it has other families of lines and other random draws.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ CONTROLS = (
 """The congestion controls that both the kernel world and the simulator support."""
 
 QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
-"""Queue disciplines in the order of the cases. Half of the cases use drop-tail."""
+"""Queue discipline of each case, in order; the list repeats. Half of the cases use drop-tail."""
 
 PATTERNS = (
     "download", "two-way", "download", "on-off", "download", "transfers",
     "two-way", "small-window", "download", "outage", "upload", "loss",
 )  # fmt: skip
-"""Traffic patterns in the order of the cases."""
+"""Traffic pattern of each case, in order; the list repeats."""
 
 PACKETS = 7_000
 """Approximate number of data packets in a run, which sets its duration."""
@@ -40,7 +40,8 @@ HEADER = 40
 
 @dataclass(frozen=True)
 class Family:
-    """Lines of one kind: ranges of the rates in kbit/s and of the round trip in ms, and the shaper's burst in bytes."""
+    """A family of similar lines: ranges of the rates in kbit/s, of the base RTT in ms, and of the shaper's burst in
+    bytes."""
 
     name: str
     down_kbps: tuple[int, int]
@@ -74,7 +75,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run of the corpus: its scenario, and the true values that the run's tables lack."""
+    """One run of the corpus: its scenario, and the true values that the run's own tables do not contain."""
 
     name: str
     family: str
@@ -102,7 +103,7 @@ def _cases(part: str, seed: int) -> Iterator[Case]:
     rng = random.Random(f"{part}/{seed}")
     families = FAMILIES[part]
     number = 0
-    # Each group of 12 cases has every control once, in a random order.
+    # Every group of 12 cases uses each congestion control once, in a random order.
     controls: list[str] = []
     while True:
         controls = controls or rng.sample(CONTROLS, len(CONTROLS))
@@ -170,7 +171,8 @@ def _flows(pattern: str, down: int, seconds: int) -> list[str]:
 
 
 def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
-    """Runs each case that the folder lacks. `NAME/` holds tables, `NAME/pcap` captures at hosts and line."""
+    """Runs the cases that are missing from the folder. For each case, `NAME/` holds the tables and `NAME/pcap` the
+    captures at the hosts and at the line."""
     for case in chosen:
         home = folder / world / case.name
         if not (home / "flows.parquet").exists():
@@ -179,7 +181,7 @@ def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Ca
                 kernel = "timetravel" if world == "kernel" else None
                 run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
             except LopsidedError as error:
-                # The kernel world rejects a run if its check of the path fails. The other cases go on.
+                # The kernel world raises this error if its check of the path fails. Continue with the other cases.
                 print_note(f"{case.name}: {error}")
                 continue
             for table in ("samples", "queues", "links", "flows"):

@@ -31,19 +31,21 @@ TCPTRACE = {
     "rtt_mean_ms": "RTT_avg",
     "rtt_std_ms": "RTT_stdev",
 }
-"""Column of `directions` and the matching field of tcptrace. ACKs and windows are those of the data's receiver."""
+"""Maps a column of `directions` to the matching field of tcptrace. ACKs and windows are those that the receiver of the
+data sent."""
 
 AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_order"))
-"""tshark's fields for a segment that begins below the highest sequence number seen."""
+"""tshark's fields for a segment that begins below the highest sequence number seen so far."""
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01
-"""Largest relative difference of round trips that counts as equal. Tcptrace prints tenths of a millisecond, so a
-difference of 0.06 ms also counts as equal."""
+"""Largest relative difference at which two round-trip times count as equal. tcptrace prints tenths of a millisecond, so
+an absolute difference of 0.06 ms also counts as equal."""
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:
-    """Returns (capture, our value, the program's value) for each direction with data, by program and field."""
+    """Returns, by program and field, a list of (capture, value of `lopsided analyze`, value of the program), one entry
+    for each direction with data."""
     found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for path in captures:
         rows = lop.analyze(path).largest
@@ -58,7 +60,7 @@ def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]
 
 
 def table(found: dict[str, list[tuple[str, float, float]]]) -> Iterator[str]:
-    """Returns the number of equal values by program and field, as Markdown."""
+    """Returns a Markdown table of the number of equal values by program and field."""
     yield "| program and field | directions | equal, or within 1 % | largest difference |"
     yield "|---|---|---|---|"
     for name, values in sorted(found.items()):

@@ -18,13 +18,13 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Points of capture, and the beginning of the file's name for a download."""
+"""Maps each point of capture to the beginning of its file's name, for a download."""
 
 BULK = ("download", "two-way", "upload")
-"""Traffic patterns in which the congestion control can be recognised."""
+"""Traffic patterns with a bulk flow, from which the congestion control can be recognised."""
 
 DROPS = 10
-"""Fewest drops in a queue from which its discipline is scored."""
+"""Smallest number of drops in a queue for which the recognised discipline is scored."""
 
 
 @dataclass
@@ -32,9 +32,10 @@ class Scores:
     """The scores of one point of capture."""
 
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Milliseconds by true and reported limit."""
+    """Time in ms, by (true limit, reported limit)."""
     errors: dict[str, list[tuple[str, float]]] = field(default_factory=dict[str, list[tuple[str, float]]])
-    """Errors of each case by quantity: relative, or in ms for the RTT floor. NaN if a value is not shown."""
+    """The error of each case, by quantity: relative, or in ms for the minimum RTT. NaN if `lopsided analyze` shows no
+    value."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
@@ -106,7 +107,7 @@ def _relative(value: float | None, right: float) -> float:
 
 
 def _floor_ms(case: Case) -> float:
-    """Returns the round trip in ms of packets of 60 bytes on the idle line."""
+    """Returns the RTT in ms of a 60-byte packet on the idle line."""
     serial = 0.0 if "shaper" in case.toml else 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
     return case.rtt_ms + serial
 
@@ -129,7 +130,7 @@ def _limits(
 
 
 def tables(found: dict[str, Scores]) -> Iterator[str]:
-    """Returns the tables as Markdown."""
+    """Returns the score tables as Markdown."""
     yield "| point | limit right | macro F1 | worst classes |"
     yield "|---|---|---|---|"
     for vantage, scores in found.items():
@@ -159,7 +160,7 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """Returns the share of the time with the right limit, and F1 of each limit that occurs."""
+    """Returns the fraction of time with the right reported limit, and the F1 score of each limit that occurs."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:
@@ -172,7 +173,7 @@ def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
 
 
 def details(found: dict[str, Scores]) -> Iterator[str]:
-    """Returns confusion matrices and the errors of each case."""
+    """Returns the confusion matrices and the errors of each case."""
     for vantage, scores in found.items():
         yield f"\n{vantage}: seconds by true limit (rows) and reported limit"
         said = sorted({said for _, said in scores.confusion})

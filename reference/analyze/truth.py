@@ -27,10 +27,11 @@ LIMITS = (
 )  # fmt: skip
 SEGMENT = 1448
 ROOM = 2 * SEGMENT
-"""Room in bytes at which a window counts as full. With delayed ACKs the flight is up to two segments below it."""
+"""A window counts as full if it has at most this much room, in bytes: with delayed ACKs, data in flight stays up to two
+segments below the window."""
 
 SILENT = 3
-"""Number of samples without progress beyond which the sender counts as waiting for a timer."""
+"""After more than this number of samples without progress, the sender counts as waiting for a timer."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,14 @@ class Truth:
     """The true limits of one flow, one for each sample."""
 
     time_s: NDArray[np.float64]
-    """Time of each sample at the sender."""
+    """Time at which the sender took each sample."""
     limit: NDArray[np.int8]
-    """Index of each sample's limit in `LIMITS`; -1 without a connection."""
+    """Index into `LIMITS` of the limit at each sample; -1 if the connection does not exist."""
     queued_s: NDArray[np.float64]
-    """Time that data sent at each sample waits in the line's queue."""
+    """Queueing delay at the line of data that is sent at the time of each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns the time at which the limit of each sample shows at a point of capture."""
+        """Returns, for each sample, the time at which its limit becomes visible at a point of capture."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0
@@ -71,7 +72,8 @@ def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
 
 
 def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
-    """Returns the mean wait of packets in the queue of each direction, in ms, by sample; 0 if no packet left."""
+    """Returns the mean queueing delay of the packets in each direction, in ms, by sample; 0 if no packet left the
+    queue."""
     queues = pl.read_parquet(home / "queues.parquet")
     return {
         way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
@@ -93,7 +95,7 @@ def _of_flow(
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
     by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
     if case.control == "bbr":
-        # BBR has no slow-start threshold. While it paces, cwnd is not the limit.
+        # BBR has no slow-start threshold, and while BBR paces, cwnd is not the limit.
         by_window = np.where(late, 6, 3)
         idle = np.where(_quiet(moved), 0, 5)
     else:
@@ -105,7 +107,7 @@ def _of_flow(
 
 
 def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean wait over the last round trip, up to 25 samples."""
+    """Returns, for each sample, the mean queueing delay over the last RTT, but over at most 25 samples."""
     found = waits.copy()
     for place in range(len(waits)):
         back = max(1, min(25, int(srtt_ms[place] // 20)))
@@ -114,13 +116,13 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True if nothing was sent or delivered during three samples."""
+    """True for a sample if nothing was sent or delivered at this sample, the one before and the one after."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 
 
 def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for samples without progress before the state Loss, or within it."""
+    """True for samples without progress that lie within the state Loss or directly before it."""
     found = np.zeros(len(state), dtype=bool)
     begin = 0
     for place in range(1, len(state) + 1):

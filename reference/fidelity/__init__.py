@@ -1,8 +1,8 @@
-"""The fixed set of scenarios in which the simulator is compared with Linux, and their measurement.
+"""The fixed set of scenarios in which the simulator is compared with Linux, and how they are measured.
 
-Linux is measured once. Its values are stored next to the page, with the release of the kernel, so that the page can be
-written again, and the simulator compared again, on a machine without Linux. `python -m reference.fidelity` does all of
-this.
+Linux is measured once. Its values are stored next to the page, together with the kernel release. On a machine without
+Linux, the page can therefore be written again and a changed simulator compared again. `python -m reference.fidelity`
+does all of this.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))
-"""Rates down and up, in kbit/s."""
+"""Pairs of downlink and uplink rate, in kbit/s."""
 BUFFERS = range(5, 51, 5)
-"""Buffers of the uplink, in packets."""
+"""Sizes of the uplink's buffer, in packets."""
 
 VARIATION = 0.02
-"""The largest deviation of a varied cell's rates and delays from the nominal ones, as a share."""
+"""Largest deviation of a varied cell's rates and delays from their nominal values, as a fraction."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario of the set, and the times in seconds between which it is measured."""
+    """One scenario of the set, and the start and end of its measurement in seconds."""
 
     name: str
     file: str
     settings: tuple[tuple[str, str], ...]
     window: tuple[float, float]
     varied: tuple[tuple[str, float], ...] = ()
-    """Rates in bit/s and delays in us that each seed changes by up to `VARIATION`, the same in both worlds."""
+    """Keys and nominal values (rates in bit/s, delays in µs) that the seed changes by up to `VARIATION`. Linux and the
+    simulator run with the same changed values."""
 
     def scenario(self, seed: int) -> Scenario:
         """The scenario for a run with this seed."""
@@ -52,13 +53,15 @@ class Cell:
         return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})
 
     def fingerprint(self) -> str:
-        """Identifies what a measurement is valid for: the scenario file, its settings, and the measured time."""
+        """Returns a hash of everything that the stored values depend on: the scenario file, its settings, and the
+        measured interval."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         varied = self.varied or ""
         return hashlib.sha256(f"{said}{self.settings}{self.window}{varied}".encode()).hexdigest()[:16]
 
     def seeds(self, seeds: range) -> range:
-        """The seeds of this cell: twice the usual number if the cell is varied, because its runs differ more."""
+        """Returns the seeds of this cell. A varied cell has twice the usual number of seeds, because its runs differ
+        more."""
         return range(seeds.start, seeds.start + len(seeds) * (2 if self.varied else 1))
 
     def _variation(self, seed: int) -> dict[str, str]:
@@ -82,7 +85,7 @@ def two_way(down: int, up: int, buffer: int) -> Cell:
 
 
 def two_way_varied(down: int, up: int, buffer: int) -> Cell:
-    """The same cell with rates and delay that deviate from the nominal ones."""
+    """The two-way cell with rates and an RTT that deviate from the nominal values."""
     cell = two_way(down, up, buffer)
     varied = (("link.down.rate", down * 1e3), ("link.up.rate", up * 1e3), ("link.rtt", 2e4))
     return Cell(f"{cell.name}, varied", cell.file, cell.settings, cell.window, varied)
@@ -101,9 +104,8 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells whose nominal times are multiples of each other, so that drop-tail locks, with deviations that break the
-lock.
-"""
+"""Cells whose nominal times are multiples of each other, which locks the phases of the flows at a drop-tail queue. The
+random deviations break the lock."""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
@@ -114,19 +116,19 @@ CELLS = (
 
 
 def records(path: Path) -> Records:
-    """Linux's values on disk."""
+    """Returns the stored values of Linux."""
     return Records(path, (cell.name for cell in CELLS))
 
 
 def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
-    """Every cell with each of its seeds."""
+    """Yields every cell with each of its seeds."""
     return ((cell, seed) for cell in CELLS for seed in cell.seeds(seeds))
 
 
 def measure_linux(
     known: Records, seeds: range, progress: Callable[[float], object] | None = None
 ) -> Iterator[Measurement]:
-    """Measures the runs that are missing or old, and adds each when it is done."""
+    """Measures the missing and outdated runs on Linux. Stores each run as soon as it is done, and yields it."""
     missing = [(cell, seed) for cell, seed in runs(seeds) if known.needs(cell, seed, cell.scenario(seed))]
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in missing]
     for number, run in run_many(jobs, world="kernel", progress=progress):
@@ -137,7 +139,7 @@ def measure_linux(
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether a page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     cells = (two_way(3000, 1000, 10), two_way(2400, 196, 20), two_way(3000, 100, 40))
     return [Probe(cell.name, cell.scenario(1)) for cell in cells]
 

@@ -1,6 +1,6 @@
-"""`python -m reference.fidelity`: measures the missing runs on Linux, simulates, and writes the pages.
+"""`python -m reference.fidelity`: measures the missing runs on Linux, simulates the same runs, and writes the pages.
 
-The pages are `docs/fidelity.md`, `docs/fidelity/values.md` (every value and its chance error),
+The pages are `docs/fidelity.md`, `docs/fidelity/values.md` (every value with its chance error),
 `docs/fidelity/variants.md` (the congestion controls, with a figure) and `docs/fidelity/packets.md` (the number of equal
 packets).
 """
@@ -24,7 +24,7 @@ from reference.fidelity.variants import windows
 
 
 def main() -> int:
-    """Writes the pages from the records and from new measurements."""
+    """Writes the pages from the stored runs of Linux and from new runs."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
     parser.add_argument("--seeds", type=int, default=4, help="how many seeds each cell runs with")

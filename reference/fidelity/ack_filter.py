@@ -1,14 +1,14 @@
-"""CAKE's ACK filter compared with Linux's: by replay of packets, and in whole runs.
+"""Compares CAKE's ACK filter with Linux's in two ways: by replaying packets, and in whole runs.
 
-*By replay.* The kernel world carries a download and an upload. The uplink has `cake` with its ACK filter, and packets
-are captured before and behind it. The same packets with all options are then replayed into the simulator's filter
-(`lopsided.studies.replay`), which must deliver a packet whenever one left on Linux. Every packet must have the same
-fate.
+*By replay.* The kernel world carries a download and an upload. The uplink's queue is `cake` with the ACK filter, and
+packets are captured in front of the queue and behind it. The captured packets, with all their TCP options, are then
+replayed into the simulator's filter (`lopsided.studies.replay`), which must deliver a packet at each time at which a
+packet left on Linux. Every packet must have the same fate.
 
-*In whole runs.* A download and an upload over three lines, in both worlds, with the same seeds.
+*In whole runs.* Linux and the simulator run a download and an upload over three lines, with the same seeds.
 
-`python -m reference.fidelity.ack_filter` measures what `docs/fidelity/ack-filter.csv` and `ack-filter.xz` lack, and
-writes `docs/fidelity/ack-filter.md`; with `--recorded` it measures nothing on Linux.
+`python -m reference.fidelity.ack_filter` measures the runs that are missing from `docs/fidelity/ack-filter.csv` and
+`ack-filter.xz`, and writes `docs/fidelity/ack-filter.md`. With `--recorded`, it measures nothing on Linux.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "
 RULES = ("conservative", "aggressive")
 SEEDS = (1, 2, 3, 4)
 BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
-"""The largest deviation of the simulator's median from Linux's, as a share."""
+"""Largest deviation of the simulator's median from Linux's, as a fraction of Linux's."""
 TIMEOUT_S = 300
 
 
 def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, stack: Tables) -> Tables:
-    """A download and an upload of `down` and `up` Mbit/s, with 100 ms of room downwards."""
+    """Returns a scenario with a download and an upload over a line of `down` and `up` Mbit/s, with a downlink buffer of
+    100 ms."""
     room = round(down * 1e6 * 0.1 / 8)
     return {
         "scenario": {"title": f"A download and an upload at {down}/{up} Mbit/s", "duration": f"{seconds} s"},
@@ -73,7 +74,8 @@ def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, sta
 
 @dataclass(frozen=True)
 class Cell:
-    """A line in Mbit/s and a filter rule. `cake` shapes the uplink to the line's rate, as users configure it."""
+    """A line (rates in Mbit/s) and an ACK filter rule. As users configure it, `cake` shapes the uplink to the line's
+    rate."""
 
     down: float
     up: float
@@ -107,7 +109,8 @@ CELLS = tuple(
 
 
 def values_of(run: lop.Run) -> Values:
-    """Goodput in bit/s, ACKs that the filter let pass for each segment of the download, and ACKs that it removed."""
+    """Returns the goodput in bit/s, the number of ACKs that passed the filter per segment of the download, and the
+    number of ACKs that the filter removed."""
     flows = {row["name"]: row for row in run.flows.rows()}
     up = next(row for row in run.links.rows() if row["direction"] == "up")
     acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
@@ -121,12 +124,12 @@ def values_of(run: lop.Run) -> Values:
 
 
 def records() -> Records:
-    """The runs on Linux."""
+    """Returns the stored runs on Linux."""
     return Records(RUNS, (cell.name for cell in CELLS))
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     return [Probe(cell.name, cell.scenario) for cell in CELLS[:2]]
 
 
@@ -135,7 +138,7 @@ def probes() -> list[Probe]:
 
 @dataclass(frozen=True)
 class Case:
-    """Two flows whose uplink has a `cake` that does not shape, in front of a slow line."""
+    """A download and an upload over a slow line. The uplink has `cake` without its shaper in front of the line."""
 
     name: str
     rule: str
@@ -165,7 +168,7 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Seen:
-    """A packet of a capture: its arrival time, its headers, and when it left, or `None`."""
+    """A captured packet: its arrival time, its headers, and its departure time (`None` if the packet did not leave)."""
 
     at_ns: int
     octets: bytes
@@ -173,12 +176,12 @@ class Seen:
 
     @property
     def is_ack(self) -> bool:
-        """True if the packet consists of headers only."""
+        """True if the packet has no payload."""
         return len(self.octets) == struct.unpack_from("!H", self.octets, 2)[0]
 
 
 def capture(case: Case) -> list[Seen]:
-    """The packets at the uplink queue on Linux in virtual time, with their fates."""
+    """Returns the packets that arrived at Linux's uplink queue, in virtual time, with their fates."""
     resolved = case.scenario.resolved
     recording = plan.Recording(
         translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=1
@@ -211,14 +214,16 @@ def capture(case: Case) -> list[Seen]:
 
 
 def _headers(packet: bytes) -> bytes:
-    """The IP and TCP headers without their checksums, which carry no information and would enlarge a recording."""
+    """Returns the IP and TCP headers without their checksums, which do not affect the filter and would enlarge a
+    recording."""
     ip = packet[captures.ETHERNET_HEADER :]
     end = 20 + (ip[32] >> 4) * 4
     return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
 
 
 def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
-    """The fates of the packets in the simulator, which must deliver a packet whenever one left on Linux."""
+    """Returns the fates of the packets in the simulator. Its queue must deliver a packet at each time at which a packet
+    left on Linux."""
     arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
     instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     return play(case.scenario, "link", "up", arrivals, instants=instants)
@@ -226,7 +231,7 @@ def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The fates of the same packets in two queues."""
+    """Counts of packets with the same fate in Linux's queue and in the simulator's."""
 
     packets: int
     acks: int
@@ -236,11 +241,11 @@ class Agreement:
     same: int
     """ACKs with the same fate."""
     data: int
-    """Other packets with the same fate and place in the order."""
+    """Other packets with the same fate and the same position in the order of departures."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
-    """Counts the packets with the same fate. Leaves out packets that wait at the end."""
+    """Counts the packets with the same fate. Packets that arrived after the last departure do not count."""
     last = max(packet.left_ns for packet in seen if packet.left_ns is not None)
     pairs = [(packet, fate) for packet, fate in zip(seen, fates, strict=True) if packet.at_ns < last]
     acks = [(packet.left_ns is None, fate.left_ns is None) for packet, fate in pairs if packet.is_ack]
@@ -256,7 +261,8 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
-    """Writes all captures into one compressed file: times as differences, headers byte column by byte column."""
+    """Writes all captures into one compressed file. Times are stored as differences, and headers byte position by byte
+    position, which compresses well."""
     parts: list[bytes] = []
     for name, seen in recorded.items():
         before = [0, *(packet.at_ns for packet in seen)]
@@ -390,9 +396,7 @@ def _of(some: int, whole: int) -> str:
 
 
 def to_measure(runs: Records) -> Iterator[tuple[Cell, int]]:
-    """The runs that are missing, first the first seed of every cell. Runs of the fast line take longest and come
-    last.
-    """
+    """Yields the missing runs, the lowest seeds first. All runs of the fast line come last: they take longest."""
     for cells in (CELLS[:-2], CELLS[-2:]):
         for seed, cell in product(SEEDS, cells):
             if runs.needs(cell, seed, cell.scenario):
@@ -400,7 +404,7 @@ def to_measure(runs: Records) -> Iterator[tuple[Cell, int]]:
 
 
 def main() -> int:
-    """Measures what is missing, and writes the page."""
+    """Measures the missing runs, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.ack_filter", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
@@ -420,7 +424,7 @@ def main() -> int:
                 runs.add(Measurement.of(cell, seed, run, values_of(run)))
                 print_line(f"{cell.name}, seed {seed}")
             except GuestFailed as error:
-                # A busy machine is too slow for the fast line; the other runs continue.
+                # The fast line fails on a busy machine, which is too slow for it. Continue with the other runs.
                 print_line(f"{cell.name}, seed {seed}: {error}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)

@@ -1,13 +1,13 @@
-"""The one-flow cells of balakrishnan1999, compared with its authors' code in ns-2.
+"""Compares the one-flow cells of balakrishnan1999 with its authors' code in ns-2.
 
-`python -m reference.fidelity.authors` runs on ns-2 what `docs/fidelity/authors.csv` lacks, simulates the same, and
-writes `docs/fidelity/authors.md`; with `--recorded` it does not run ns-2. If a cell draws no random number, the delay
-of its return line varies by up to 0.4 ms instead of the seed.
+`python -m reference.fidelity.authors` runs the cells that are missing from `docs/fidelity/authors.csv` on ns-2, runs
+the same cells in the simulator, and writes `docs/fidelity/authors.md`. With `--recorded`, it does not run ns-2. If a
+cell uses no random numbers, its runs differ in the delay of the return line (by up to 0.4 ms) instead of the seed.
 
-Debian's ns-2.35 runs Reno and the cells with only ACK filtering or reconstruction as the authors meant. ACC/SA and
-AF/SA need an ns-2 with two repairs (give its path by `--ns`): its RED marks packets that do not declare ECN
-(`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) also sends when the timer of bursts expires. Without it
-these cells keep their recorded values.
+Debian's ns-2.35 runs Reno, and the cells with only ACK filtering or reconstruction, as the authors meant. ACC/SA and
+AF/SA need an ns-2 with two repairs, whose path is the value of `--ns`. In the repaired ns-2, RED also marks packets
+that do not declare ECN (`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) also sends when the burst timer
+expires. Without a repaired ns-2, these cells keep their recorded values.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
-"""The largest deviation of our median from theirs, as a share, if it is outside the range of their runs."""
+"""Largest deviation of the simulator's median from the median of ns-2, as a fraction. Applies if the simulator's median
+is outside the range of the ns-2 runs."""
 REPAIRED = 3.0
-"""Mbit/s that sender adaptation with bursts of one reaches only if the timer of bursts works, which it does not in
-Debian's ns-2.
-"""
+"""Throughput in Mbit/s that sender adaptation with bursts of one packet exceeds only if the burst timer works. In
+Debian's ns-2 it does not work."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A case of the paper, a return line, and a scheme."""
+    """One case of the paper (A or B) on a return line, with a scheme."""
 
     case: str
     line: Line
@@ -83,20 +83,21 @@ class Cell:
 
     @property
     def duration_s(self) -> int:
-        """Seconds. Shorter with reconstruction, because ns-2's reconstruction gets slower with every ACK."""
+        """Duration of a run in seconds. Shorter with ACK reconstruction, because ns-2's implementation becomes slower
+        with every ACK."""
         return 25 if self.scheme.reconstructed else 50
 
     @property
     def numbers(self) -> range:
-        """The numbers of the runs."""
+        """Numbers of the runs, from 1. They are seeds if the cell uses random numbers, and select a delay otherwise."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:
-        """The delay of the return line in ms: the values nearest to 50 ms first."""
+        """Returns the delay of the return line in ms. Delays near 50 ms have the lowest run numbers."""
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
-        """The arguments of ns-2."""
+        """Returns the arguments of ns-2 for a run."""
         found: dict[str, object] = {
             "scheme": self.key,
             "rate": self.line.rate_bps,
@@ -108,7 +109,7 @@ class Cell:
         return found | ({"window": 120, "edge": 10, "down": 10} if self.case == "B" else {})
 
     def scenario(self, number: int) -> lop.Scenario:
-        """The same scenario in the simulator."""
+        """Returns the scenario that corresponds to a run of ns-2."""
         changed = {
             **(CASE_B if self.case == "B" else {}),
             **self.line.overrides,
@@ -118,7 +119,7 @@ class Cell:
         return lop.Scenario.load(SCENARIO).with_(**changed, **delay)
 
     def fingerprint(self) -> str:
-        """Identifies ns-2's script, without its comments, and its arguments."""
+        """Returns a hash of ns-2's script without its comments, and of its arguments."""
         lines = (line for line in ns2.SCRIPT.read_text().splitlines() if line.strip() and not line.startswith("#"))
         said = "\n".join(lines) + repr([self.settings(number) for number in self.numbers])
         return hashlib.sha256(said.encode()).hexdigest()[:16]
@@ -131,11 +132,11 @@ CELLS = (
 
 
 QUANTITIES = ("throughput_mbps", "window", "rtt_ms", "acks_delivered", "acks_filtered")
-"""The quantities, all of the download. The window is in packets."""
+"""The compared quantities, all of the download. `window` is in packets."""
 
 
 def records() -> Records:
-    """The runs of ns-2."""
+    """Returns the stored runs of ns-2."""
     return Records(RECORDS, (cell.name for cell in CELLS))
 
 
@@ -144,7 +145,7 @@ def _values(*numbers: float) -> Values:
 
 
 def theirs(program: str, cell: Cell, number: int) -> Measurement:
-    """One run of ns-2."""
+    """Runs ns-2 once and returns its values."""
     with tempfile.TemporaryDirectory(prefix="lopsided-") as folder:
         trace = Path(folder) / "server"
         found = ns2.printed(program, {**cell.settings(number), "trace": trace})
@@ -160,7 +161,8 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
 
 
 def round_trips(trace: Path) -> Iterator[float]:
-    """Yields the seconds from the sending of a packet that was sent once to the first ACK for it."""
+    """Yields RTT samples in seconds: the time from sending a packet to the first ACK for it. Packets that were
+    retransmitted give no sample."""
     sent: dict[int, float | None] = {}
     highest = -1
     with trace.open() as lines:
@@ -176,25 +178,25 @@ def round_trips(trace: Path) -> Iterator[float]:
 
 
 def ours(cell: Cell, number: int) -> Values:
-    """The values of the same run in the simulator."""
+    """Returns the simulator's values for the same run."""
     found = measure.one_way(cell.scenario(number).run(seed=number), Case(SCENARIO.name, {}, {}))
     rates = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
     return _values(*rates, found["acks_delivered"], found["acks_filtered"])
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     return [Probe(cell.name, cell.scenario(1)) for cell in CELLS if cell.case == "B" and not cell.draws]
 
 
 def is_repaired(program: str) -> bool:
-    """True if the timer of bursts works in this ns-2."""
+    """True if the burst timer works in this ns-2."""
     probe = {"scheme": AF_SA.key, "window": 120, "edge": 10, "down": 10, "burst": 1, "stop": 10}
     return ns2.printed(program, probe)["down_bps"] > REPAIRED * 1e6
 
 
 def holds(value: Value, bound: float) -> bool:
-    """True if the median is within the bound, or within the range of the authors' runs."""
+    """True if the simulator's median is within the bound, or within the range of the authors' runs."""
     return abs(_off(value)) <= bound or min(value.linux) <= value.medians[1] <= max(value.linux)
 
 
@@ -282,7 +284,7 @@ def _measure(recorded: Records, program: str | None, jobs: int) -> None:
 
 
 def main() -> int:
-    """Runs the missing cells, and writes the page."""
+    """Runs the missing cells on ns-2, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.authors", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="do not run ns-2")
     parser.add_argument("--ns", metavar="PATH", default=shutil.which("ns"), help="ns-2, repaired or not")

@@ -1,8 +1,8 @@
-"""Pairs the values of two worlds, and says how much of their difference is chance.
+"""Compares the values of Linux and the simulator, and estimates how much of the difference is chance.
 
-A value has one number for each seed in either world. The error of the means is compared with its standard error, and
-with the error that chance alone gives: the distance of the simulator from itself, with the same number of seeds on
-either side.
+Each quantity has one number per seed on either side. The error of the means is compared with its standard error, and
+with the error that chance alone produces. The latter is the difference between two random groups of the simulator's
+runs, one of which has as many runs as Linux.
 """
 
 from __future__ import annotations
@@ -16,46 +16,49 @@ from statistics import fmean, median, stdev
 from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
-"""A value is off if its error is beyond both bounds."""
+"""A value is off if its error exceeds both bounds: `BOUND` as a fraction, and `STANDARD_ERRORS` times its standard
+error."""
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Lower bound of the standard error, as a share of the mean: a smaller spread shows only microseconds of timing."""
+"""Lower bound of the standard error, as a fraction of the mean. A smaller spread only reflects timing differences of
+microseconds."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One quantity in both worlds, by seed."""
+    """One quantity on Linux and in the simulator, one number per seed."""
 
     linux: tuple[float, ...]
     sim: tuple[float, ...]
 
     @property
     def known(self) -> bool:
-        """True if both worlds have the value, and Linux's mean is not zero."""
+        """True if both sides have the quantity, and Linux's mean is not zero."""
         return bool(self.linux and self.sim) and fmean(self.linux) != 0
 
     @property
     def error(self) -> float:
-        """Error of the simulator's mean, as a share of Linux's mean."""
+        """Relative error of the simulator's mean against Linux's mean, as a fraction."""
         return fmean(self.sim) / fmean(self.linux) - 1
 
     @property
     def medians(self) -> tuple[float, float]:
-        """The median of either world; NaN for a world without a number."""
+        """The medians of Linux and of the simulator; NaN for a side without a number."""
         return _median(self.linux), _median(self.sim)
 
     @property
     def median_error(self) -> float:
-        """Error of the simulator's median, as a share of Linux's median; NaN if Linux's median is zero or unknown."""
+        """Relative error of the simulator's median against Linux's; NaN if Linux's median is zero or unknown."""
         linux, sim = self.medians
         return sim / linux - 1 if linux else math.nan
 
     @property
     def standard_error(self) -> float:
-        """The standard error of `error`, as a share.
+        """The standard error of `error`, as a fraction.
 
-        Linux runs with few seeds, whose spread is uncertain: its spread counts at least as much as the simulator's.
+        Linux runs with few seeds, so the spread of its runs is uncertain. It is set to the spread of the simulator's
+        runs if that is larger.
         """
         scale = abs(fmean(self.linux))
         of_sim, of_linux = _spread(self.sim), max(_spread(self.linux), _spread(self.sim))
@@ -70,18 +73,19 @@ class Value:
 
     @property
     def off(self) -> bool:
-        """True if the error is beyond the bound and beyond chance."""
+        """True if the error exceeds `BOUND` and chance does not explain it."""
         return abs(self.error) > BOUND and not self.by_chance
 
     @property
     def by_chance(self) -> bool:
-        """True if the spread of the seeds explains the error."""
+        """True if the error is at most `STANDARD_ERRORS` standard errors: the spread of the seeds explains it."""
         return abs(self.in_standard_errors) <= STANDARD_ERRORS
 
     def chance(self) -> float:
-        """The 95th percentile of the simulator's errors against itself, with as many seeds on one side as Linux has.
+        """Returns the 95th percentile of the error between two random groups of the simulator's runs. One group has as
+        many runs as Linux.
 
-        NaN if too few seeds are left for the other side.
+        NaN if fewer runs than that remain for the other group.
         """
         few = len(self.linux)
         if len(self.sim) < 2 * few:
@@ -95,13 +99,14 @@ class Value:
         return percentile(errors, 0.95)
 
     def beyond_chance(self) -> float:
-        """The part of the error that chance does not explain; zero if chance explains all."""
+        """Returns the part of the error that exceeds `chance()`; zero if chance explains all of it."""
         chance = self.chance()
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
 
 
 class Both:
-    """The runs of both worlds by cell and seed; `linux` may be another original, such as ns-2."""
+    """The runs of the simulator and of the reference, by cell and seed. The field `linux` holds the reference, even if
+    it is not Linux (for example ns-2)."""
 
     def __init__(self, linux: Iterable[Measurement], sim: Mapping[tuple[str, int], Values]) -> None:
         self._sim = sim
@@ -114,15 +119,16 @@ class Both:
 
     @property
     def cells(self) -> list[str]:
-        """The cells that have a run in both worlds, in the order of Linux's runs."""
+        """The cells that both sides have run, in the order of Linux's runs."""
         return [cell for cell in self._linux if cell in self._seeds]
 
     def seeds(self, cell: str) -> int:
-        """Number of Linux's runs of a cell."""
+        """Returns the number of Linux's runs of a cell."""
         return len(self._linux.get(cell, ()))
 
     def value(self, cell: str, key: Key, *, all_seeds: bool = False) -> Value:
-        """A quantity of a cell: of the seeds that both worlds have, or of all seeds of either. Leaves out NaN."""
+        """Returns a quantity of a cell, without NaN. Uses the seeds that both sides have, or all seeds of each side if
+        `all_seeds` is true."""
         linux = self._linux.get(cell, [])
         if all_seeds:
             return Value(_known(linux, key), _present((self._sim[cell, seed] for seed in self._seeds[cell]), key))
@@ -143,7 +149,7 @@ def _median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The percentile by linear interpolation; NaN without values."""
+    """Returns a percentile by linear interpolation; NaN if there are no values."""
     if not values:
         return math.nan
     ordered = sorted(values)

@@ -1,12 +1,13 @@
-"""Managed queues compared with Linux's, in whole runs.
+"""Compares managed queues with Linux's in whole runs.
 
 `python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs on the same line on
-Linux and in the simulator, with the same seeds, at several round trips, with and without ECN. Linux's values are stored
-in `docs/fidelity/disciplines.csv` run by run. The command measures only runs that are missing there, for at most
-`--minutes`; with `--recorded` it measures nothing on Linux.
+Linux and in the simulator, with the same seeds, at several RTTs, with and without ECN. Linux's values are stored in
+`docs/fidelity/disciplines.csv` run by run. The command measures only the missing runs, for at most `--minutes`; with
+`--recorded`, it measures nothing on Linux.
 
-A cell is within its bounds by the medians over the seeds of both worlds. If it is not, more seeds of the simulator show
-whether that is chance (`reference/fidelity/chance.py`): the difference of the means in its standard errors.
+A cell is judged by the difference of the medians over the seeds. If the difference exceeds a bound, the simulator runs
+more seeds to show whether chance explains it (`reference/fidelity/chance.py`): the page then gives the difference of
+the means in standard errors.
 """
 
 from __future__ import annotations
@@ -52,9 +53,8 @@ QUEUES: Mapping[str, str | Tables] = {
     "fq": "fq",
     "fifo": "100 packets",
 }
-"""The disciplines by their names on the page, with default settings unless these hold nothing back, or Linux counts in
-another unit.
-"""
+"""Disciplines by their name on the page. They have default settings, except where the defaults would not limit this
+traffic or where Linux counts in another unit."""
 HERE: Mapping[str, str | Tables] = {
     **QUEUES,
     "pie": {"kind": "pie", "tupdate": "20 ms"},
@@ -62,26 +62,26 @@ HERE: Mapping[str, str | Tables] = {
     "red": {**_RED, "idle_decay": False},
     "choke": {**_CHOKE, "idle_decay": False},
 }
-"""The queues of the simulator. Linux's timer makes PIE's 15 ms between updates 20 ms (docs/fidelity/queues.md), and the
-kernel world's htb asks an empty RED or CHOKe for no packet, so they do not notice idle time.
-"""
+"""The same disciplines with the settings of the simulator. Linux's timer stretches PIE's update interval from 15 ms to
+20 ms (docs/fidelity/queues.md). The kernel world's htb never dequeues from an empty RED or CHOKe, so they do not
+notice idle time: `idle_decay` is off."""
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
-"""Round trips in ms, and whether ECN is used; the most informative first."""
+"""RTTs in ms, and whether ECN is on. The most informative combinations come first."""
 SEEDS = (1, 2, 3, 4)
-"""The seeds on Linux. The simulator runs those that are recorded, and for the chance error `SIM_SEEDS`."""
+"""Seeds of the runs on Linux. The simulator runs the recorded ones of these seeds, and `SIM_SEEDS` for the chance
+error."""
 SIM_SEEDS = tuple(range(1, 13))
-"""The seeds of the simulator for the chance error."""
+"""Seeds of the simulator's runs for the chance error."""
 DRAWN = ("pie", "fq_pie", "red", "choke")
-"""The disciplines that draw random numbers."""
+"""Disciplines that use random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
-"""The largest deviation of the simulator's median from Linux's, as a share. Signals are drops, and with ECN drops and
-marks.
-"""
+"""Largest deviation of the simulator's median from Linux's, as a fraction. `signals` counts drops, and with ECN also
+marks."""
 
 
 def line(rtt: int, duration: int) -> Tables:
-    """Two CUBIC downloads over a line with this round trip in ms, for this number of seconds."""
+    """Returns a scenario of two CUBIC downloads over a line with this RTT in ms and duration in seconds."""
     return {
         "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
         "link": {
@@ -97,7 +97,7 @@ def line(rtt: int, duration: int) -> Tables:
 
 @dataclass(frozen=True)
 class Cell:
-    """A discipline on a line with a round trip in ms, with or without ECN."""
+    """A discipline on a line with an RTT in ms, with or without ECN."""
 
     queue: str
     rtt: int
@@ -114,13 +114,13 @@ class Cell:
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
     def on_linux(self) -> Scenario:
-        """The scenario that Linux runs, from which the version of the kernel world follows."""
+        """Returns the scenario that Linux runs. The version of the kernel world in the records depends on it."""
         ecn = {"stack.ecn": "on"} if self.ecn else {}
         queue = setting_text(QUEUES[self.queue])
         return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
 
     def fingerprint(self) -> str:
-        """Identifies the scenario that a run on Linux is valid for."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         said = f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}"
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
@@ -129,12 +129,12 @@ CELLS = tuple(Cell(queue, rtt, ecn) for rtt, ecn in GRID for queue in QUEUES if 
 
 
 def records() -> Records:
-    """The runs on Linux."""
+    """Returns the stored runs on Linux."""
     return Records(RECORDS, (cell.name for cell in CELLS))
 
 
 def measured(world: str, cell: Cell, seed: int) -> Measurement:
-    """One run of a cell."""
+    """Runs a cell once and returns its values."""
     queue = (QUEUES if world == "kernel" else HERE)[cell.queue]
     found = lop.aqm(
         lop.Scenario.build(cell.line, f"{cell.rtt}-ms"),
@@ -166,20 +166,20 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     wanted = ("codel", "red", "cake")
     plain = lop.Scenario.build(line(20, 20), "20-ms")
     return [Probe(name, plain.with_(**{"link.down.queue": HERE[name]})) for name in wanted]
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """The values of one run in the simulator, for a pool of processes."""
+    """Returns the values of one run in the simulator. A function of its own, because a pool of processes calls it."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 
 
 def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
-    """The runs that are missing or old, the first seeds of each cell first."""
+    """Yields the missing and outdated runs, with the most informative combinations and the lowest seeds first."""
     for rtt, ecn in GRID:
         for seed in SEEDS:
             for cell in CELLS:
@@ -188,12 +188,12 @@ def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
 
 
 def beyond(both: Both, cell: Cell) -> list[str]:
-    """The quantities of a cell that are beyond their bounds, by medians over the seeds of both worlds."""
+    """Returns the quantities of a cell whose medians differ by more than their bounds."""
     return [name for name, bound in BOUNDS.items() if abs(_off(both.value(cell.name, ("run", name)))) > bound]
 
 
 def page(both: Both) -> str:
-    """The document: Linux's runs next to the simulator's, which has more seeds."""
+    """Returns the page as Markdown, with Linux's values next to the simulator's."""
     known = both.cells
     place = list(QUEUES).index
     cells = sorted(
@@ -229,7 +229,7 @@ def page(both: Both) -> str:
 
 
 def promised(apart: int) -> Promise:
-    """The promise that chance explains all values beyond a bound."""
+    """Returns the statement that chance explains every value beyond its bound, and whether it holds."""
     return Promise(
         "Every cell is within its bounds, or chance explains the error.",
         claims.at_most(0, [claims.number("cells that chance does not explain", apart)]),
@@ -237,9 +237,8 @@ def promised(apart: int) -> Promise:
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """The rows of the disciplines that draw: the mean error of each quantity over all their cells, and Stouffer's
-    sum.
-    """
+    """Yields one row for each discipline that uses random numbers: the mean error of each quantity over all its cells,
+    and Stouffer's sum of the errors."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():
@@ -253,7 +252,8 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """The values beyond their bounds in standard errors; bold if the seeds do not explain them."""
+    """Returns the errors beyond their bounds, in standard errors. An error is bold if the spread of the seeds does not
+    explain it."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
@@ -314,7 +314,7 @@ more cells, and {apart} cells remain.
 
 
 def main() -> None:
-    """Measures, simulates, and writes the page."""
+    """Measures on Linux, simulates, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="take Linux's values from the file")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
@@ -327,7 +327,8 @@ def main() -> None:
         linux.add(measured("kernel", cell, seed))
         print("Linux:", cell.name, seed, flush=True)
     known = [one for cell in CELLS for one in linux.of(cell.name)]
-    # Spawned, not forked: the runs on Linux have started threads, and a fork would hold their locks forever.
+    # Spawn instead of fork: the runs on Linux have started threads, and a forked process would never release the locks
+    # that these threads hold.
     with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))

@@ -45,7 +45,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""Seconds for which a download alone is watched for its ACKs."""
+"""Duration in seconds of the download without an upload, in which ACKs per segment are counted."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -57,13 +57,13 @@ VARIANTS: dict[str, dict[str, str]] = {
     "no timestamps, no scaling": {"stack.timestamps": "false", "stack.window_scaling": "false"},
     "buffers do not grow": {"stack.send_buffer": "32 KiB", "stack.receive_buffer": "64 KiB"},
 }
-"""The rules that are switched off in FreeBSD, with the settings of the profile that do the same."""
+"""Variants of FreeBSD with one rule switched off, and the settings of the profile with the same effect."""
 
 ACKS_PER_SEGMENT = 0.68
-"""FreeBSD's ACKs per segment, the same for a download alone and next to an upload."""
+"""FreeBSD's ACKs per data segment. The ratio is the same with and without an upload."""
 
 PERFORMANCE_WITHIN, ACKS_WITHIN = 0.05, 0.03
-"""The bounds: performance as a share of the line, ACKs per segment as a share of FreeBSD's."""
+"""Largest errors: of performance, as a fraction of the line's rate; of ACKs per segment, as a fraction of FreeBSD's."""
 
 COLUMNS = (
     "download_share",
@@ -75,12 +75,12 @@ COLUMNS = (
 )
 
 Values = dict[str, list[float]]
-"""The values of each column, one for each seed."""
+"""The values of each column, one per seed."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant with one buffer: the values of all runs of FreeBSD and of the simulator."""
+    """One variant with one uplink buffer (packets): the values of all runs of FreeBSD and of the simulator."""
 
     variant: str
     buffer: int
@@ -88,11 +88,11 @@ class Cell:
     simulated: Values
 
     def off(self, column: str) -> float:
-        """The difference of the simulator's median from FreeBSD's."""
+        """Returns the simulator's median minus FreeBSD's median."""
         return median(self.simulated[column]) - median(self.freebsd[column])
 
     def is_within_seeds(self, column: str) -> bool:
-        """True if the simulator's median lies within the range of FreeBSD's seeds."""
+        """True if the simulator's median lies between the smallest and the largest value of FreeBSD's runs."""
         return min(self.freebsd[column]) <= median(self.simulated[column]) <= max(self.freebsd[column])
 
 
@@ -102,7 +102,7 @@ def cell_name(variant: str, buffer: int) -> str:
 
 
 def recorded(path: Path) -> dict[tuple[str, int], Values]:
-    """FreeBSD's runs, by variant and buffer."""
+    """Returns FreeBSD's recorded runs, by variant and buffer."""
     grid = {cell_name(variant, buffer): (variant, buffer) for variant in VARIANTS for buffer in BUFFERS}
     records = Records(path, grid)
     return {
@@ -113,12 +113,12 @@ def recorded(path: Path) -> dict[tuple[str, int], Values]:
 
 
 def scenario(variant: str, buffer: int) -> Scenario:
-    """The line with this buffer, and the rule switched off."""
+    """Returns the scenario with this uplink buffer and with the variant's rule switched off."""
     return Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets", **VARIANTS[variant]})
 
 
 def measure(run: Run) -> dict[str, float]:
-    """One run's values while both flows are active."""
+    """Returns the values of one run, measured while both flows are active."""
     joined = number(run.flows["start_s"].max())
     found = compare.measure(run, (joined, END_S))
     down = found["download", "goodput_bps"] / DOWN_BPS
@@ -135,7 +135,7 @@ def measure(run: Run) -> dict[str, float]:
 
 
 def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) -> list[Cell]:
-    """Every recorded cell, simulated."""
+    """Simulates every recorded cell and returns it with FreeBSD's values."""
     wanted = [(variant, buffer, seed) for variant, buffer in freebsd for seed in seeds]
     scenarios = {key: scenario(*key) for key in freebsd}
     jobs = [Job(scenarios[variant, buffer], seed) for variant, buffer, seed in wanted]
@@ -147,17 +147,18 @@ def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) 
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     return [Probe(f"{MAIN}, {buffer}", scenario(MAIN, buffer)) for buffer in (5, 25, 50)]
 
 
 def acks_per_segment() -> float:
-    """ACKs per segment of a download alone: packets that enter the uplink, divided by data segments."""
+    """Simulates a download without an upload. Returns the number of packets that arrive at the uplink, divided by the
+    number of data segments."""
     times = {"scenario.duration": f"{ALONE_S} s", "flow.upload.start": f"{ALONE_S - 1} s"}
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The handshakes and the upload's last second are about 10 packets of several thousand.
+    # The uplink also carries the handshakes and the last second's upload: about 10 of several thousand packets.
     return number(up) / number(down)
 
 
@@ -166,13 +167,13 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of FreeBSD that the profile lacked at first; ordered by effect."""
+    """A rule of FreeBSD's TCP that the profile lacked at first. The list is ordered by effect."""
 
     text: str
     setting: str
-    """The settings of the profile for it."""
+    """Settings of the profile that implement the rule."""
     scripts: tuple[str, ...]
-    """Packet scripts that show it, below `mechanisms.SCRIPTS`."""
+    """Packet scripts that test the rule, as `file::test` below `mechanisms.SCRIPTS`."""
 
 
 RULES = (
@@ -287,7 +288,7 @@ RULES = (
 
 
 def missing_scripts(root: Path) -> list[str]:
-    """The packet scripts that are named but do not exist."""
+    """Returns the packet scripts that the rules name but that do not exist."""
     return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
 
 
@@ -316,7 +317,7 @@ does not restart after it."""
 
 
 def render(found: list[Cell], acks: float) -> str:
-    """The cells as Markdown."""
+    """Returns the page as Markdown."""
     main = [cell for cell in found if cell.variant == MAIN]
     others = [cell for cell in found if cell.variant != MAIN]
     lines = [
@@ -361,7 +362,7 @@ def render(found: list[Cell], acks: float) -> str:
 
 
 def promised(main: list[Cell], acks: float) -> list[Promise]:
-    """The promises about the stack as 7.2: performance, ACKs, timeouts."""
+    """Returns the page's checks of the variant "as 7.2": performance, ACKs per segment, timeouts."""
     off = [abs(cell.off("performance")) for cell in main]
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
     return [
@@ -401,7 +402,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """For each rule that is switched off, FreeBSD's performance and the simulator's."""
+    """Yields FreeBSD's median performance and then the simulator's, for each variant with this uplink buffer."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):
@@ -421,7 +422,7 @@ def _range(values: list[float], digits: int) -> str:
 
 
 def windows(path: Path, buffer: int) -> tuple[list[float], list[float]]:
-    """FreeBSD's congestion window of the download over time, in segments."""
+    """Returns the times in seconds and the congestion windows in segments of FreeBSD's download."""
     with path.open(newline="") as file:
         rows = [
             row
@@ -432,13 +433,14 @@ def windows(path: Path, buffer: int) -> tuple[list[float], list[float]]:
 
 
 def simulated_window(buffer: int) -> tuple[Floats, Floats]:
-    """The simulator's window over time, sampled at the same interval."""
+    """Returns the times and the congestion windows in segments of the simulator's download."""
     found = series.flow_column(scenario(MAIN, buffer).run(seed=1), "download", "cwnd_bytes")
     return found.time_s, found.value / MSS
 
 
 def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
-    """Performance and timeouts over the buffer, and the download's window over time with 15 and 50 packets."""
+    """Draws performance and timeouts against buffer size, and the download's congestion window over time with uplink
+    buffers of 15 and 50 packets."""
     main = [cell for cell in found if cell.variant == MAIN]
     titles = ["performance", "timeouts of the upload", "download's window, 15 packets", "download's window, 50 packets"]
     drawn, panels = style.small_panels(

@@ -1,8 +1,8 @@
-"""Run folders of Linux with captures, one for each scenario and seed, each made once.
+"""Stores run folders of Linux with captures, one for each scenario and seed.
 
-A run on Linux takes minutes, a simulated run a second. The folders provide the values of a page and the packets to
-align, and the simulator is compared with them again whenever it changes. The folders are not part of the repository,
-which only has the records.
+A run on Linux takes minutes, a simulated run takes a second. So each Linux run is made once and stored. A page reads
+its values and aligns its packets, and the simulator is compared with it again after each change. The folders are not
+part of the repository, which contains only the records.
 """
 
 from __future__ import annotations
@@ -31,45 +31,46 @@ Progress = Callable[[float], object]
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
 MARK, WORLD_MARK = 12, 6
-"""Number of digits of the fingerprint, and of the version of the kernel world, in a folder's name."""
+"""Number of hexadecimal digits in a folder's name: of the scenario's fingerprint, and of the version of the kernel
+world."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """One run on Linux."""
+    """One run on Linux that is needed."""
 
     name: str
     fingerprint: str
-    """Identifies the scenario that the run is valid for."""
+    """Hash of the scenario, part of the folder's name."""
     seed: int
     scenario: Callable[[], Scenario]
 
     def folder(self, kept: Path = FOLDER) -> Path:
-        """The folder of the run. A changed kernel world gives it another name."""
+        """Returns the path of the run's folder. Its name changes with the version of the kernel world."""
         plain = re.sub("[^a-z0-9.]+", "-", self.name.lower()).strip("-")
         seed = "" if self.seed == 1 else f"-seed-{self.seed}"
         return kept / f"{plain}-{self.fingerprint[:MARK]}-{self.world[:WORLD_MARK]}{seed}"
 
     @cached_property
     def world(self) -> str:
-        """The version of the kernel world for the run."""
+        """The version of the kernel world that applies to this run."""
         return kernel.version_of(self.scenario(), self.seed)
 
     def is_kept(self, kept: Path = FOLDER) -> bool:
-        """True if the folder of the run exists."""
+        """True if the run's captures are stored."""
         return (self.folder(kept) / aligning.CAPTURES).is_dir()
 
     def run(self, kept: Path = FOLDER) -> Run:
-        """Returns the stored run, after making it on Linux if it is missing."""
+        """Returns the stored run. Makes it on Linux first if it is missing."""
         folder = self.folder(kept)
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 
 
 class Cell(Named, Protocol):
-    """A cell whose scenario is the same for every seed."""
+    """A cell that has the same scenario for every seed."""
 
     def scenario(self) -> Scenario:
-        """The scenario to run."""
+        """Returns the scenario to run."""
         ...
 
 
@@ -78,20 +79,20 @@ C = TypeVar("C", bound=Cell)
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of the measurement on Linux: the number of parallel runs, and the time after which no run starts."""
+    """Limits for the runs on Linux: the number of parallel runs, and the time after which no further run starts."""
 
     workers: int = SIDE_BY_SIDE
     until: float | None = None
-    """A time of `time.monotonic`; `None` for no limit."""
+    """A time of `time.monotonic()`; `None` if there is no limit."""
 
     @property
     def is_spent(self) -> bool:
-        """True if no run may start any more."""
+        """True if the time limit has passed."""
         return self.until is not None and time.monotonic() > self.until
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """The effort of this number of minutes from now."""
+        """Returns limits that let no run start after this number of minutes; `None` sets no time limit."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 
@@ -101,7 +102,8 @@ def runs(
     progress: Progress | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
-    """Yields the number and the run of each when it is done. Runs start in their order, as far as the effort allows."""
+    """Yields the index in `wanted` and the run, for each run when it is done. Runs start in the order of `wanted`,
+    until the time limit has passed."""
     with ThreadPoolExecutor(effort.workers) as pool:
         begun = {
             pool.submit(lambda one: None if effort.is_spent else one.run(kept), one): number
@@ -125,7 +127,7 @@ def measure(
     effort: Effort,
     progress: Progress | None = None,
 ) -> Iterator[tuple[C, int, Run]]:
-    """Runs on Linux the cells and seeds whose records are missing or old, adds their values, and yields the runs."""
+    """Makes the missing and outdated runs on Linux, adds their values to the records, and yields the runs."""
     missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario())]
     on_linux = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
     for number, run in runs(on_linux, effort, progress):

@@ -1,12 +1,13 @@
-"""`python -m reference.fidelity.kernels`: the same scenarios on Linux 6.1 and 6.12, and in the simulator's profiles.
+"""`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and with the simulator's
+profiles.
 
-Each cell runs with the same seeds and the same measurement in four ways: on either kernel in virtual time, and in the
-simulator with `linux-6.1` and `linux-6.12`. The page `docs/fidelity/kernels.md` shows the changes between the kernels,
-and those between the profiles. The table of access lines in `docs/stacks.md` has the changes on the lines of the
-presets.
+Each cell runs in four ways, with the same seeds and the same measurement: on either kernel in virtual time, and in the
+simulator with the profiles `linux-6.1` and `linux-6.12`. The page `docs/fidelity/kernels.md` shows how the values
+change from one kernel to the other, and from one profile to the other. The table of access lines in `docs/stacks.md`
+has the changes on the lines of the presets.
 
-Left out of the access lines: when the line may send (`access`), which no queue discipline of Linux models. Linux 6.12
-has neither `docsis-pie` nor `dualpi2`: `pie` with their target replaces them.
+The access lines run without `access` (the rules for when the line may send), which no queue discipline of Linux models.
+Linux 6.12 has neither `docsis-pie` nor `dualpi2`, so `pie` with the same target replaces them.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end
 SERIES = ("6.1", "6.12")
 SEEDS = (1, 2)
 SIM_SEEDS = tuple(range(1, 7))
-"""The seeds of the simulator, whose spread says how much of a change is chance."""
+"""Seeds of the simulator. The spread of their values shows how much of a change is chance."""
 BOUND = 0.05
-"""The largest difference between the change on Linux and the change in the simulator, as a share."""
+"""Largest difference between the relative change on Linux and the relative change in the simulator."""
 STANDARD_ERRORS = 3.0
 
 
@@ -62,7 +63,8 @@ def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int 
 
 
 def _flows(*kinds: str) -> list[Tables]:
-    """Flows by name: `down` and `up` are bulk, `pages` short downloads, `objects` longer ones."""
+    """Returns flows of these kinds: `down` and `up` are bulk transfers, `pages` are downloads of 20 kB, `objects` of
+    300 kB."""
     apps = {"pages": ("20 kB", "200 ms"), "objects": ("300 kB", "500 ms")}
     found: list[Tables] = []
     for kind in kinds:
@@ -76,7 +78,7 @@ def _flows(*kinds: str) -> list[Tables]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario on one of the kernels, or with its profile."""
+    """One scenario with one series of Linux: its kernel, or its profile in the simulator."""
 
     what: str
     link: Tables
@@ -92,7 +94,7 @@ class Cell:
 
     @property
     def tables(self) -> Tables:
-        """The scenario as tables of TOML."""
+        """The scenario as TOML tables."""
         stack = {"profile": f"linux-{self.series}", **self.stack}
         return {
             "scenario": {"duration": f"{self.seconds} s"},
@@ -102,13 +104,13 @@ class Cell:
         }
 
     def scenario(self) -> Scenario:
-        """The scenario, which runs on the kernel of its profile."""
+        """Returns the scenario. Its profile also selects the kernel."""
         from lopsided.scenario import Scenario
 
         return Scenario.build(self.tables, self.what)
 
     def fingerprint(self) -> str:
-        """Identifies the scenario that a measurement is valid for."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         return hashlib.sha256(scenario_text(self.tables).encode()).hexdigest()[:16]
 
 
@@ -145,21 +147,23 @@ _SCENARIOS: Mapping[str, tuple[Tables, Sequence[Tables], Mapping[str, object]]] 
 # --- Access lines
 
 LINES = tuple(name for name, *_ in _native.presets())
-"""The lines of the presets."""
+"""Names of the presets whose lines are compared."""
 MOST_BITS, LEAST_RTTS = 400_000_000, 25
-"""Bounds of a run on an access line: the data that the loaded direction can carry, and the number of round trips."""
+"""Bounds of the duration of a run on an access line: the time to send `MOST_BITS` bits in the loaded direction, but at
+least `LEAST_RTTS` RTTs."""
 _REPLACED: Mapping[str, Tables] = {
     "docsis-pie": {"kind": "pie", "target": "10 ms"},
     "dualpi2": {"kind": "pie", "target": "15 ms"},
 }
 _MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
-"""The means of the rates that `reallocation` draws."""
+"""Mean rates of presets with `reallocation`, whose rates are random. The kernel world uses these constant rates."""
 TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
-"""The loaded direction, and the flows."""
+"""For each traffic pattern, the loaded direction and the flows."""
 
 
 def access_line(name: str) -> Tables:
-    """The link of a preset as Linux can shape it: without `access`, and with queue disciplines that Linux has."""
+    """Returns the link of a preset in a form that Linux can shape: without `access`, and with queue disciplines of
+    Linux."""
     text = next(link for known, _, _, link in _native.presets() if known == name)
     said: Tables = tomllib.loads(text)
     shared = {key: said.pop(key) for key in ("rate", "queue", "access") if key in said}
@@ -177,7 +181,8 @@ def access_line(name: str) -> Tables:
 
 
 def seconds(line: Tables, loaded: str) -> int:
-    """The duration of a run: 1 to 10 s by the rate of the loaded direction, longer on a long path."""
+    """Returns the duration of a run in seconds: 1 to 10 s depending on the rate of the loaded direction, and at least
+    `LEAST_RTTS` RTTs."""
     direction = line[loaded]
     assert isinstance(direction, dict)
     rate_bps, rtt_s = units.parse_rate(str(direction["rate"])), units.parse_time(str(line["rtt"]))
@@ -198,22 +203,22 @@ CELLS = (*ACCESS, *(Cell(what, *parts, series) for what, parts in _SCENARIOS.ite
 
 _QUANTITIES = {"goodput_bps": "goodput", "rtt_p95_ms": "p95 RTT", "completion_s": "completion"}
 _SCALES = {"goodput_bps": 1e6, "rtt_p95_ms": 1.0, "completion_s": 1e-3}
-"""Goodput is shown in Mbit/s, times in ms."""
+"""Divisors for display: goodput in Mbit/s, times in ms."""
 
 
 def records() -> Records:
-    """The runs on Linux."""
+    """Returns the stored runs on Linux."""
     return Records(RECORDS, (cell.name for cell in CELLS))
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     wanted = ("two-way, 6.1", "two-way, 6.12", "receive buffer of 64 KiB, 6.12")
     return [Probe(cell.name, cell.scenario()) for cell in CELLS if cell.name in wanted]
 
 
 def main() -> int:
-    """Measures the missing and old runs, and writes the page."""
+    """Makes the missing and outdated runs on Linux, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.kernels", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
@@ -231,7 +236,7 @@ def main() -> int:
 
 
 def _measure(known: Records, effort: Effort) -> None:
-    """Makes the missing and old runs, the first seed of all cells first."""
+    """Makes the missing and outdated runs on Linux. The first seed of every cell comes first."""
     wanted = [(cell, seed) for seed in SEEDS for cell in CELLS if known.needs(cell, seed, cell.scenario())]
     with ThreadPoolExecutor(effort.workers) as pool:
 
@@ -252,7 +257,7 @@ def _measure(known: Records, effort: Effort) -> None:
 
 
 def _simulated(known: Records) -> dict[tuple[str, int], Values]:
-    """The simulator's values of the cells that Linux has run."""
+    """Returns the simulator's values for the cells that Linux has run."""
     jobs = [(cell, seed) for cell in CELLS for seed in SIM_SEEDS if known.of(cell.name)]
     found = run_jobs([Job(cell.scenario(), seed) for cell, seed in jobs], lambda _, run: values_of(run))
     return {(cell.name, seed): values for (cell, seed), values in zip(jobs, found, strict=True)}
@@ -260,7 +265,8 @@ def _simulated(known: Records) -> dict[tuple[str, int], Values]:
 
 @dataclass(frozen=True)
 class Change:
-    """A quantity of a flow with both kernels: means over the seeds that Linux has run, the older kernel first."""
+    """One quantity of a flow with both series of Linux, the older series first. Each value is the mean over the seeds
+    that Linux has run."""
 
     what: str
     flow: str
@@ -268,20 +274,20 @@ class Change:
     linux: tuple[float, float]
     sim: tuple[float, float]
     chance: float
-    """The standard error of `apart`, by the spread of the simulator's seeds."""
+    """Standard error of `apart`, from the spread of the simulator's seeds."""
 
     @property
     def apart(self) -> float:
-        """The change in the simulator without the change on Linux, as a share of the older value on Linux."""
+        """The relative change in the simulator minus the relative change on Linux."""
         return _share(self.sim) - _share(self.linux)
 
     @property
     def is_off(self) -> bool:
-        """True if the profiles change the value in another way than the kernels, beyond the bound and beyond chance."""
+        """True if `apart` exceeds both the bound and 3 standard errors."""
         return abs(self.apart) > max(BOUND, STANDARD_ERRORS * self.chance)
 
     def cells(self) -> list[str]:
-        """Both kernels' values and the change, then those of the profiles."""
+        """Returns table cells: both kernels' values and their change, then the profiles' values and their change."""
         scale = _SCALES[self.quantity]
         numbers = [f"{value / scale:,.4g}" for value in (*self.linux, *self.sim)]
         changes = [
@@ -300,7 +306,7 @@ def _share(pair: tuple[float, float]) -> float:
 
 
 def changes(known: Records, simulated: Mapping[tuple[str, int], Values]) -> Iterator[Change]:
-    """Every quantity that both kernels have for the same seeds."""
+    """Returns every quantity that both kernels have measured with the same seeds."""
     for what in dict.fromkeys(cell.what for cell in CELLS):
         older, newer = (cell for cell in CELLS if cell.what == what)
         pairs = [
@@ -331,7 +337,7 @@ _HEADS = "Linux 6.1 | 6.12 | change | profile 6.1 | 6.12 | change"
 
 
 def page(known: Records, found: Sequence[Change]) -> list[str]:
-    """The lines of the page."""
+    """Returns the page, line by line."""
     runs = [one for cell in CELLS for seed in SEEDS if (one := known.get(cell, seed)) is not None]
     sources = sorted({one.source for one in runs})
     off = sum(one.is_off for one in found)
@@ -371,11 +377,12 @@ _SHOWN = {
     "download": (("down", "goodput_bps"), ("down", "rtt_p95_ms")),
     "objects beside an upload": (("objects", "completion_s"), ("up", "goodput_bps")),
 }
-"""The flows and quantities of each kind of traffic that the table of access lines shows."""
+"""For each traffic pattern, the flows and quantities that the table of access lines shows."""
 
 
 def lines_table(found: Sequence[Change]) -> list[str]:
-    """The access lines on both kernels: a download alone, then objects beside an upload."""
+    """Returns the table of the access lines on both kernels: first a download without other traffic, then downloads of
+    objects next to an upload."""
     by_key = {(one.what, one.flow, one.quantity): one for one in found}
     keys = [(traffic, flow, quantity) for traffic, shown in _SHOWN.items() for flow, quantity in shown]
     rows: list[list[str]] = []

@@ -1,9 +1,9 @@
-"""`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux in a scenario of its
-own.
+"""`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux, one scenario per
+mechanism.
 
-A mechanism has packet scripts, and a small scenario in which it acts: segments that both worlds lose by their number,
-outages, an application that pauses, an MTU. The scenario runs once on Linux and once in the simulator, and all packets
-at both hosts are aligned (`lopsided compare --packets`). Writes `docs/fidelity/mechanisms.md`.
+Each mechanism has packet scripts, and a small scenario in which it acts: the scenario drops segments by number, has
+outages, lets the application pause, or sets an MTU. The scenario runs once on Linux and once in the simulator, and all
+packets at both hosts are aligned (`lopsided compare --packets`). Writes `docs/fidelity/mechanisms.md`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _LINE = {
 
 
 def _lost(*packets: int) -> Settings:
-    """Packets of the download that both worlds lose."""
+    """Returns settings that drop these packets of the download, counted from the start of the run, on Linux and in the
+    simulator."""
     return {"link.down.loss.packets": packets}
 
 
@@ -60,14 +61,14 @@ class Mechanism:
 
     name: str
     scripts: tuple[str, ...]
-    """The scripts as `file::test` of `crates/tcp/src/tests/scripts`."""
+    """The scripts, as `file::test` below `crates/tcp/src/tests/scripts`."""
     settings: Settings
     acts: str = ""
-    """The column of `flows` that shows that the mechanism acted."""
+    """A column of `flows` that is greater than 0 if the mechanism acted; empty if no column shows it."""
     ignored: tuple[str, ...] = field(default=())
 
     def scenario(self) -> Scenario:
-        """The line with the settings."""
+        """Returns the common scenario with the settings of the mechanism."""
         return Scenario.build(_LINE, "mechanism.toml").with_(**self.settings)
 
 
@@ -228,18 +229,18 @@ MECHANISMS: tuple[Mechanism, ...] = (
 
 @dataclass(frozen=True)
 class Held:
-    """The comparison of one mechanism."""
+    """The result of the comparison for one mechanism."""
 
     mechanism: Mechanism
     packets: int
     same: int
-    """Number of packets before the first different one; all packets if none differs."""
+    """Number of packets before the first packet with different content; all packets if there is none."""
     first: packets.Divergence | None
     acted: bool
 
 
 def hold(mechanism: Mechanism, kernel: str | None = None) -> Held:
-    """Runs both worlds and aligns them."""
+    """Runs the scenario on Linux and in the simulator, and aligns the packets."""
     found = packets.compare(mechanism.scenario(), ignored=mechanism.ignored, kernel=kernel)
     counts = max((one.packets for one in found.found), default=(0, 0))
     acted = not mechanism.acts or all(float(side.run.flows[mechanism.acts][0]) > 0 for side in found.sides)
@@ -284,9 +285,8 @@ SCRIPTS_ALONE: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Mechanisms that no scenario of the kernel world can trigger: its applications write in one way, and its lines keep
-the order.
-"""
+"""Mechanisms that no scenario of the kernel world can trigger, because its applications write in one direction only and
+its lines do not reorder packets."""
 
 
 WITHOUT: tuple[tuple[str, str], ...] = (
@@ -494,11 +494,12 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "sending::an_ack_that_lets_nothing_go_says_nothing_of_the_window",
     ),
 )
-"""Rules and scripts. Each rule was switched off in the source by hand, alone, and the script failed."""
+"""Pairs of a rule and a script that fails without the rule. Each rule was switched off in the source by hand, one at a
+time, to see the script fail."""
 
 
 def missing(root: Path) -> list[str]:
-    """The packet scripts that are named but do not exist."""
+    """Returns the packet scripts that the tables above name but that do not exist."""
     named = [script for mechanism in MECHANISMS for script in mechanism.scripts]
     named += [script for _, scripts in SCRIPTS_ALONE for script in scripts]
     named += [script for _, script in WITHOUT]
@@ -506,7 +507,7 @@ def missing(root: Path) -> list[str]:
 
 
 def exists(root: Path, script: str) -> bool:
-    """True if a packet script of this name exists, as `file::test`."""
+    """True if a packet script with this name (`file::test`) exists."""
     file, test = script.split("::")
     path = root / SCRIPTS / f"{file}.rs"
     return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None
@@ -553,7 +554,7 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """The promises that each mechanism acts, and leads to the same packets."""
+    """Returns two checks: each mechanism acts in its scenario, and all packets are equal."""
     return [
         Promise(
             "The mechanism acts in every scenario.",
@@ -567,12 +568,12 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     return [Probe(mechanism.name, mechanism.scenario()) for mechanism in MECHANISMS[:4]]
 
 
 def listed(scripts: Iterable[str]) -> str:
-    """Packet scripts for a cell of a table, one per line."""
+    """Formats the names of packet scripts for a table cell, one per line."""
     return "<br>".join(f"`{script}`" for script in scripts)
 
 

@@ -1,4 +1,4 @@
-"""ns-3 on the two-way cells, if it is installed: the result that its users would get instead of Linux's."""
+"""Runs the two-way cells in ns-3, if ns-3 is installed, to compare its results with those of Linux."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from reference.fidelity import BUFFERS, LINES, two_way
 from reference.fidelity.records import Measurement, Records, Values
 
 MIN_RTO_S = (0.2, 1.0)
-"""Minimum RTO in seconds: Linux's, and ns-3's default."""
+"""Minimum RTO in seconds: Linux's value, and ns-3's default."""
 LIBRARIES = ("applications", "bridge", "core", "internet", "network", "point-to-point", "traffic-control")
 UPLOAD_AT_S, END_S = 20, 110
 SOURCE = "ns-3 3.37"
 
 
 def minimum_rto(seconds: float) -> str:
-    """The part of a measurement that ran with this minimum RTO in seconds."""
+    """Returns the name, in the records, of the runs with this minimum RTO in seconds."""
     return f"minimum RTO {seconds:g} s"
 
 
 def records(path: Path) -> Records:
-    """The values of ns-3 on disk."""
+    """Returns the stored ns-3 results."""
     return Records(path, (two_way(*line, buffer).name for line in LINES for buffer in BUFFERS))
 
 

@@ -1,7 +1,7 @@
-"""The number of equal packets of each cell on Linux and in the simulator, up to the first difference.
+"""Compares runs packet by packet: counts the equal packets of Linux and the simulator before the first difference.
 
 One run of each cell is aligned at its hosts (`lopsided.studies.packets`). The result is stored with the digests of both
-runs, and is computed again when the simulator's run has changed.
+runs. It is computed again if the simulator's digest has changed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
-"""The controls with medians of their own: those without a clock of their own and without random numbers."""
+"""Congestion controls for which the page gives separate medians: they use neither random numbers nor a clock of their
+own."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
-"""The promised number of equal packets, in the median over the cells of a kind of traffic."""
+"""Smallest number of equal packets, as the median over the cells, by kind of traffic."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +52,20 @@ class Cell:
     control: str
     scenario: Callable[[], Scenario]
     mark: str
-    """Identifies the scenario on Linux; the simulator's run is identified by its digest."""
+    """Hash of the scenario on Linux. The simulator's run is identified by its digest."""
 
     def fingerprint(self) -> str:
-        """The fingerprint in the records."""
+        """Returns the fingerprint that the records store."""
         return self.mark
 
     @property
     def wanted(self) -> Wanted:
-        """The run on Linux."""
+        """The run on Linux that is aligned."""
         return Wanted(self.name, self.mark, SEED, self.scenario)
 
 
 def cells() -> list[Cell]:
-    """All cells of both pages, and two-way traffic of more controls."""
+    """Returns the cells of both pages, and cells with two-way traffic of further congestion controls."""
     found = [_of_page(cell) for cell in fidelity.CELLS]
     for control in PLAIN[1:]:
         for buffer in MORE_BUFFERS:
@@ -85,27 +86,27 @@ def _of_page(cell: fidelity.Cell) -> Cell:
 
 
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
-    """The stored results: the number of packets, and the places of the first difference (`first`) and parting
-    (`parted`).
-    """
+    """Returns the stored results: the number of packets, the position of the first difference in any field (`first`),
+    and the position of the first packet with different content (`parted`)."""
     return Records(path, (cell.name for cell in cells()) if names is None else names, ("sim_digest", "at", "fields"))
 
 
 def same(one: Measurement, kind: str) -> int:
-    """Number of packets before the first difference (`first`), or before they part (`parted`); all if nothing differs.
+    """Returns the number of packets before the first difference in any field (`kind` is `first`), or before the first
+    packet with different content (`parted`); all packets if there is no difference.
 
-    The packets are those of all flows at the busiest host, in the simulator.
+    Counts the simulator's packets of all flows at the busiest host.
     """
     return round(one.values.get((kind, "packets"), one.values["all", "packets"]))
 
 
 def is_same(one: Measurement) -> bool:
-    """True if the packets are the same ones to the end of the run."""
+    """True if every packet of the two runs has the same content."""
     return ("parted", "packets") not in one.values
 
 
 def sim_digest(one: Measurement | None) -> str:
-    """The digest of the simulator's run that was aligned; empty if there is none."""
+    """Returns the digest of the simulator's run that was aligned; empty if there is no result."""
     return one.texts["all", "sim_digest"] if one else ""
 
 
@@ -116,10 +117,10 @@ def measure(
     progress: Callable[[float], object] | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[Measurement]:
-    """Aligns the cells whose result is out of date, and adds each result.
+    """Aligns the cells whose result is outdated. Stores each result as soon as it is known, and yields it.
 
-    If Linux's run is stored below `kept`, only the simulator runs. It then always runs, because its digest does not
-    cover everything that is compared.
+    If `kept` has a Linux run of the cell, the cell is always aligned again, even if its digest is unchanged: the digest
+    does not cover everything that is compared. Only the simulator runs then.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
@@ -144,7 +145,7 @@ def _is_old(records: Records, cell: Cell) -> bool:
 
 
 def aligned(cell: Cell, on_linux: Run) -> Measurement:
-    """Aligns a cell's run on Linux with the simulator's."""
+    """Aligns a run on Linux with the simulator's run of the same cell."""
     found = aligning.against(on_linux)
     sim, kernel = (side.run for side in found.sides)
     first, parted = found.first, found.parted
@@ -162,9 +163,8 @@ def measurement(
     digest: str,
     world: str = "",
 ) -> Measurement:
-    """The result of an alignment: packets at the busiest host, and the places where the runs differ (`first`,
-    `parted`).
-    """
+    """Returns the result of an alignment: the number of packets at the busiest host, and the positions of the
+    differences (`first`, `parted`)."""
     found = {kind: told for kind, told in differences.items() if told}
     return Measurement(
         cell.name,
@@ -183,7 +183,7 @@ def measurement(
 
 
 def render(records: Records) -> str:
-    """The page: medians by kind of traffic and control, then every cell."""
+    """Returns the page as Markdown: medians by kind of traffic and by congestion control, then every cell."""
     wanted = cells()
     found = {cell.name: one for cell in wanted if (one := records.get(cell, SEED)) is not None}
     groups = {
@@ -213,7 +213,8 @@ def render(records: Records) -> str:
 
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
-    """Returns the promised numbers of equal packets by control: before any field differs, and before packets differ."""
+    """Returns the checks of the median number of equal packets: before any field differs, and before a packet with
+    different content."""
     kinds = {"first": "before any field differs", "parted": "before a different packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:
@@ -229,13 +230,14 @@ def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Pr
 
 
 def probes() -> list[Probe]:
-    """A few runs, in the form in which they are aligned."""
+    """Returns a few runs, sampled as for the alignment, whose digests show whether the page was written with the
+    present simulator."""
     wanted = ("3000/1000 u5", "2400/196 u15", "cubic, 3000/1000 u15")
     return [Probe(cell.name, aligning.finely_sampled(cell.scenario())) for cell in cells() if cell.name in wanted]
 
 
 def rows(found: Sequence[Measurement]) -> list[str]:
-    """A table of cells, one line each."""
+    """Returns a table with one row per cell."""
     heads = "cell | packets | first difference after | s | in | first different packet after | s | in"
     return table(
         heads,

@@ -1,4 +1,5 @@
-"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the values beyond their bounds."""
+"""Writes `docs/fidelity.md`: the values of every cell on Linux and in the simulator, and the values beyond their
+bounds."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ worlds. Values are medians over the seeds."""
 
 
 def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:
-    """The whole page as Markdown."""
+    """Returns the whole page as Markdown."""
     errors = _Errors(Both(linux, simulated))
     kernels, seeds = sorted({one.source for one in linux}), sorted({one.seed for one in linux})
     bounds = " and ".join(f"{_NAMES[name]} {100 * bound:.0f} %" for name, bound in TOLERANCES.items())
@@ -92,7 +93,7 @@ _HEADS = "goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Li
 
 
 class _Errors:
-    """Errors of the simulator's medians, and cells of tables that show them."""
+    """Computes the errors of the simulator's medians, and formats them as table cells."""
 
     def __init__(self, both: Both) -> None:
         self._both = both
@@ -105,7 +106,7 @@ class _Errors:
         return [error for error in found if not math.isnan(error)]
 
     def cell(self, cell: str, key: Key) -> str:
-        """Both medians and the error, for a table."""
+        """Returns both medians and the error, as three table cells."""
         value = self.value(cell, key)
         if not value.linux:
             return "- | - | -"
@@ -115,7 +116,7 @@ class _Errors:
         return " | ".join([*(_figure(each * scale) for each in value.medians), text])
 
     def cells(self, cell: str, flow: str) -> list[str]:
-        """The same of goodput and round trips."""
+        """Returns the table cells of goodput, mean RTT and RTT deviation of a flow."""
         return [self.cell(cell, (flow, quantity)) for quantity in _JUDGED]
 
 

@@ -40,24 +40,26 @@ LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
 TIMEOUT_S = 300
 SEEDS = range(1, 11)
-"""The seeds of the simulator for disciplines that draw random numbers."""
+"""Seeds of the simulator's runs for disciplines that use random numbers."""
 LINUX_SEEDS = range(1, 4)
 ECN_MASK, CE = 3, 3
 TOLERANCE_NS = 2_000
-"""The largest difference of a departure in ns: Linux's timers count in units of 64 ns, and each look at its clock
-advances it by 256 ns.
-"""
+"""Largest difference in ns at which two departure times count as equal: Linux's timers count in units of 64 ns, and
+each read of its clock advances the clock by 256 ns."""
 LOOK_NS = 256
-"""Nanoseconds by which each look advances the clock. A discipline's look comes after the capture's."""
+"""Time in ns by which each read advances the kernel world's clock. The capture reads the clock first, the discipline
+second."""
 CREDIT_NS = 2_048
-"""The credit of the kernel world's serializer, in Linux's units of 64 ns: see `plan.CREDIT_NS`."""
+"""Credit of the kernel world's serializer in ns (`plan.CREDIT_NS`), rounded up to a multiple of Linux's unit of 64 ns.
+"""
 FIDELITY = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = FIDELITY / "queues.xz", FIDELITY / "queues.md"
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Datagrams of one flow: rate, size and times in microseconds, and whether they can be marked."""
+    """Datagrams of one flow: rate in kbit/s, size in bytes, start and stop in µs, DSCP, and ECN codepoint (0 if the
+    packets cannot be marked)."""
 
     name: str
     kbit: int
@@ -68,7 +70,7 @@ class Stream:
     ect: int = 0
 
     def flow(self) -> Tables:
-        """The table of the flow."""
+        """Returns the TOML table of the flow."""
         times = {"start": f"{self.start} us", "stop": f"{self.stop} us"}
         app = {"kind": "udp", "rate": f"{self.kbit} kbit/s", "size": f"{self.size} B"}
         return {"name": self.name, "direction": "down", **times, "app": app, "stack": {"dscp": self.dscp}}
@@ -82,32 +84,33 @@ STREAMS = (
     Stream("burst", 2999, 1400, 2003_911, 2600_000, 10, 2),
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
-"""The load exceeds the line from the first second to the fourth, with idle times at both ends. All sizes differ: of two
-equally fat flows the flow with the smaller hash loses a packet, and Linux's hash is secret. Rates are primes: if an
-arrival and a departure coincide, less than a microsecond decides their order.
-"""
+"""From 1 s to 4 s the load exceeds the line's rate; the line is idle at the start and at the end. All packet sizes
+differ, because a tie would be decided by hash: if two flows have equally long queues, the flow with the smaller hash
+loses a packet, and Linux's hash has a secret key. Rates are primes, because if an arrival and a departure coincided,
+less than a microsecond would decide their order."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A discipline with its settings, as a scenario's queue."""
+    """A discipline with its settings, in the form of a scenario's `queue`."""
 
     name: str
     queue: str | Tables
     line: bool = True
-    """True if it is in front of a line; otherwise the discipline itself delays packets."""
+    """True if the discipline is in front of a line; false if the discipline itself delays packets."""
     draws: bool = False
-    """True if it draws random numbers: then only counts are compared."""
+    """True if the discipline uses random numbers. Then only the numbers of drops and marks are compared."""
     held: bool = False
-    """True if it delays packets by itself although there is a line."""
+    """True if the discipline delays packets by itself even though it is in front of a line."""
     apart: str = ""
-    """The reason why its counts differ from Linux's by more than chance, or empty."""
+    """Why the counts differ from Linux's by more than chance; empty if they do not."""
     on_linux: str | Tables | None = None
-    """The queue on Linux, if it has another name there."""
+    """The queue's settings on Linux; `None` if they are the same."""
 
     @property
     def asked(self) -> bool:
-        """True if each dequeue returns a packet while the discipline has one."""
+        """True if every dequeue returns a packet while the queue is not empty, so that departures can be replayed at
+        Linux's times."""
         return self.line and not self.held and not self.draws
 
     @cached_property
@@ -203,7 +206,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Seen:
-    """A packet of a capture: its arrival, its stream, and its fate on Linux."""
+    """A captured packet: its arrival time, its stream, and its fate on Linux."""
 
     at_ns: int
     stream: int
@@ -222,7 +225,8 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
         facts = flow_results.load(folder)
-        # Disciplines read this clock, and some of them round its last digits.
+        # Convert the times of the captures to the monotonic clock. Disciplines read this clock, and some of them round
+        # its last digits.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))
 
@@ -239,7 +243,7 @@ def _job(case: Case, seed: int) -> Job:
     job = plan.make_job(translate.layout(resolved), flows, recording)
     queue = _watched(job)
     taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
-    # The self-checks send packets too, and would change the state of the queue.
+    # Run without the world's self-checks: their packets would change the state of the queue.
     return replace(job, checks=[], taps=taps)
 
 
@@ -266,7 +270,8 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
     """Returns the fates of the same packets in the simulator.
 
-    Packets depart at the rate of the line if `line`, otherwise at the times at which packets departed on Linux.
+    If `line` is true, packets depart at the rate of the line. Otherwise they depart at the times at which packets
+    departed on Linux.
     """
     instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     arrivals = [packet.arrival() for packet in seen]
@@ -284,12 +289,11 @@ class Agreement:
     linux_marked: int
     marked: int
     same: int
-    """Packets with the same fate: dropped in both, or at the same place in the order of departures, and marked
-    alike.
-    """
+    """Number of packets with the same fate: dropped in both runs, or marked alike and at the same position in the order
+    of departures."""
     first_difference: int | None
     late_ns: list[int] = field(default_factory=list)
-    """The delay in ns of each departure relative to Linux, for packets that left in both."""
+    """For each packet that left in both runs, the simulator's departure time minus Linux's, in ns."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
@@ -316,9 +320,9 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
-    """Writes all cases into one compressed file, one line for each column, with times as differences.
+    """Writes all cases into one compressed file, one line per column, with times as differences.
 
-    The arrivals of all cases are nearly equal, so their repetition compresses well.
+    The arrivals of all cases are nearly equal, so storing them for each case compresses well.
     """
     lines = []
     for name, seen in cases.items():
@@ -359,7 +363,7 @@ def _names() -> list[str]:
 
 @dataclass(frozen=True)
 class Number:
-    """A count on Linux, and in the simulator over the seeds."""
+    """A count on Linux, and the same count in the simulator over the seeds."""
 
     what: str
     linux: int
@@ -368,12 +372,13 @@ class Number:
 
     @property
     def holds(self) -> bool:
-        """True if Linux's count could be the simulator's: within three standard deviations and one packet."""
+        """True if Linux's count differs from the simulator's mean by at most three standard deviations of this
+        difference, plus one packet."""
         return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
 
 
 def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
-    """Counts the packets that Linux's discipline dropped and marked, and the simulator's with the same arrivals."""
+    """Counts the packets that each discipline drops and marks: Linux's, and the simulator's with the same arrivals."""
     found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
     dropped, marked = [one.dropped for one in found], [one.marked for one in found]
     first = found[0]
@@ -450,7 +455,7 @@ TAIL = """
 
 
 def render(recorded: dict[str, list[Seen]]) -> str:
-    """Returns the page, made from the recording."""
+    """Returns the page as Markdown, computed from the recording."""
     text, apart, far = "", 0, 0
     for case in (case for case in CASES if not case.draws):
         line, found = _row(case, recorded[case.name])
@@ -510,7 +515,7 @@ def _row(case: Case, seen: Sequence[Seen]) -> tuple[str, Agreement]:
 
 
 def main() -> int:
-    """Records on Linux if `--measure` is given, and writes the page."""
+    """Measures on Linux if `--measure` is given, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.queues", description=__doc__)
     parser.add_argument(
         "--measure", metavar="PART", nargs="?", const="", help="on Linux, cases with this in their names"
@@ -522,7 +527,7 @@ def main() -> int:
             for seed in LINUX_SEEDS if case.draws else (1,):
                 print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
-                # Write after each measurement, so that an interruption loses none.
+                # Write after each measurement, so that an interruption loses no result.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
     PAGE.write_text(render(recorded))
     return 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 Key = tuple[str, str]
-"""A part of a run, and a quantity."""
+"""Names a value: the part of the run (a flow, a link direction), and the quantity."""
 Values = dict[Key, float]
 
 _RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "world", "digest")
@@ -37,7 +37,7 @@ class Named(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Identifies the scenario that a measurement is valid for."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         ...
 
 
@@ -55,28 +55,29 @@ class Measurement:
     texts: dict[Key, str] = field(default_factory=dict[Key, str])
     """Values that are not numbers."""
     world: str = ""
-    """The version of the kernel world, empty if it is unknown."""
+    """The version of the kernel world; empty if it is unknown."""
 
     @staticmethod
     def of(cell: Named, seed: int, run: Run, values: Values) -> Measurement:
-        """The values of a run on Linux."""
+        """Returns the measurement of a run on Linux."""
         return Measurement(cell.name, seed, values, kernel_of(run), cell.fingerprint(), run.digest, world=world_of(run))
 
 
 def kernel_of(run: Run) -> str:
-    """The release of Linux, and the kind of machine that it ran on."""
+    """Returns the release of Linux, and the kind of machine on which it ran."""
     return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
 
 
 def world_of(run: Run) -> str:
-    """The version of the kernel world that made the run, empty if it is unknown."""
+    """Returns the version of the kernel world that made the run; empty if it is unknown."""
     return run.facts.get("world_version", "")
 
 
 def is_old(found: Measurement, scenario: Scenario) -> bool:
-    """True if the kernel world has changed for this scenario since the measurement, or if the kernel is another.
+    """True if the measurement is outdated: the kernel world has changed for this scenario since, or the kernel has
+    another release.
 
-    The kernel counts only on a machine that has built one.
+    The release is compared only on a machine that has built a kernel of the series.
     """
     from lopsided.worlds import kernel
     from lopsided.worlds.kernel import translate
@@ -89,7 +90,8 @@ def is_old(found: Measurement, scenario: Scenario) -> bool:
 
 @cache
 def _built(series: str | None) -> str | None:
-    """The version of the kernel of a series that this machine has built. To look takes a second: it is checked."""
+    """Returns the release of the kernel that this machine has built for a series. Cached, because the check takes a
+    second."""
     from lopsided.worlds.kernel import build
 
     kernel = build.find_built(series)
@@ -97,9 +99,9 @@ def _built(series: str | None) -> str | None:
 
 
 class Records:
-    """The measurements of a file by cell and seed.
+    """The measurements of a file, by cell and seed.
 
-    `cells` gives the order of the cells, and `texts` names the columns whose values are not numbers.
+    `cells` sets the order of the cells in the file; `texts` names the columns whose values are not numbers.
     """
 
     def __init__(self, path: Path, cells: Iterable[str], texts: Sequence[str] = ()) -> None:
@@ -112,21 +114,21 @@ class Records:
                     self._take(row)
 
     def get(self, cell: Named, seed: int) -> Measurement | None:
-        """Returns the measurement, or `None` if the scenario has changed since or was not measured."""
+        """Returns the measurement; `None` if there is none, or if the scenario has changed since."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
 
     def needs(self, cell: Named, seed: int, scenario: Scenario) -> bool:
-        """True if the run is missing or old, and has to be made on Linux."""
+        """True if the run has to be made on Linux, because its measurement is missing or outdated."""
         found = self.get(cell, seed)
         return found is None or is_old(found, scenario)
 
     def of(self, cell: str) -> list[Measurement]:
-        """All measurements of a cell, by seed. Does not compare fingerprints."""
+        """Returns all measurements of a cell, by seed, including those of an earlier scenario."""
         return [self._found[key] for key in sorted(self._found) if key[0] == cell]
 
     def measured(self) -> list[tuple[str, int]]:
-        """Returns the name and seed of all measurements, including those of scenarios that have changed since."""
+        """Returns the name and seed of every measurement, including those of an earlier scenario."""
         return list(self._found)
 
     def add(self, *measurements: Measurement) -> None:
@@ -140,7 +142,7 @@ class Records:
         self.write()
 
     def write(self) -> None:
-        """Writes the file: cells in their order, seeds in ascending order."""
+        """Writes the file, with cells in the order of `cells` and seeds in ascending order."""
         last = len(self._order)
         kept = sorted(self._found.values(), key=lambda one: (self._order.get(one.cell, last), one.seed))
         quantities = list(dict.fromkeys(key[1] for one in kept for key in (*one.values, *one.texts)))

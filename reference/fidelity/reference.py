@@ -1,8 +1,8 @@
-"""An earlier measurement of Linux that was never used to adjust the simulator: ten buffers on a 2400/196 kbit/s line.
+"""An independent measurement of Linux that was never used to adjust the simulator: ten buffer sizes on a 2400/196
+kbit/s line.
 
-It has four runs for each buffer, with other start times than the simulator's, so that only means can be compared. With
-two flows and drop-tail queues each run is chaotic, and the spread between the runs limits the precision of a
-comparison.
+Each buffer size has four runs. Their start times differ from the simulator's, so only means can be compared. With two
+flows and drop-tail queues each run is chaotic, and the spread between the runs limits the precision of the comparison.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 SCENARIO = Path(__file__).parent / "reference.toml"
 SEEDS = range(1, 17)
 BUFFERS = range(5, 51, 5)
-"""Buffers of the uplink, in packets."""
+"""Sizes of the uplink's buffer, in packets."""
 TOGETHER_S = 90.0
-"""Seconds for which both flows run in a measurement."""
+"""Duration in seconds for which both flows are active in each run."""
 
 QUANTITIES = {
     "download_goodput_kbps": ("download", "goodput_bps", 1e-3),
@@ -41,14 +41,14 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One buffer: the values of all runs of Linux and of the simulator."""
+    """One buffer size: the values of all runs of Linux and of the simulator."""
 
     buffer: int
     linux: dict[str, list[float]]
     simulated: dict[str, list[float]]
 
     def error(self, quantity: str) -> float:
-        """The error of the simulator's mean, as a share of Linux's mean."""
+        """Relative error of the simulator's mean against Linux's mean, as a fraction."""
         return mean(self.simulated[quantity]) / mean(self.linux[quantity]) - 1
 
 
@@ -58,7 +58,7 @@ def cell_name(buffer: int) -> str:
 
 
 def cells(recorded: Path, seeds: range = SEEDS) -> list[Cell]:
-    """Returns the recorded values, and the simulator's for the same buffers."""
+    """Returns the recorded values of Linux and the simulator's values for the same buffer sizes."""
     from lopsided.scenario import Scenario
 
     records = Records(recorded, map(cell_name, BUFFERS))
@@ -84,7 +84,7 @@ def _both_active(run: Run) -> tuple[float, float]:
 
 
 def shown(found: list[Cell]) -> str:
-    """The cells as Markdown."""
+    """Returns the comparison as Markdown."""
 
     def columns(cell: Cell) -> Iterator[object]:
         yield cell.buffer

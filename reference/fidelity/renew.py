@@ -1,12 +1,13 @@
-"""Renews the version of the kernel world in recorded runs, on the evidence of a sample that is run again.
+"""Updates the kernel world's version in recorded runs, if a sample that is run again shows that the values have not
+changed.
 
-Each change of the kernel world's code makes every recorded run old, though few changes can alter a run. To run all
-again takes a night. `python -m reference.fidelity.state --renew` runs a random sample of the old runs in today's
-kernel world instead. A run is the same if all its values are, to the last recorded digit. If all sampled runs of a
-group are the same, every run of the group gets today's version. If one of them differs, the group's other runs stay
-old, and the file's own command measures them again.
+Each change of the kernel world's code makes every recorded run outdated, though few changes can alter a run, and
+running everything again takes a night. Instead, `python -m reference.fidelity.state --renew` runs a random sample of
+the outdated runs in today's kernel world. A run is unchanged if all its values are equal to the last recorded digit. If
+all sampled runs of a group are unchanged, every run of the group is marked with today's version. If a sampled run
+differs, the other runs of its group stay outdated, and the file's own command measures them again.
 
-The sample is the evidence, and is stored in `docs/fidelity/renewed.csv`. A group is the runs of one file whose
+The sample is the evidence and is stored in `docs/fidelity/renewed.csv`. A group consists of the runs of one file whose
 scenarios have the same kinds of queues, because most changes of the kernel world concern a queue.
 """
 
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
 FILE = "renewed.csv"
 DRAW = 31
-"""The seed of the sample."""
+"""Seed for choosing the sample."""
 
 
 @dataclass(frozen=True)
 class Old:
-    """A recorded run that the kernel world of today did not make."""
+    """A recorded run that an older version of the kernel world made."""
 
     file: str
     cell: Named
@@ -43,16 +44,16 @@ class Old:
 
     @property
     def group(self) -> str:
-        """The runs that a sampled run is evidence for."""
+        """Name of the group of runs for which a sampled run is evidence."""
         return f"{self.file}, {' and '.join(sorted(_queues(self.scenario)))}"
 
     def renewed(self, source: str) -> Measurement:
-        """The recorded values as of today's kernel world, and of this kernel."""
+        """Returns the recorded values, marked with the version of today's kernel world and with this kernel."""
         return replace(self.recorded, source=source, world=kernel.version_of(self.scenario, self.seed))
 
 
 def _queues(scenario: Scenario) -> set[str]:
-    """The kinds of queues of a scenario; a FIFO counts only if there is no other."""
+    """Returns the kinds of queues in a scenario. A FIFO counts only if there is no other kind."""
     found: set[str] = set()
 
     def look(queue: Mapping[str, Any]) -> None:
@@ -68,7 +69,8 @@ def _queues(scenario: Scenario) -> set[str]:
 
 
 def sample(old: Sequence[Old], count: int) -> list[Old]:
-    """Draws runs: one of each group first, as far as the count allows, then any. The same runs give the same sample."""
+    """Returns a random sample: one run of each group first, as far as `count` allows, then any runs. The same runs
+    always give the same sample."""
     draws = random.Random(DRAW)
     mixed = draws.sample(old, len(old))
     first = {one.group: one for one in reversed(mixed)}
@@ -78,7 +80,7 @@ def sample(old: Sequence[Old], count: int) -> list[Old]:
 
 
 def differing(recorded: Measurement, again: Measurement) -> list[str]:
-    """The parts and quantities that differ in the digits of the record. A missing value is the same as NaN."""
+    """Returns the parts and quantities that differ in the recorded digits. A missing value equals NaN."""
     digits = max((_digits(value) for value in recorded.values.values()), default=0)
     keys = dict.fromkeys((*recorded.values, *again.values))
     return [
@@ -89,13 +91,14 @@ def differing(recorded: Measurement, again: Measurement) -> list[str]:
 
 
 def _digits(value: float) -> int:
-    """Number of significant digits of a recorded value."""
+    """Returns the number of significant digits of a recorded value."""
     return len(f"{value:.9g}".partition("e")[0].replace(".", "").lstrip("-0").rstrip("0"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A sampled run: the kernel world that it was run in, and what differs from the record."""
+    """A sampled run: the version of the kernel world that made it again, and the quantities that differ from the
+    record."""
 
     file: str
     group: str
@@ -107,13 +110,13 @@ class Evidence:
 
     @staticmethod
     def of(old: Old, again: Measurement) -> Evidence:
-        """Compares a run that was made again with its record."""
+        """Compares the record of a run with the same run made again."""
         told = "; ".join(differing(old.recorded, again))
         return Evidence(old.file, old.group, old.cell.name, old.seed, again.world, again.source, told)
 
 
 def read(data: Path) -> list[Evidence]:
-    """The sampled runs that are stored next to the records."""
+    """Returns the sampled runs that are stored next to the records."""
     if not (data / FILE).exists():
         return []
     with (data / FILE).open(newline="") as text:
@@ -129,24 +132,25 @@ def write(data: Path, evidence: Iterable[Evidence]) -> None:
 
 
 def of_today(data: Path, old: Iterable[Old]) -> list[Evidence]:
-    """The evidence about these runs that was collected in today's kernel world."""
+    """Returns the stored evidence about these runs that today's kernel world produced."""
     worlds = {(one.file, one.cell.name, one.seed): kernel.version_of(one.scenario, one.seed) for one in old}
     return [one for one in read(data) if worlds.get((one.file, one.cell, one.seed)) == one.world]
 
 
 def is_sampled(data: Path, old: Old) -> bool:
-    """True if today's kernel world has run this run again."""
+    """True if today's kernel world has already made this run again."""
     return bool(of_today(data, [old]))
 
 
 Again = Callable[[Old], Measurement]
-"""Makes a recorded run again on Linux."""
+"""A function that makes a recorded run again on Linux."""
 
 
 def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Records]) -> Evidence:
-    """Runs a sampled run, stores it as evidence, and renews its record if the run is the same.
+    """Makes a sampled run again, stores the result as evidence, and updates the record's version if the values are
+    unchanged.
 
-    A record that differs stays: its page shows it until the page is measured again.
+    If the values differ, the record stays as it is, and so does its page, until the page is measured again.
     """
     one = Evidence.of(old, again(old))
     kept = [each for each in read(data) if (each.file, each.cell, each.seed) != (one.file, one.cell, one.seed)]
@@ -157,9 +161,10 @@ def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Recor
 
 
 def apply(old: Iterable[Old], evidence: Sequence[Evidence], records: Callable[[str], Records]) -> dict[str, int]:
-    """Renews the runs of each group whose sampled runs are all the same. Returns the number of renewed runs by group.
+    """Updates the version of all runs of each group whose sampled runs are all unchanged. Returns the number of updated
+    runs by group.
 
-    The evidence must be of today's kernel world.
+    All evidence must come from today's kernel world.
     """
     by_group: dict[str, list[Evidence]] = {}
     for one in evidence:

@@ -1,7 +1,8 @@
-"""The version of the simulator behind each page: digests of a few runs, stored in `docs/fidelity/simulator.csv`.
+"""Records with which version of the simulator each page was written: digests of a few runs, in
+`docs/fidelity/simulator.csv`.
 
-A change of TCP, a queue or a link changes what the pages would say. Writing all pages again takes minutes to hours; a
-few runs of each show in seconds which pages are out of date.
+A change of TCP, a queue or a link changes the numbers of the pages. Writing all pages again takes minutes to hours; a
+few runs per page show within seconds which pages are outdated.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FILE = "simulator.csv"
 
 @dataclass(frozen=True)
 class Probe:
-    """A short run of a page, with a permanent name."""
+    """A short run that represents a page, with a name that never changes."""
 
     name: str
     scenario: Scenario
@@ -31,13 +32,13 @@ class Probe:
 
 
 def digests(probes: Sequence[Probe]) -> dict[str, str]:
-    """The digests of the present simulator by the name of the probe."""
+    """Returns the digests of the probes in the present simulator, by the probe's name."""
     found = run_jobs([Job(probe.scenario, probe.seed) for probe in probes], lambda _, run: run.digest)
     return {probe.name: digest for probe, digest in zip(probes, found, strict=True)}
 
 
 def read(data: Path) -> dict[str, dict[str, str]]:
-    """The recorded digests, by page and probe; `data` is the folder of the pages."""
+    """Returns the recorded digests, by page and probe; `data` is the folder of the pages."""
     found: dict[str, dict[str, str]] = {}
     if (data / FILE).exists():
         with (data / FILE).open(newline="") as text:

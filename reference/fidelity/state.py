@@ -1,9 +1,10 @@
-"""`python -m reference.fidelity.state`: lists the promises that the pages do not keep, the pages of an older simulator,
-and the recorded runs of an older kernel world.
+"""`python -m reference.fidelity.state`: lists the checks that fail, the pages of an older simulator, and the recorded
+runs of an older kernel world.
 
-It always exits with 0: writing a page again takes minutes or hours, some with Linux, and a change of TCP need not wait
-for that. It prints the command that writes the page. With `--renew` it runs a sample of the old runs again, and renews
-those that the sample shows to be the same (`reference.fidelity.renew`).
+The exit status is always 0: writing a page again takes minutes or hours, sometimes with Linux, and a change of TCP
+should not have to wait for that. The output names the command that writes each page. With `--renew`, the command makes
+a sample of the outdated runs again, and updates the records that the sample shows to be unchanged
+(`reference.fidelity.renew`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ DATA = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 
 @dataclass(frozen=True)
 class Page:
-    """The command that writes a page, and the runs that show whether it is up to date."""
+    """The command that writes a page, and the runs whose digests show whether the page is up to date."""
 
     command: str
     probes: Callable[[], Sequence[Probe]]
@@ -63,7 +64,7 @@ _DRAWS = {
     161803: "--seeds 4",
     271828: "--seeds 4",
 }
-"""The draws, with the options of each."""
+"""Options of the command for each draw."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -84,8 +85,8 @@ PAGES: Mapping[str, Page] = {
 }
 """Pages by name, relative to the folder of the pages.
 
-Left out: `queues.md`, because a test checks all its contents, and `packetdrill.md`, because its scripts are not
-a part of the project.
+Two pages are missing here: a test checks the whole contents of `queues.md`, and the scripts of `packetdrill.md` are not
+part of the project.
 """
 
 
@@ -101,21 +102,20 @@ def stale(data: Path = DATA) -> Iterator[str]:
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # Each row has the digest of its own run.
+            # Each row stores the digest of its own run.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 
 
 Runs = Callable[[int], "Scenario"]
-"""The scenario of a cell by seed."""
+"""A function from a seed to the scenario of a cell."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of runs on Linux: the command that measures it, its records, its cells with their scenarios, and the
-    measurement of one run.
-    """
+    """A file of recorded Linux runs: the command that measures the file, its records, its cells with their scenarios,
+    and a function that makes one run again."""
 
     command: str
     records: Callable[[Path], Records]
@@ -124,7 +124,7 @@ class Recorded:
 
 
 def _same(scenario: Callable[[], Scenario]) -> Runs:
-    """A cell whose scenario is the same for every seed."""
+    """Returns a cell's scenario as a function of the seed, for cells that have the same scenario for every seed."""
     return lambda _: scenario()
 
 
@@ -139,7 +139,8 @@ def _measured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement
 
 
 def _captured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement]:
-    """Runs a scenario on Linux with captures, which cost time in the guest, and reads its values."""
+    """Runs a scenario on Linux and reads its values. Captures are on, as in the recorded run, because capturing takes
+    time in the guest."""
 
     def again(old: Old) -> Measurement:
         with tempfile.TemporaryDirectory() as folder:
@@ -156,7 +157,7 @@ def _of_window(old: Old) -> Measurement:
 
 
 def _aligned(old: Old) -> Measurement:
-    """Aligns a run on Linux with the simulator's again."""
+    """Runs a cell on Linux and aligns the run with the simulator's again."""
     assert isinstance(old.cell, packets.Cell)
     with tempfile.TemporaryDirectory() as folder:
         return packets.aligned(old.cell, old.cell.wanted.run(Path(folder)))
@@ -219,11 +220,11 @@ RECORDED: Mapping[str, Recorded] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""The files of runs on Linux, relative to the folder of the pages."""
+"""Files of recorded Linux runs, by name relative to the folder of the pages."""
 
 
 def known(name: str, data: Path = DATA) -> Iterator[Old]:
-    """Yields the runs of a file, without those of a scenario that has changed since: no page shows them."""
+    """Yields the runs of a file whose scenario is unchanged since. No page shows the others."""
     recorded = RECORDED[name]
     found = recorded.records(data / name)
     cells = {cell.name: (cell, scenario) for cell, scenario in recorded.cells()}
@@ -233,7 +234,8 @@ def known(name: str, data: Path = DATA) -> Iterator[Old]:
 
 
 def old(data: Path = DATA) -> Iterator[tuple[str, int, int]]:
-    """Yields each file with runs of an older kernel world, the number of these runs, and the number of all its runs."""
+    """Yields, for each file with runs of an older kernel world, its name, the number of these runs, and the number of
+    all its runs."""
     for name in RECORDED:
         runs = list(known(name, data))
         if count := sum(is_old(one.recorded, one.scenario) for one in runs):
@@ -241,9 +243,8 @@ def old(data: Path = DATA) -> Iterator[tuple[str, int, int]]:
 
 
 def renewed(count: int, minutes: float, data: Path = DATA) -> Iterator[str]:
-    """Runs a sample of this number of old runs again for at most these minutes, and renews what it shows to be the
-    same. Yields a line for each run and for each group.
-    """
+    """Makes a sample of `count` outdated runs again, for at most `minutes`, and updates the groups that the sample
+    shows to be unchanged. Yields one line per run and per group."""
 
     def records(file: str) -> Records:
         return RECORDED[file].records(data / file)
@@ -259,7 +260,7 @@ def renewed(count: int, minutes: float, data: Path = DATA) -> Iterator[str]:
 
 
 def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
-    """Yields the promises that each page does not keep."""
+    """Yields the failing checks of each page."""
     for path in pages(data):
         for statement, kept in promises.read(path):
             if not kept:
@@ -267,7 +268,7 @@ def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints the three lists, after renewing runs if asked to."""
+    """Prints the three lists. With `--renew`, first makes a sample of the outdated runs again."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="run a sample of the old runs again")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")

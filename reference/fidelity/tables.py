@@ -1,4 +1,4 @@
-"""Tables and shares of the pages, as Markdown."""
+"""Formats tables and percentages of the pages as Markdown."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
-    """The lines of a table and an empty line.
+    """Returns the lines of a table, followed by an empty line.
 
-    ` | ` separates the heads, and also the texts of a cell that spans several columns.
+    ` | ` separates the column heads. A row may join several cells into one text with the same separator.
     """
     return [f"| {heads} |", "|---" * (1 + heads.count("|")) + "|", *map(row, rows), ""]
 
@@ -20,7 +20,7 @@ def row(cells: Sequence[object]) -> str:
 
 
 def section(title: str, *parts: str | Sequence[str]) -> list[str]:
-    """A heading of the second level, followed by paragraphs (one text each) and tables (a list of lines each)."""
+    """Returns a second-level heading, followed by paragraphs (given as strings) and tables (as lists of lines)."""
     lines = [f"## {title}", ""]
     for part in parts:
         lines += [part, ""] if isinstance(part, str) else part
@@ -28,7 +28,7 @@ def section(title: str, *parts: str | Sequence[str]) -> list[str]:
 
 
 def percent(share: float, *, signed: bool = False, bold: bool = False, unknown: str = "–") -> str:
-    """Formats a share in per cent with one decimal."""
+    """Formats a fraction as a percentage with one decimal."""
     if math.isnan(share):
         return unknown
     text = f"{100 * share:{'+' if signed else ''}.1f} %"

@@ -1,6 +1,7 @@
-"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and standard error.
+"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and its standard error.
 
-The tables of `docs/fidelity.md` have medians of paired seeds; this page has means over all seeds of either world.
+The tables of `docs/fidelity.md` show medians over the seeds that Linux and the simulator share; this page shows means
+over all seeds of each.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 def side_by_side(
     linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
-    """The values of both worlds by cell, flow and quantity."""
+    """Returns the values of Linux and the simulator by cell, flow and quantity."""
     both = Both(linux, simulated)
     found = {
         (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)

@@ -1,1 +1,2 @@
-"""Scores `lopsided fit` on captures of Linux TCP on known lines, and by a change of the congestion control."""
+"""Scores `lopsided fit` on captures of Linux TCP over lines with known properties, and scores its prediction for
+another congestion control."""

@@ -1,7 +1,7 @@
-"""`python -m reference.fit make FOLDER` runs Linux with CUBIC and BBR on the lines of the corpus.
+"""`python -m reference.fit make FOLDER` runs Linux with CUBIC and with BBR on the lines of the corpus.
 
-`score FOLDER` fits each CUBIC capture and compares with the known line and with the BBR run. The kernel world runs in
-virtual time, so the same lines produce the same captures.
+`score FOLDER` fits a scenario to each CUBIC capture. It compares the fitted line with the known line, and the
+prediction for BBR with the BBR run. The kernel world runs in virtual time, so the same lines produce the same captures.
 """
 
 from __future__ import annotations

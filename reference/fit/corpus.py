@@ -1,4 +1,4 @@
-"""The lines of the corpus of `reference.analyze` that a bulk flow loads, each with CUBIC and with BBR."""
+"""The lines of the corpus of `reference.analyze` that carry a bulk flow, each with CUBIC and with BBR."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from reference.analyze import corpus
 from reference.analyze.corpus import Case
 
 BULK = ("download", "two-way", "upload")
-"""Traffic patterns that load the line."""
+"""Traffic patterns with a bulk flow, which fills the line."""
 SEEN, ASKED = "cubic", "bbr"
-"""Congestion control of the captures that are fitted, and of the runs that are predicted."""
+"""Congestion control of the fitted captures, and congestion control of the predicted runs."""
 
 
 def lines(part: str, count: int) -> list[Case]:
-    """Returns the first lines of a part that a bulk flow loads, with the control of the captures."""
+    """Returns the first lines of a part of the corpus that carry a bulk flow, with the congestion control of the fitted
+    captures."""
     found: list[Case] = []
     number = 0
     while len(found) < count:
@@ -25,13 +26,13 @@ def lines(part: str, count: int) -> list[Case]:
 
 
 def with_control(case: Case, control: str) -> Case:
-    """Returns a case with another congestion control."""
+    """Returns the case with another congestion control."""
     toml = case.toml.replace(f'cc = "{case.control}"', f'cc = "{control}"')
     return replace(case, name=f"{case.name.removesuffix(f'-{case.control}')}-{control}", control=control, toml=toml)
 
 
 def runs(cases: list[Case]) -> Iterator[Case]:
-    """Yields each line with both controls."""
+    """Yields each line once per congestion control."""
     for case in cases:
         yield case
         yield with_control(case, ASKED)

@@ -1,7 +1,7 @@
-"""Fits the CUBIC captures, and scores the lines found and the predictions for BBR.
+"""Fits the CUBIC captures, and scores the fitted lines and the predictions for BBR.
 
-The prediction is the fitted scenario with BBR at all senders. The baselines have the measured rates and the measured
-RTT only: one with the default buffer of a scenario, one with a buffer that never fills, as in Mahimahi's default.
+The prediction is a run of the fitted scenario with BBR at all senders. Two baselines know only the measured rates and
+the measured RTT: one has a scenario's default buffer, the other a buffer that never fills, like Mahimahi's default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PREDICTED = "fit"
 
 @dataclass
 class Scores:
-    """Errors by quantity, and the errors of predictions by predictor and quantity."""
+    """Errors of the fit by quantity, and errors of the predictions by predictor and quantity."""
 
     errors: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     inside: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
@@ -37,7 +37,7 @@ class Scores:
 
 
 def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a line for each case while it is scored, and then the tables as Markdown."""
+    """Yields one line per case when it has been scored, and finally the tables as Markdown."""
     scores = Scores()
     for case in cases:
         home, asked = folder / world / case.name, folder / world / with_control(case, ASKED).name
@@ -119,9 +119,10 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
 
 
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
-    """Goodput and 95 % of the round trips of the whole path, for the flows to these addresses and ports.
+    """Returns the goodput and the 95th percentile of the RTT of the whole path, for the flows to these addresses and
+    ports.
 
-    A download and an upload can have the same port, so the address counts too.
+    A download and an upload can have the same port, so flows are matched by address too.
     """
     capture = lop.analyze(path)
     found: list[Row] = []

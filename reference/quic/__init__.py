@@ -1,1 +1,1 @@
-"""The studies of docs/quic.md. `python -m reference.quic NAME` prints each table."""
+"""The measurements of docs/quic.md. `python -m reference.quic NAME` prints one table."""

@@ -1,12 +1,10 @@
-"""Performance envelopes after QUICbench (Mishra, Lim and Leong, IMC 2022).
+"""Performance envelopes as in QUICbench (Mishra, Lim and Leong, IMC 2022).
 
-An envelope is the convex hull of a control's points of delay and throughput. Two controls are compared by the overlap
-of their hulls.
+A congestion control yields points of delay and throughput; their convex hull is its envelope. Two congestion controls
+are compared by how much their envelopes overlap. QUICbench's second measure, Conformance-T, first moves one envelope
+onto the other. It compares the shapes, so a constant difference, such as larger headers, does not count.
 
-QUICbench's second measure, Conformance-T, moves one envelope onto the other first. It compares the shapes, without a
-constant difference such as that of larger headers.
-
-Each point is the mean of an interval. The outermost 10 % of the points in delay and in throughput are left out as
+Each point is the mean over an interval. The outermost 10 % of the points, in delay and in throughput, are left out as
 outliers.
 """
 
@@ -19,7 +17,7 @@ Point = tuple[float, float]
 
 
 def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
-    """The area of the intersection divided by that of the union; zero without an area."""
+    """Returns the area of the intersection divided by the area of the union; zero if the union has no area."""
     first, second = hull(_core(one)), hull(_core(other))
     both = area(_clip(first, second))
     union = area(first) + area(second) - both
@@ -27,13 +25,13 @@ def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
 
 
 def moved_onto(one: Sequence[Point], other: Sequence[Point]) -> list[Point]:
-    """The first points, moved so that their mean is that of the others."""
+    """Returns the first points, shifted so that their mean is the mean of the second points."""
     by = [mean(point[axis] for point in other) - mean(point[axis] for point in one) for axis in (0, 1)]
     return [(point[0] + by[0], point[1] + by[1]) for point in one]
 
 
 def _core(points: Sequence[Point]) -> list[Point]:
-    """The points within the middle 90 % in either coordinate."""
+    """Returns the points that lie within the middle 90 % in both coordinates."""
     kept = list(points)
     for axis in (0, 1):
         values = sorted(point[axis] for point in points)
@@ -43,7 +41,7 @@ def _core(points: Sequence[Point]) -> list[Point]:
 
 
 def hull(points: Sequence[Point]) -> list[Point]:
-    """The convex hull, counterclockwise (Andrew's monotone chain)."""
+    """Returns the convex hull, counterclockwise (Andrew's monotone chain)."""
     ordered = sorted(set(points))
     if len(ordered) < 3:
         return ordered
@@ -60,7 +58,7 @@ def hull(points: Sequence[Point]) -> list[Point]:
 
 
 def area(polygon: Sequence[Point]) -> float:
-    """The area of a polygon, by the shoelace formula."""
+    """Returns the area of a polygon by the shoelace formula."""
     if len(polygon) < 3:
         return 0.0
     pairs = zip(polygon, [*polygon[1:], polygon[0]], strict=True)
@@ -72,7 +70,7 @@ def _turn(a: Point, b: Point, c: Point) -> float:
 
 
 def _clip(polygon: Sequence[Point], window: Sequence[Point]) -> list[Point]:
-    """The part of a convex polygon that lies within another (Sutherland and Hodgman)."""
+    """Returns the intersection of two convex polygons (Sutherland and Hodgman)."""
     found = list(polygon)
     for a, b in zip(window, [*window[1:], *window[:1]], strict=True):
         before, found = found, []

@@ -1,4 +1,5 @@
-"""Measured tables of QUIC flows, most of them compared with TCP on the same line. Each cell is a median over seeds."""
+"""Tables measured with QUIC flows, most of them compared with TCP on the same line. Each table cell is a median over
+seeds."""
 
 from __future__ import annotations
 
@@ -45,13 +46,15 @@ LADDER: Mapping[str, Settings] = {
 
 
 def ladder() -> list[str]:
-    """10 MB over 10 Mbit/s down with 20 ms and 50 packets of buffer, by the rate of the uplink."""
+    """Download of 10 MB at 10 Mbit/s with an RTT of 20 ms and a buffer of 50 packets, by the rate of the uplink."""
     return _ladder({"rtt": "20 ms", "queue": "50 packets"})
 
 
 def picoquic() -> list[str]:
-    """The same on the line of picoquic's tests bbr_asym100: 1 ms each way, 0.75 ms of jitter, 50 ms of buffer."""
-    # picoquic's link accepts a packet if those before it wait for at most 50 ms: one more than fits into 50 ms.
+    """The same download on the line of picoquic's test bbr_asym100: 1 ms of delay in each direction, 0.75 ms of jitter,
+    a buffer of 50 ms."""
+    # picoquic's link accepts a packet if the packets in front of it wait for at most 50 ms. The buffer therefore holds
+    # one packet more than 50 ms of data.
     return _ladder(
         {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
@@ -90,17 +93,18 @@ _QUIC_ARMS = {
     "quic_picoquic": "QUIC, as picoquic",
 }
 _WIDE: Settings = {"stream_window": "16 MB", "send_window": "32 MB"}
-"""Flow control that limits no preset. quinn's own windows are for 100 Mbit/s at 100 ms."""
+"""Flow control windows that are large enough for every preset. quinn's own windows are made for 100 Mbit/s with an RTT
+of 100 ms."""
 
 
 def presets() -> list[str]:
-    """A download and an upload on each access line in Mbit/s, by transport and remedy: one seed."""
+    """A download next to an upload on each access line, in Mbit/s, by transport and remedy. One seed."""
     head = ["line", *_TCP_ARMS.values(), *_QUIC_ARMS.values(), "QUIC, filter"]
     return _markdown(head, [preset(name) for name, *_ in _native.presets()])
 
 
 def preset(name: str) -> list[str]:
-    """The row of one access line."""
+    """Returns the table row of one access line."""
     tcp = two_way(name).with_(**{"flow.*.cc": "cubic"})
     quic = tcp.with_(**{"flow.*.transport": {"kind": "quic", **_WIDE}})
     of_tcp = ackpath(tcp, list(_TCP_ARMS), repeat=1)
@@ -108,7 +112,7 @@ def preset(name: str) -> list[str]:
     cells = [_cells(of_tcp.cells.rows(), arm) for arm in _TCP_ARMS]
     cells += [_cells(of_quic.cells.rows(), arm) for arm in _QUIC_ARMS]
     digests = {row["remedies"]: row["digest"] for row in of_quic.runs.rows()}
-    # QUIC's ACKs are encrypted: the filter finds none.
+    # QUIC encrypts its ACKs, so the filter cannot recognise them and the run must be the same.
     return [name, *cells, "the same run" if digests["filter"] == digests["none"] else "differs"]
 
 
@@ -125,7 +129,7 @@ _DOWNLOADS = {
 
 
 def ack_filter() -> list[str]:
-    """CAKE on a line of 50:1, with and without its ACK filter on the uplink."""
+    """CAKE on a line with a rate ratio of 50:1, with and without its ACK filter on the uplink."""
     rows: list[list[str]] = []
     for name, transports in _DOWNLOADS.items():
         for busy in (False, True):
@@ -168,7 +172,8 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """One TCP flow and one QUIC flow: QUIC's share of both goodputs, without and with ECN at both."""
+    """One TCP flow and one QUIC flow share a line: QUIC's share of the total goodput, with ECN off and on for both
+    flows."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
 
@@ -209,7 +214,7 @@ CONTROLS = (
     *("reno", "newreno", "cubic", "cubic-hystart++", "cubic-slow-start", "cubic-0.8", "bic", "highspeed", "htcp"),
     *("westwood", "vegas", "scalable", "hybla", "illinois", "veno", "yeah", "compound"),
 )
-"""Every control that runs over QUIC."""
+"""Every congestion control that can run over QUIC."""
 _ALONE = {
     "scenario": {"duration": "40 s"},
     "stack": {"ecn": "off"},
@@ -225,7 +230,8 @@ _ALONE = {
 
 
 def controls() -> list[str]:
-    """The same control in TCP and in QUIC, alone on one line: goodput, round trips, overlap of the envelopes."""
+    """Each congestion control over TCP and over QUIC, one flow on one line: goodput, RTTs, and the overlap of the
+    envelopes."""
     rows: list[list[str]] = []
     base = Scenario.build(_ALONE, "alone")
     quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}
@@ -259,7 +265,7 @@ def controls() -> list[str]:
 
 
 def _points(run: Run) -> list[tuple[float, float]]:
-    """Delay in ms and throughput in Mbit/s of each half second, without the first 10 s."""
+    """Returns the mean RTT in ms and the throughput in Mbit/s of each interval of 0.5 s, without the first 10 s."""
     samples = [row for row in run.samples.rows() if row["time_s"] > 10 and row["rtt_count"]]
     return [
         (now["rtt_sum_ms"] / now["rtt_count"], (now["delivered_bytes"] - before["delivered_bytes"]) * 16e-6)
@@ -268,7 +274,7 @@ def _points(run: Run) -> list[tuple[float, float]]:
 
 
 def _medians(scenarios: Sequence[Scenario], measure: Any, seeds: int = SEEDS) -> list[tuple[float, ...]]:
-    """The medians over the seeds of each scenario's measurements."""
+    """Returns, for each scenario, the medians of its measurements over the seeds."""
     jobs = [Job(each, seed) for each in scenarios for seed in range(1, seeds + 1)]
     found = run_jobs(jobs, lambda _, run: measure(run))
     groups = [found[start : start + seeds] for start in range(0, len(found), seeds)]

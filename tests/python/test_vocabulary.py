@@ -54,7 +54,7 @@ ALIKE = {
     "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture",
     "--sender", "--ours",
 }  # fmt: skip
-"""Options of several commands whose name is self-explanatory."""
+"""Options that several commands share, and whose names explain them."""
 
 
 @cache

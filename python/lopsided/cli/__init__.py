@@ -95,8 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tell_of_leftovers() -> None:
-    """Prints warnings about captures and about files that a killed process left behind as notes. Other warnings are
-    unchanged."""
+    """Prints some warnings as notes: those about captures, and those about files that a killed process left behind.
+    Other warnings are unchanged."""
     usual = warnings.showwarning
 
     def show(

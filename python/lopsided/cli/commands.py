@@ -33,7 +33,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "fairness",
         "lopsided.cli.fairness:fairness",
-        "Measure how fairly flows share a bottleneck: pairs of congestion controls and round-trip times.",
+        "Measure how fairly pairs of flows with different congestion controls and RTTs share a bottleneck.",
     ),
     Command("aqm", "lopsided.cli.aqm:aqm", "Compare queue disciplines: one scenario under each of them, side by side."),
     Command(

@@ -28,10 +28,10 @@ def fairness(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how fairly flows share a bottleneck: pairs of congestion controls and round-trip times.
+    """Measure how fairly pairs of flows with different congestion controls and RTTs share a bottleneck.
 
-    Each pair shares one bottleneck in both orders of arrival. Each side also runs alone, as the reference for harm. The
-    folder holds the tables, heat maps and report.html; by default it is created under `runs/`.
+    Each pair runs twice, with either flow starting first. Each flow also runs alone, as the reference for harm. The
+    result folder holds the tables, heat maps and report.html; by default it is created under `runs/`.
 
     For example:
 

@@ -36,7 +36,7 @@ def list_parts(
     Parameters
     ----------
     kind
-        The kind to list with descriptions, such as `queues`; default: the names of all kinds.
+        The kind to list, with descriptions, such as `queues`. Default: every kind, names only.
     """
     groups = _groups(papers=kind in (None, _PAPERS))
     chosen = [group for group in groups if kind in (None, group.name)]

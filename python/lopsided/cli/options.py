@@ -195,7 +195,7 @@ def on(dask: str | None, workers: int | None = None) -> Generator[None]:
 
 
 def ask(questions: Iterable[str]) -> None:
-    """Prints doubts about the input as notes to stderr."""
+    """Prints warnings about questionable input to stderr, as notes."""
     for question in questions:
         print_note(question)
 

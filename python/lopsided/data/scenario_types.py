@@ -721,7 +721,7 @@ class AckThinningStage(TypedDict):
 
 
 class AckReconstructStage(TypedDict):
-    """Fills the gaps between ACKs with new ones, and spreads them in time."""
+    """Fills gaps in the ACK numbers with regenerated ACKs, and spaces the ACKs in time."""
 
     kind: Literal["ack_reconstruct"]
     side: Literal["entry", "exit"]

@@ -23,8 +23,8 @@ from lopsided.fetching.url import Url
 _LOOK_S = 0.02
 """Interval in seconds between reads of the kernel's measurements: several per round trip of a long path."""
 _LATE_LOOK_NS = 60_000_000
-"""A read of the kernel's measurements is late if it follows the previous one by more than this, in ns; on longer
-paths, by more than one round trip."""
+"""Longest interval between two reads of the kernel's measurements, in ns, before the second read counts as late. If the
+path's RTT is longer, the RTT is the limit."""
 _TICK_NS = 10_000_000
 """The longest possible tick of the kernel's times, in ns."""
 _IDLE_S = 0.05

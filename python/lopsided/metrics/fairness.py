@@ -184,8 +184,10 @@ def convergence_time_s(
     ValueError
         If `value` does not have one row per time and one column per target.
 
-    Notes ----- If the values are shares with equal targets, the result is the delta-fair convergence time with delta =
-    `within`: the time until shares of (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd,
+    Notes
+    -----
+    If the values are shares with equal targets, the result is the delta-fair convergence time with delta = `within`:
+    the time until shares of (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd,
     Shenker, "Dynamic behavior of slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3).
     Their definition uses the first crossing of smooth curves; this function requires a hold time, because a single
     crossing of a sawtooth is not convergence.

@@ -1,13 +1,14 @@
 """Measures whether two congestion windows move together (in phase) or in opposite directions (out of phase).
 
-merritt2010 compares two traces by eye: opposite movement is out of phase, common movement in phase (MER-M24; the terms
-are Zhang, Shenker and Clark's, 1991). Windows are sawtooths, for which the obvious measures are misleading: both
-windows grow most of the time, so that even unrelated windows mostly move in the same direction. So this module uses two
-measures that are corrected for chance:
+merritt2010 compares two traces by eye: movement in opposite directions is out of phase, movement in the same direction
+is in phase (MER-M24; the terms are Zhang, Shenker and Clark's, 1991). Windows are sawtooths, for which the obvious
+measures are misleading: both windows grow most of the time, so that even unrelated windows mostly move in the same
+direction. So this module uses two measures that are corrected for chance:
 
-- `correlation`: of the windows' levels without their slow trend. It detects swings as long as a sawtooth.
-- `agreement`: of the directions of movement (up or not) over `scale_s`, as Cohen's kappa, which is 0 for unrelated
-  movement, however often each window grows. It detects whether both grow at the same times, whatever the amplitude.
+- `correlation`: the correlation of the two windows after their slow trends are removed. It detects swings that last
+  about one sawtooth period.
+- `agreement`: Cohen's kappa of the directions of movement (up or not) over `scale_s`. It is 0 for unrelated movement,
+  however often each window grows. It detects whether both windows grow at the same times, whatever the amplitude.
 
 Limits: two sawtooths with different periods have no phase; both measures are then near 0 and the verdict is `neither`.
 If a window's cycle is longer than the record, its correlation is a matter of chance. One record cannot show whether a

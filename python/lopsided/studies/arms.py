@@ -41,8 +41,8 @@ def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = (
 
 
 def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
-    """Returns the kernel option for a world. If the kernel world is among the worlds, only this world gets the
-    option."""
+    """Returns the `kernel` option to pass to `world`. If `worlds` contains the kernel world, only the kernel world gets
+    the option; otherwise every world does."""
     return kernel if world == "kernel" or "kernel" not in worlds else None
 
 

@@ -24,7 +24,7 @@ _LEAST_S = 1.0
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:
-    """Returns the sentences; empty if no RTT was measured."""
+    """Returns the verdict as sentences; empty if no RTT was measured."""
     return [*_round_trips(logs), *_downloads(logs)]
 
 

@@ -1,5 +1,5 @@
-"""Describes a figure over a common x axis. `views.plot.drawn` draws the figure with matplotlib, `views.svg` draws it
-as an element of a page. Its `data` contains the values that both show."""
+"""Describes a figure whose panels share an x axis. `views.plot.drawn` draws the figure with matplotlib, `views.svg` as
+an element of a page. Both draw the values in the figure's `data`."""
 
 from __future__ import annotations
 

@@ -49,10 +49,12 @@ CONTROLS = (
     "veno",
     "yeah",
 )
-"""The controls of both worlds. The first two are drawn as often as all others together."""
+"""Congestion controls that Linux and the simulator both have. The first two are chosen as often as all others together.
+"""
 
 PACKETS = 30_000
-"""The largest number of packets down a line in a run. Slow lines run longer, between `SHORTEST_S` and `LONGEST_S`."""
+"""Largest number of packets that the downlink carries in a run; it sets the duration, between `SHORTEST_S` and
+`LONGEST_S`. Runs on slow lines therefore last longer."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
 
@@ -75,23 +77,23 @@ class Drawn:
         return scenario_text(self.tables)
 
     def fingerprint(self) -> str:
-        """Identifies the scenario that a measurement is valid for."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def scenario(self) -> Scenario:
-        """The scenario as it runs."""
+        """Returns the scenario, ready to run."""
         from lopsided.scenario import Scenario
 
         return Scenario.build(self.tables, self.name)
 
 
 def probes(seed: int) -> list[Probe]:
-    """A few runs of a draw, whose digests show whether its page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     return [Probe(one.name, one.scenario()) for one in draw(seed, 3)]
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
-    """The scenarios of a seed. The first of them do not depend on the count."""
+    """Returns the scenarios that a seed selects. A larger `count` adds scenarios and keeps the first ones."""
     return [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
 
 
@@ -112,7 +114,7 @@ class _Line:
 def _tables(chance: random.Random) -> Tables:
     line = _line(chance)
     framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
-    # The order of the draws decides which scenario a seed gives.
+    # Keep the order of the random choices: a change would select other scenarios for the same seed.
     down = _direction(chance, "down", line.down_bps, line.cells)
     up = _direction(chance, "up", line.up_bps, line.cells)
     stack = _stack(chance, line)
@@ -136,9 +138,11 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # RED's average falls while the queue is empty behind a plain serializer, but not behind the kernel world's, an htb.
+    # A RED queue needs a shaper in front of the line. Behind a plain serializer, RED's average falls while the queue is
+    # empty; behind the kernel world's htb, it does not fall.
     if chance.random() < 0.5 or marks:
-        # A tbf must hold one packet: 1500 octets are 33 cells with what PPPoE over ATM adds.
+        # The burst of a tbf must hold a full packet: a packet of 1,500 bytes occupies 33 ATM cells with the overhead of
+        # PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
     if chance.random() < 0.15:
         found["loss"] = f"{_between(chance, 0.05, 1.5):.3f} %"
@@ -153,7 +157,7 @@ def _red(chance: random.Random, packets: int) -> Tables:
 
 
 def _stack(chance: random.Random, line: _Line) -> Tables:
-    """The settings of all flows, because a sysctl of Linux applies to all connections of a host."""
+    """Returns settings that apply to all flows: on Linux they are sysctls, which apply to all connections of a host."""
     found: dict[str, object] = {"profile": "linux-6.1"}
     if chance.random() < 0.15:
         found["sack"] = False
@@ -175,7 +179,7 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
     direction = "down" if number == 0 or chance.random() < 0.6 else "up"
     common = chance.random() < 0.5
     control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
-    # The other flows start in the first third, so that all are active for most of the run.
+    # The later flows start in the first third of the run, so that all flows are active for most of it.
     start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
     found: dict[str, object] = {"name": "ABCDEFG"[number], "direction": direction, "cc": control}
     found |= {"start": f"{start_s} s", "start_jitter": "1 s"}
@@ -187,10 +191,10 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:
-    """A random number, uniform on a logarithmic scale."""
+    """Returns a random number whose logarithm is uniformly distributed."""
     return math.exp(chance.uniform(math.log(low), math.log(high)))
 
 
 def _whole(rate_bps: float) -> int:
-    """The rate rounded to 8 kbit/s: Linux's shapers need whole bytes per second."""
+    """Rounds the rate to 8 kbit/s, because Linux's shapers need whole bytes per second."""
     return round(rate_bps / 8_000) * 8_000

@@ -1,11 +1,13 @@
-"""`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on a random draw of scenarios.
+"""`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on randomly chosen scenarios.
 
-Linux's values are stored run by run in `draw-SEED.csv`, next to the page, so that an interrupted draw continues and a
-measured one needs no Linux. Linux's captures are kept outside the repository. If they exist, the packets of each
-scenario's first seed are aligned with the simulator's, and the result is `draw-SEED-packets.csv`.
+Linux's values are stored run by run in `draw-SEED.csv` next to the page. An interrupted measurement can therefore be
+continued, and a complete one needs Linux no more. Linux's captures are kept outside the repository. If they exist, the
+packets of each scenario's first seed are aligned with the simulator's, and the result is stored in
+`draw-SEED-packets.csv`.
 
-With `--shard i/n` a machine makes one part of Linux's runs, stored in `draw-SEED-shard-i-of-n.csv`. The command without
-`--shard` joins the parts and writes the page of one machine. A lost or interrupted part continues.
+With `--shard i/n`, a machine measures one of n parts of the runs on Linux and stores it in
+`draw-SEED-shard-i-of-n.csv`. The command without `--shard` joins the parts and writes the page. Run a lost or
+interrupted part again to continue it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from reference.fidelity.records import Records
 
 
 def main() -> int:
-    """Measures, simulates, writes the page."""
+    """Measures on Linux, simulates, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.draw", description=__doc__)
     parser.add_argument("--draw", type=int, required=True, metavar="SEED", help="which draw")
     parser.add_argument("--count", type=int, default=COUNT, help="how many scenarios of it")
@@ -85,12 +87,12 @@ def main() -> int:
 
 
 def wanted_of(drawn: list[Drawn], seeds: range) -> list[tuple[Drawn, int]]:
-    """The runs on Linux, the first seeds first."""
+    """Returns the runs to make on Linux, with the lowest seeds first."""
     return [(one, seed) for seed in seeds for one in drawn]
 
 
 def part_of(folder: Path, draw: int, drawn: list[Drawn], shard: Shard) -> Records:
-    """The records of one part."""
+    """Returns the records of one part of the runs."""
     path = folder / f"draw-{draw}-shard-{shard.number:05}-of-{shard.count:05}.csv"
     return Records(path, (one.name for one in drawn))
 
@@ -133,7 +135,7 @@ def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
 
 
 def _align(records: Records, drawn: list[Drawn]) -> None:
-    """Aligns the scenarios whose captures are stored here. Linux runs nothing for this."""
+    """Aligns the packets of the scenarios whose Linux captures are stored on this machine. Does not run Linux."""
     kept = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:
         for _ in packets.measure(records, kept, Effort(), report):

@@ -1,4 +1,4 @@
-"""The measurements of a drawn scenario: on Linux once, in the simulator each time."""
+"""Measures a drawn scenario: stored once for Linux, and computed at each run of the command for the simulator."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "completion_s", "utilisation")
-"""Quantities with a bound."""
+"""Quantities that have an error bound."""
 COUNTED = ("retransmits", "timeouts")
-"""Quantities with a table of their own: small counts, whose relative error means little."""
+"""Quantities in a separate table: small counts, whose relative error means little."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 Key = tuple[str, str, str]
-"""The scenario, the flow or link direction, and the quantity."""
+"""Names a value: the scenario, the flow or link direction, and the quantity."""
 
 
 def values_of(run: Run) -> Values:
-    """The compared values of every flow and link direction over the whole run; NaN for a missing value."""
+    """Returns the compared values of every flow and link direction over the whole run; NaN for a missing value."""
     found = {(flow["name"], quantity): _number(flow[quantity]) for flow in run.flows.rows() for quantity in FLOW}
     times: dict[int, list[float]] = {}
     for transfer in run.transfers.rows():
@@ -43,12 +43,12 @@ def values(
     linux_seeds: range,
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
-    """The values of both worlds for the scenarios that Linux has run."""
+    """Returns the values of Linux and the simulator for the scenarios that Linux has run."""
     linux = [told for one in drawn for seed in linux_seeds if (told := records.get(one, seed)) is not None]
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}
     for name in both.cells:
-        # The simulator's runs first: `values_of` gives the order of the rows.
+        # The simulator's runs come first: their order of quantities, from `values_of`, becomes the order of the rows.
         runs = [told for (cell, _), told in simulated.items() if cell == name]
         runs += [one.values for one in linux if one.cell == name]
         for what, quantity in dict.fromkeys(key for told in runs for key in told):

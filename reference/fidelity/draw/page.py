@@ -1,4 +1,5 @@
-"""A draw's values: a short page with the promises, the errors and the values that are off, and a CSV of every value."""
+"""Writes the results of a draw: a short page with the checks, the errors and the values that are off, and a CSV file
+with every value."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def render(
     sim_seeds: int,
     alike: Sequence[Measurement] = (),
 ) -> str:
-    """The whole page; `linux_runs` is the number of runs of each scenario."""
+    """Returns the whole page as Markdown; `linux_runs` is the number of runs on Linux of each scenario."""
     fewest, most = min(linux_runs, default=0), max(linux_runs, default=0)
     seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
@@ -71,11 +72,11 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""The largest excess of the 95th percentile of all errors over the chance error."""
+"""Bound on the 95th percentile of the part of the errors that chance does not explain, as a fraction."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
-    """The promises that no value is far off, and that the errors are those of chance."""
+    """Returns two checks: no value is off, and the errors are not larger than chance explains."""
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
@@ -91,12 +92,13 @@ def promised(judged: Mapping[Key, Value]) -> list[Promise]:
 
 
 def summary(values: Mapping[Key, Value]) -> str:
-    """The page's first table as plain lines, for a console."""
+    """Returns the first table of the page as plain lines, for the terminal."""
     return "\n".join(summary_rows({key: value for key, value in values.items() if key[2] in JUDGED and value.known}))
 
 
 def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """For each quantity the errors, what chance gives, and how many are off."""
+    """Returns one row per quantity: its errors, the errors expected by chance, and the number of values that are beyond
+    both bounds."""
     by_quantity = {
         name: [value for key, value in judged.items() if quantity in (None, key[2])]
         for quantity in (*JUDGED, None)
@@ -117,14 +119,14 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """The values that are off, the largest errors first."""
+    """Returns a section with the values that are off, the largest errors first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     title = f"Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
 
 
 def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED) -> list[str]:
-    """Counts over all flows, which have no bound."""
+    """Returns the sums of the counts over all flows. Counts have no bound."""
 
     def summed(quantity: str) -> list[str]:
         found = [value for key, value in values.items() if key[2] == quantity]
@@ -137,7 +139,7 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
-    """How many packets of one run of each scenario are Linux's; empty if none was aligned."""
+    """Returns a section with the number of equal packets in one run of each scenario; empty if no run was aligned."""
     if not alike:
         return []
     whole = sum(packets.is_same(one) for one in alike)
@@ -155,7 +157,8 @@ HEADS = ("scenario", "of", "quantity", "linux", "sim", "error", "by_chance", "st
 
 
 def write_values(target: Path, values: Mapping[Key, Value]) -> None:
-    """Writes every value as CSV: means of both worlds in the units of a run's tables, errors as shares of Linux's."""
+    """Writes every value as CSV: means of Linux and of the simulator in the units of a run's tables, and errors as
+    fractions of Linux's mean."""
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADS)
@@ -166,7 +169,7 @@ def write_values(target: Path, values: Mapping[Key, Value]) -> None:
 
 
 def value_rows(found: Iterable[tuple[Key, Value]]) -> list[str]:
-    """A table of values."""
+    """Returns a Markdown table with one row per value."""
     heads = "scenario | of | quantity | Linux | sim | off by | by chance | standard errors"
     return table(heads, (_cells(key, value) for key, value in found))
 

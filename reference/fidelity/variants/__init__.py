@@ -1,8 +1,8 @@
-"""Linux's congestion controls compared with the simulator's: on slow and fast, short and long lines, alone and with
-others.
+"""Compares Linux's congestion controls with the simulator's: on slow and fast lines, short and long paths, with and
+without other traffic.
 
-A cell is a congestion control, a line, a buffer, and the presence of other traffic. Its values are those of the whole
-run with slow start. Linux is measured once, and its values are stored.
+A cell is a congestion control, a line, a buffer size, and the presence of other traffic. Its values cover the whole run
+including slow start. Linux is measured once, and its values are stored.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ FOLDER = Path(__file__).parent
 CONTROLS = ("reno", "cubic", "bic", "highspeed", "htcp", "westwood", "vegas", "bbr")
 """Controls that are measured on all lines."""
 OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
-"""The other controls of both worlds, measured on one line only."""
+"""The other congestion controls that Linux and the simulator both have, measured on one line only."""
 
 BUFFERS = (0.3, 1.0, 4.0)
-"""Buffers of the downlink, in BDP."""
+"""Sizes of the downlink's buffer, in BDP."""
 
 PACKET_BYTES = 1500
 
 
 @dataclass(frozen=True)
 class Line:
-    """An access line. Its delay is long enough that a third of a BDP is several packets."""
+    """An access line. Its RTT is long enough for 0.3 BDP to be several packets."""
 
     down_kbps: int
     up_kbps: int
@@ -45,7 +45,8 @@ class Line:
     uplink_packets: int
     duration_s: int
     cross_seeds: int
-    """Runs of a cell with other traffic: as many as take a reasonable time. Runs of a flow alone hardly differ."""
+    """Number of runs of a cell with other traffic; fewer on fast lines, which take longer to run. A flow without other
+    traffic needs one run, because its runs hardly differ."""
 
     @property
     def name(self) -> str:
@@ -60,7 +61,7 @@ class Line:
         return self.down_kbps != self.up_kbps
 
     def packets(self, buffer: float) -> int:
-        """The downlink's buffer in packets."""
+        """Returns the size of the downlink's buffer in packets."""
         return max(2, round(buffer * self.down_kbps * self.rtt_ms / 8 / PACKET_BYTES))
 
 
@@ -75,7 +76,7 @@ LINES = (
 )
 
 COMMON = LINES[3]
-"""The line of the other controls."""
+"""The only line on which `OTHERS` are measured."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,19 @@ class Cell:
 
     @property
     def seeds(self) -> range:
-        """The seeds of its runs."""
+        """The seeds of the cell's runs."""
         return range(1, 1 + (1 if self.traffic == "alone" else self.line.cross_seeds))
 
     @property
     def file(self) -> str:
-        """The scenario file that the settings change."""
+        """The scenario file to which the settings apply."""
         if self.traffic == "alone":
             return "alone.toml"
         return "crossed.toml" if self.line.asymmetric else "joined.toml"
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of the cell in its scenario."""
+        """Settings that turn the scenario file into this cell."""
         line = self.line
         settings = {
             "scenario.duration": f"{line.duration_s} s",
@@ -129,19 +130,19 @@ class Cell:
         return settings
 
     def scenario(self) -> Scenario:
-        """The scenario as it runs."""
+        """Returns the scenario, ready to run."""
         from lopsided.scenario import Scenario
 
         return Scenario.load(FOLDER / self.file, **self.settings)
 
     def fingerprint(self) -> str:
-        """Identifies the scenario that a measurement is valid for."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         return hashlib.sha256(f"{said}{sorted(self.settings.items())}".encode()).hexdigest()[:16]
 
 
 def _grid() -> Iterator[Cell]:
-    """All cells, the most informative first, for readers of an unfinished measurement."""
+    """Yields all cells, the most informative first, so that the page of an unfinished measurement is already useful."""
     for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
         for line in LINES:
             for buffer in buffers:
@@ -158,24 +159,24 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 
 
 def records(path: Path) -> Records:
-    """Linux's values on disk."""
+    """Returns the stored values of Linux."""
     return Records(path, (cell.name for cell in CELLS))
 
 
 def runs() -> list[tuple[Cell, int]]:
-    """Every cell with each of its seeds, first seeds first."""
+    """Returns every cell with each of its seeds, the lowest seeds first."""
     most = max(len(cell.seeds) for cell in CELLS)
     return [(cell, seed) for seed in range(1, 1 + most) for cell in CELLS if seed in cell.seeds]
 
 
 def probes() -> list[Probe]:
-    """A few runs, whose digests show whether the page is up to date with the simulator."""
+    """Returns a few runs whose digests show whether the page was written with the present simulator."""
     chosen = (cell for cell in CELLS if cell.line == LINES[0] and cell.buffer == 1 and cell.traffic == "cross")
     return [Probe(cell.name, cell.scenario()) for cell in chosen]
 
 
 def values_of(run: Run) -> Values:
-    """The compared values of every flow over the whole run."""
+    """Returns the compared values of every flow over the whole run."""
     found = compare.measure(run, (0.0, run.scenario.duration_s))
     return {
         (flow, quantity): found.get((flow, quantity), math.nan)

@@ -1,4 +1,5 @@
-"""Writes the page of the congestion controls: summary, by control, by line, windows over time, and every cell."""
+"""Writes the page of the congestion controls: a summary, results by control and by line, congestion windows over time,
+and every cell."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from reference.fidelity.tables import percent, section, table
 from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
 MEDIAN_BOUNDS = {"goodput_bps": 0.03, "rtt_mean_ms": 0.05}
-"""The project's bounds for the median over cells."""
+"""Largest median error over the cells, as a fraction."""
 TAIL_BOUND = 0.10
-"""The project's bound for the 95th percentile over cells."""
+"""Largest 95th percentile of the errors over the cells, as a fraction."""
 
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
@@ -47,7 +48,7 @@ have. Lines, traffic and measured seconds are the same in both.
 
 @dataclass(frozen=True)
 class _Off:
-    """Linux's values of a cell, and the simulator's errors as shares of them."""
+    """Linux's values of a cell, and the simulator's relative errors as fractions of Linux's values."""
 
     cell: Cell
     linux: dict[str, float]
@@ -55,7 +56,7 @@ class _Off:
 
 
 def render(linux: Iterable[Measurement], simulated: dict[tuple[str, int], Values], closing: str) -> str:
-    """The whole page as Markdown, of what is measured."""
+    """Returns the whole page as Markdown, for the cells that have been measured."""
     measured = list(linux)
     cells = list(_errors(measured, simulated))
     grid = [off for off in cells if off.cell.control in CONTROLS]
@@ -111,7 +112,7 @@ def _head(measured: list[Measurement]) -> list[str]:
 
 
 def promised(cells: Sequence[_Off]) -> list[Promise]:
-    """The promises that the median and the 95th percentile of the errors stay within the bounds."""
+    """Returns the checks that the median and the 95th percentile of the errors are within their bounds."""
     found: list[Promise] = []
     for quantity, bound in MEDIAN_BOUNDS.items():
         errors = _known(cells, quantity)
@@ -122,7 +123,7 @@ def promised(cells: Sequence[_Off]) -> list[Promise]:
 
 
 def _known(cells: Iterable[_Off], quantity: str) -> list[float]:
-    """The absolute errors, without those that are unknown."""
+    """Returns the absolute errors of the cells, without unknown ones."""
     return [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
 
 
@@ -136,7 +137,7 @@ def _in_short(cells: list[_Off]) -> list[str]:
 
 
 def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
-    """The median error, the 95th percentile and the largest error, of goodput and mean RTT."""
+    """Returns the median, the 95th percentile and the maximum of the errors of goodput and mean RTT."""
     return [
         text
         for quantity, bound in MEDIAN_BOUNDS.items()
@@ -181,7 +182,7 @@ def _others(cells: list[_Off]) -> list[str]:
 
 
 def _pair(off: _Off, quantity: str) -> str:
-    """Linux's value and the error, for a table."""
+    """Returns Linux's value and the simulator's error, for a table."""
     scale = 1e-6 if quantity == "goodput_bps" else 1.0
     value, error = off.linux[quantity] * scale, off.error[quantity]
     return f"{value:.3g} | {percent(error, signed=True, bold=abs(error) > TAIL_BOUND)}"

@@ -1,6 +1,7 @@
-"""The congestion window over time, one panel for each congestion control, the simulator's on top of Linux's.
+"""Draws the congestion window over time, one panel per congestion control, with the simulator's curve on top of
+Linux's.
 
-Linux's curves are stored, one line for each congestion control: the window in segments at each sample.
+Linux's curves are stored with one line per congestion control, which holds the window in segments at each sample.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ MSS = 1448
 COLUMNS_OF_PANELS = 3
 
 CURVES = {cell.control: cell for cell in CELLS if (cell.line, cell.buffer, cell.traffic) == (COMMON, 1.0, "alone")}
-"""The cells whose windows are drawn, by control."""
+"""The cell whose congestion window is drawn, by congestion control."""
 
 
 class Windows:
-    """Linux's curves on disk."""
+    """The stored curves of Linux."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +44,7 @@ class Windows:
                     self._rows[row["control"]] = (row["scenario_sha256"], row["interval_s"], row["segments"])
 
     def get(self, cell: Cell) -> tuple[Floats, Floats] | None:
-        """Returns times and windows if they are recorded for the present scenario, otherwise `None`."""
+        """Returns the times and windows of a cell; `None` unless they are recorded for the present scenario."""
         sha256, interval_s, segments = self._rows.get(cell.control, ("", "0", ""))
         if sha256 != cell.fingerprint():
             return None
@@ -51,7 +52,7 @@ class Windows:
         return float(interval_s) * np.arange(1, 1 + len(value), dtype=np.float64), value
 
     def add(self, cell: Cell, run: Run) -> None:
-        """Adds the curve of a run if its cell is drawn, and writes the file."""
+        """Adds the curve of a run and writes the file, if the run's cell is drawn."""
         if CURVES.get(cell.control) != cell:
             return
         _, value = _curve(run)
@@ -69,7 +70,7 @@ def _curve(run: Run) -> tuple[Floats, Floats]:
 
 
 def figure(linux: Windows) -> LabFigure:
-    """The figure, with one small panel for each congestion control."""
+    """Returns the figure, with one small panel per congestion control."""
     cells = list(CURVES.values())
     ours = run_jobs([Job(cell.scenario(), 1) for cell in cells], lambda _, run: _curve(run))
     drawn, panels = style.small_panels(
@@ -84,7 +85,7 @@ def figure(linux: Windows) -> LabFigure:
             panel.plot(*recorded, color=style.INK, linewidth=2.0)
         panel.plot(time_s, value, color=style.DOWN[1], linewidth=0.9)
         panel.set_xlim(0, COMMON.duration_s)
-        # The first slow start may go far beyond all later values.
+        # Limit the axis by the 98th percentile: the first slow start may exceed all later values by far.
         panel.set_ylim(0, 1.25 * float(np.quantile(value, 0.98)))
     style.small_print(drawn, "black: Linux 6.1 in virtual time", "blue: lopsided", "sampled every 100 ms")
     return drawn

@@ -59,7 +59,7 @@ impl Default for AckReconstructConfig {
 
 impl Part for AckReconstructConfig {
     const NAME: &'static str = "ack_reconstruct";
-    const TEXT: &'static str = "Fills the gaps between ACKs with new ones, and spreads them in time.";
+    const TEXT: &'static str = "Fills gaps in the ACK numbers with regenerated ACKs, and spaces the ACKs in time.";
     const KEYS: &'static [Key<AckReconstructConfig>] = &[
         key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
         key("every", |part: &mut Self| &mut part.every, "Number of segments per ACK after reconstruction."),

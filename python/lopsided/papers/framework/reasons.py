@@ -1,10 +1,10 @@
-"""Checks that a reason contains only numbers of its verdict.
+"""Checks that every number in a reason comes from its verdict.
 
 A number in a sentence is covered if a measured or published value of the verdict rounds to it, as a fraction or in
-percent. It is also covered if it is part of a name (a setting) or of the criterion. A number with a sign needs a value
-with the same sign. Quantities in words count as numbers: `twice`, `half`, `two minutes`. These do not count as numbers:
-references to parts of a paper, names of lines such as 2400/196, names of profiles such as linux-2.6, and labels such as
-R2 or MER-A16.
+percent. It is also covered if it is part of a name (a setting) or of the criterion. A signed number is covered only by
+a value with the same sign. Quantities in words count as numbers: `twice`, `half`, `two minutes`. These do not count as
+numbers: references to parts of a paper, names of lines such as 2400/196, names of profiles such as linux-2.6, and
+labels such as R2 or MER-A16.
 """
 
 from __future__ import annotations

@@ -256,8 +256,8 @@ def sensing_is_cheap(m: Measurements) -> Verdict:
 
 @of_evening("Uploads behave like downloads.", "sections 5.2 and 5.3", needs=("evening", "evening-up"), origin="fitted")
 def uploads_are_alike(m: Measurements) -> Verdict:
-    """At a base RTT of 100 ms, ASQM's median RTT is at most 300 ms, and the 90th percentile of CoDel and PIE at
-    least 1 s."""
+    """At a base RTT of 100 ms, the median RTT is at most 300 ms with ASQM; the 90th percentile of the RTT is at least 1
+    s with CoDel and PIE."""
     return all_of(
         at_most(300, [said(m, "evening-up", "rtt_p50_ms", "asqm", 100, "ms", what=", upload")]),
         at_least(

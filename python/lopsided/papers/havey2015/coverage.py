@@ -27,7 +27,7 @@ def _constant(value: float) -> Reader:
 
 
 def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: bool = False) -> Reader:
-    """Returns a function that reads a column under the discipline and at the RTT that the row names."""
+    """Returns a function from a table row to the value of a column, with the row's queue discipline and RTT."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         aqm, rtt = AQMS.get(row.conditions.get("aqm", "")), row.conditions.get("base_rtt_ms", "")

@@ -54,8 +54,8 @@ class Windows:
 
 
 def ack_room(unit: str) -> float:
-    """Returns the space of one segment's ACKs in a buffer counted in `bytes` or `packets`, relative to the space of
-    the segment."""
+    """Returns the buffer space that the ACKs of one segment occupy, as a multiple of the segment's own space, if the
+    buffer counts `bytes` or `packets`."""
     return ACKS_PER_SEGMENT * (ACK_BYTES / PACKET_BYTES if unit == "bytes" else 1.0)
 
 

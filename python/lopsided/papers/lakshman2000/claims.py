@@ -115,8 +115,8 @@ def modes_depend_on_both(m: Measurements) -> Verdict:
     "Our expressions give the utilisation in the three modes.", "about the abstract", fails=True
 )
 def modes_follow_the_expressions(m: Measurements) -> Verdict:
-    """The utilisation is within 10 percentage points of the expression if bursts fit, else at most 10 points above
-    the bound."""
+    """The utilisation is within 10 percentage points of the paper's expression if bursts fit in the forward buffer;
+    otherwise it is at most 10 percentage points above the paper's bound."""
     off: list[Measured] = []
     for forward in FORWARD_BUFFERS:
         for k in ASYMMETRIES:

@@ -1,4 +1,4 @@
-"""The runs of all buffer sizes, and the buffer that follows from them: by the sweep, and by Merritt's model."""
+"""The runs of all buffer sizes, and the buffer size that the sweep and Merritt's model each recommend."""
 
 from __future__ import annotations
 

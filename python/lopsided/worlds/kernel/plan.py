@@ -401,7 +401,8 @@ class _Planner:
         )
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
-        """Returns one check per path of a flow's data or ACKs, but only one per bottleneck."""
+        """Returns one check per path that carries a flow's data or ACKs. Paths with the same bottleneck share one
+        check."""
         ways = dict.fromkeys(
             way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )

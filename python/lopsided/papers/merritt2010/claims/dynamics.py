@@ -70,8 +70,8 @@ def phase_drifts(m: Measurements) -> Verdict:
     "about section 5.1.1, by losses instead of movement",
 )
 def losses_synchronise(m: Measurements) -> Verdict:
-    """The fraction of the download's window reductions within 1 s of one of the upload's, relative to chance, rises
-    with the buffer."""
+    """With larger buffers, a larger fraction of the download's window reductions falls within 1 s of an upload window
+    reduction, relative to chance."""
     lift = main(m, "falls_together_lift")
     return all_of(
         rises("coincidence over chance", lift, rank=0.7, show=(25,)),
