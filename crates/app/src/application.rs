@@ -1,4 +1,4 @@
-//! The contract between an application and the host that runs it.
+//! The interface between an application and the host that runs it.
 
 use lopsided_core::{Bytes, Payload, Rng, Time};
 use lopsided_rdra::Step;
@@ -6,11 +6,11 @@ use lopsided_tcp::{State, TcpInfo};
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// The number by which an application and its host refer to one socket: a connection, or one stream of a connection if
-/// the transport has streams.
+/// Number that identifies a socket between an application and its host. A socket is a connection, or one stream of a
+/// connection if the transport has streams.
 ///
-/// The host assigns the number. The host may use it for another socket after [`SocketEvent::Closed`], or after the
-/// application aborted the socket.
+/// The host assigns the number. After [`SocketEvent::Closed`], or after the application has aborted the socket, the
+/// host may assign the number to another socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -21,58 +21,59 @@ pub enum SocketEvent {
     Connected,
     /// A peer opened a connection to this application.
     Accepted,
-    /// The socket may have data to read or room to write. Reported after each segment and each timeout that may have
-    /// changed this.
+    /// The socket may have data to read or free space to write. Reported after each segment and each timeout that may
+    /// have changed either.
     Ready,
-    /// The peer sends no more data: everything before its FIN is readable.
+    /// The peer will send no more data. All data before its FIN can be read.
     PeerClosed,
-    /// The connection is over. No further event follows for this socket.
+    /// The connection has ended. This is the last event of the socket.
     Closed(CloseReason),
 }
 
-/// How an application reacts to [`SocketEvent::Ready`]. A host uses this to skip calls without effect.
+/// The application's reaction to [`SocketEvent::Ready`]. The host uses it to skip calls that would have no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnReady {
-    /// It may do anything, so the host calls it each time.
+    /// The application may do anything, so the host must call it each time.
     #[default]
     Acts,
-    /// It only writes, and does nothing if the send buffer is full. The host calls it when there is room.
+    /// The application only writes, and does nothing if the send buffer is full. The host calls it only if the buffer
+    /// has free space.
     Writes,
-    /// It reads everything and ignores the contents. The host may read and discard the data itself.
+    /// The application reads all data and ignores the contents. The host may read and discard the data without a call.
     Drains,
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// Both directions were closed and acknowledged.
     Normal,
     /// The peer refused or reset the connection.
     Reset,
-    /// The connection gave up after repeated retransmissions without an answer.
+    /// The connection was aborted after repeated retransmissions without an ACK.
     TimedOut,
 }
 
-/// A measurement that an application reports to its host, which enters it into the tables of the run.
+/// A measurement that an application reports to its host. The host adds it to the tables of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// A transfer begins now. The application at the other end reports [`Report::Delivered`].
+    /// A transfer begins at the time of the report. The application at the other end reports [`Report::Delivered`].
     Begun,
-    /// The application has read the last byte of the transfer that began most recently.
+    /// The application has read the last byte of the current transfer.
     Delivered {
         /// Size of the whole transfer.
         size: Bytes,
     },
-    /// An object, a page or another operation is complete now.
+    /// An operation, for example the download of an object or a page, is complete at the time of the report.
     Completed {
-        /// Kind of operation: `object`, `page`, `connect` and so on.
+        /// Kind of the operation, such as `object`, `page` or `connect`.
         what: &'static str,
         /// Time at which the operation began.
         start: Time,
         /// Bytes that the operation delivered.
         size: Bytes,
     },
-    /// One step of the controller of a fetch over several connections.
+    /// One step of the controller that fetches an object over several connections.
     Fetching(Step),
 }
 
@@ -104,31 +105,31 @@ pub enum Report {
 /// assert_eq!(Greeter.next_timeout(), None);
 /// ```
 pub trait Application: Debug + Send {
-    /// The flow begins. The host calls this once, at the scenario's start time plus its jitter.
+    /// Starts the application. The host calls this method once, at the flow's start time plus its jitter.
     fn on_start(&mut self, io: &mut dyn Sockets);
 
     /// Handles an event on one of this application's sockets.
     fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets);
 
-    /// Handles a datagram that arrived on the flow's own pair of ports. `sent_at` is the time at which the peer's host
-    /// sent the datagram.
+    /// Handles a datagram that arrived on the flow's ports. `sent_at` is the time at which the peer's host sent it.
     fn on_datagram(&mut self, _payload: &Payload, _sent_at: Time, _io: &mut dyn Sockets) {}
 
-    /// The time of [`Application::next_timeout`] has come. A call before that time must do nothing.
+    /// Handles the timeout that [`Application::next_timeout`] returned. A call before that time must have no effect.
     fn on_timeout(&mut self, _io: &mut dyn Sockets) {}
 
-    /// How this application handles [`SocketEvent::Ready`]. The answer must not change: the host reads it once.
+    /// Returns the application's reaction to [`SocketEvent::Ready`]. The value must be constant, because the host reads
+    /// it only once.
     fn on_ready(&self) -> OnReady {
         OnReady::Acts
     }
 
-    /// The time at which to call [`Application::on_timeout`], or `None` for never. The host reads it again after each
-    /// call of another method.
+    /// Returns the time at which to call [`Application::on_timeout`]; `None` for no timeout. The host reads the time
+    /// again after each call of another method.
     fn next_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The flow ends at the `stop` time of the scenario, before the run ends.
+    /// Handles the end of the flow at the `stop` time of the scenario. Not called if the run ends first.
     fn on_stop(&mut self, _io: &mut dyn Sockets) {}
 }
 
@@ -150,34 +151,34 @@ pub trait Application: Debug + Send {
 /// }
 /// ```
 pub trait Sockets {
-    /// The current time, since the start of the run.
+    /// Returns the current virtual time.
     fn now(&self) -> Time;
 
-    /// The application's own random stream, seeded by its flow and side.
+    /// Returns the application's own random number generator, which is seeded from the flow and the side.
     fn rng(&mut self) -> &mut Rng;
 
-    /// Opens a connection to the other end of the flow. Returns `None` if the host has no free port now.
+    /// Opens a connection to the other end of the flow. Returns `None` if the host has no free port.
     fn connect(&mut self) -> Option<SocketId>;
 
-    /// Opens another stream on the connection of `of`. The stream is a socket of its own. Returns `None` if the
-    /// transport has no streams; open another connection then.
+    /// Opens another stream on the connection of the socket `of`, and returns the stream's own socket. Returns `None`
+    /// if the transport has no streams; the application can then open another connection.
     fn open_stream(&mut self, of: SocketId) -> Option<SocketId> {
         let _ = of;
         None
     }
 
-    /// Appends as much of the payload as the send buffer has room for, and returns the number of bytes taken. Returns 0
-    /// if the socket is closed or unknown.
+    /// Appends the part of the payload that fits into the send buffer, and returns its length in bytes. Returns 0 if
+    /// the socket is closed or unknown.
     fn write(&mut self, socket: SocketId, payload: &Payload) -> u64;
 
-    /// Number of bytes that [`Sockets::write`] would take now.
+    /// Returns the number of bytes that [`Sockets::write`] would accept.
     fn writable(&self, socket: SocketId) -> u64;
 
-    /// Returns all data that can be read now, and removes it from the receive buffer.
+    /// Removes all readable data from the receive buffer and returns it.
     fn read(&mut self, socket: SocketId) -> Payload;
 
-    /// The ranges of the data read since the last call that were never received. Each range is a position in the peer's
-    /// stream, and the data read holds zeros there. Empty unless the stack has `placeholders`.
+    /// Returns the ranges that were read since the last call although they never arrived, as positions in the peer's
+    /// stream. The data read contains zeros there. Empty unless the stack has `placeholders`.
     fn placeholders(&mut self, socket: SocketId) -> Vec<Range<u64>> {
         let _ = socket;
         Vec::new()
@@ -189,10 +190,10 @@ pub trait Sockets {
     /// Ends the connection with a reset. No further event follows, not even [`SocketEvent::Closed`].
     fn abort(&mut self, socket: SocketId);
 
-    /// State of the connection, or `None` if there is no such socket.
+    /// Returns the state of the connection; `None` if the socket does not exist.
     fn state(&self, socket: SocketId) -> Option<State>;
 
-    /// State of the connection as Linux reports it in `TCP_INFO`, or `None` if there is no such socket.
+    /// Returns the state of the connection as Linux reports it in `TCP_INFO`; `None` if the socket does not exist.
     fn info(&self, socket: SocketId) -> Option<TcpInfo>;
 
     /// Sends a datagram to the other end of the flow.
@@ -221,14 +222,14 @@ impl Side {
     }
 }
 
-/// The two applications of a flow.
+/// The two applications of a flow, one at each end.
 #[derive(Debug)]
 pub struct AppPair {
     /// The application at the sender of data.
     pub from: Box<dyn Application>,
     /// The application at the receiver of data.
     pub to: Box<dyn Application>,
-    /// The side that waits for the other side to open a connection.
+    /// The side that listens for the connection.
     pub listener: Side,
     /// True if the applications exchange datagrams instead of opening connections.
     pub datagrams: bool,

@@ -1,5 +1,5 @@
-//! One-way transfers over one connection at a time. The sender always has more to send, or sends a fixed size
-//! repeatedly, or sends in bursts. The receiver reads everything at once.
+//! One-way transfers that use one connection at a time. The sender sends continuously, or repeats transfers of a fixed
+//! size, or alternates between bursts and silence. The receiver reads all data immediately.
 //!
 //! Left out: a slow reader, and data with contents.
 
@@ -13,11 +13,12 @@ use crate::{Application, OnReady, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_tcp::State;
 
-/// Amount that a sender without a limit offers at once: more than any send buffer takes.
+/// Number of bytes that an unlimited sender offers in one call, which is more than any send buffer accepts.
 const PLENTY: u64 = u64::MAX;
-/// Largest single write, as in iperf3. The end of a write decides which segment carries PSH.
+/// Size of the largest single write in bytes, as in iperf3. The end of a write determines which segment has the PSH
+/// flag.
 pub(crate) const WRITE: u64 = 128 << 10;
-/// Pause between two attempts to find a free port.
+/// Time to the next attempt if the host has no free port.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The pattern in which a [`Sender`] sends.
@@ -36,14 +37,14 @@ const RETRY: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// Data without limit until the flow stops.
+    /// Unlimited data until the flow stops.
     Bulk {
         /// Time from the opening of the connection to the first byte.
         wait: Duration,
-        /// A random time between 0 and this is added to `wait`.
+        /// Upper bound of a random time that is added to `wait`.
         wait_jitter: Duration,
     },
-    /// A fixed size, on a new connection each time.
+    /// A fixed number of bytes, with a new connection for each transfer.
     Bytes {
         /// Size of one transfer.
         size: Bytes,
@@ -52,17 +53,17 @@ pub enum Transfer {
         /// Time between the end of a transfer and the start of the next.
         pause: Duration,
     },
-    /// Data without limit for `on`, then silence for `off`, repeatedly on one connection.
+    /// Unlimited data for the time `on`, then silence for the time `off`, repeated on one connection.
     OnOff {
         /// Duration of a burst.
         on: Duration,
-        /// Silence after a burst.
+        /// Duration of the silence after a burst.
         off: Duration,
     },
 }
 
 impl Transfer {
-    /// Size of one transfer, or `None` if the pattern has no transfers that end.
+    /// Returns the size of one transfer; `None` if the transfer does not end.
     pub fn size(&self) -> Option<Bytes> {
         match self {
             Transfer::Bytes { size, .. } => Some(*size),
@@ -73,7 +74,7 @@ impl Transfer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Between two transfers, or without a free port. Ends at `next`.
+    /// No connection until `next`: the sender is between two transfers, or the host had no free port.
     Waiting,
     Sending,
     /// Connected, with nothing to send until `next`.
@@ -87,9 +88,9 @@ pub struct Sender {
     transfer: Transfer,
     phase: Phase,
     socket: Option<SocketId>,
-    /// End of the current phase, or `None` if the phase has no fixed end.
+    /// End of the current phase; `None` if the phase has no fixed end.
     next: Option<Time>,
-    /// Bytes still to be written.
+    /// Number of bytes that remain to be written.
     left: u64,
     attempts: u32,
     /// True if an [`Asker`] opens the connection and requests the data.
@@ -97,12 +98,12 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that opens the connection itself.
+    /// Creates a sender that opens the connection itself.
     pub fn new(transfer: Transfer) -> Sender {
         Sender { transfer, phase: Phase::Waiting, socket: None, next: None, left: 0, attempts: 0, answers: false }
     }
 
-    /// A sender that waits for the connection and the request of an [`Asker`].
+    /// Creates a sender that waits until an [`Asker`] opens a connection and sends a request.
     pub fn answering(transfer: Transfer) -> Sender {
         Sender { answers: true, ..Sender::new(transfer) }
     }
@@ -119,12 +120,12 @@ impl Sender {
         }
     }
 
-    /// Sets the phase, the remaining bytes and the end of the phase for the next transfer.
+    /// Prepares the next transfer: sets the phase, the end of the phase, and the number of bytes to write.
     fn prepare(&mut self, io: &mut dyn Sockets) {
         let now = io.now();
         self.phase = Phase::Sending;
         self.attempts += 1;
-        // Draw the jitter for each transfer, so that repeated flows do not stay in step.
+        // Each transfer has a new jitter, so that repeated flows do not stay synchronized.
         let wait = match self.transfer {
             Transfer::Bulk { wait, wait_jitter } => wait + Duration::from_nanos(io.rng().below(wait_jitter.as_nanos())),
             _ => Duration::ZERO,
@@ -150,16 +151,16 @@ impl Sender {
             if written == 0 {
                 break;
             }
-            // `PLENTY` means "no limit", so writes do not reduce it.
+            // `PLENTY` means no limit, so a write does not reduce it.
             self.left -= if self.left == PLENTY { 0 } else { written };
         }
-        // Close only when the connection is established: before that there is no connection for a FIN to end.
+        // Before the connection is established, no FIN can be sent.
         if self.left == 0 && self.transfer.size().is_some() && io.state(socket) == Some(State::Established) {
             io.close(socket);
         }
     }
 
-    /// The connection is over, normally or not.
+    /// Handles the end of the connection, whether normal or not.
     fn end(&mut self, now: Time) {
         self.socket = None;
         if self.phase == Phase::Ended {
@@ -167,7 +168,7 @@ impl Sender {
         }
         self.left = 0;
         self.next = None;
-        // The asker opens the next connection and counts the repetitions.
+        // If an asker requests the data, the asker opens the next connection and counts the repetitions.
         if self.answers {
             self.phase = Phase::Waiting;
             return;
@@ -191,7 +192,7 @@ impl Application for Sender {
 
     fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
         if self.answers && event == SocketEvent::Accepted && self.phase != Phase::Ended {
-            // A later connection of the asker replaces the former one.
+            // A new connection of the asker replaces the previous one.
             self.socket = Some(socket);
             self.prepare(io);
         }
@@ -222,7 +223,7 @@ impl Application for Sender {
                 self.phase = Phase::Sending;
                 self.next = match self.transfer {
                     Transfer::OnOff { on, .. } => Some(now + on),
-                    // A bulk transfer waits only once, before its first byte.
+                    // A bulk transfer waits only before its first byte.
                     _ => None,
                 };
                 if let Some(socket) = self.socket {
@@ -233,7 +234,7 @@ impl Application for Sender {
         }
     }
 
-    /// A transfer of a fixed size must also run after its last byte has entered the send buffer, because it then closes
+    /// A sender of a fixed size must also be called after its last byte is in the send buffer, because it then closes
     /// the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
@@ -253,27 +254,27 @@ impl Application for Sender {
     }
 }
 
-/// The receiving application of a one-way transfer. It reads everything at once.
+/// The receiving application of a one-way transfer. It reads all data immediately.
 #[derive(Debug)]
 pub struct Receiver {
-    /// Size of one transfer, or `None` if the flow has no transfers that end.
+    /// Size of one transfer; `None` if the transfer does not end.
     size: Option<Bytes>,
-    /// Bytes read from each open connection. Empty if the flow has no transfers that end.
+    /// For each open connection, the number of bytes read. Empty if the transfer does not end.
     read: Vec<(SocketId, u64)>,
 }
 
 impl Receiver {
-    /// A receiver of transfers of this size, or of data without an end.
+    /// Creates a receiver of transfers of this size; `None` for a transfer that does not end.
     pub fn new(size: Option<Bytes>) -> Receiver {
         Receiver { size, read: Vec::new() }
     }
 
-    /// Adds to the bytes read, and reports the transfer when its last byte is read.
+    /// Counts the bytes read, and reports the transfer as soon as its last byte is read.
     fn count(&mut self, socket: SocketId, octets: u64, size: Bytes, io: &mut dyn Sockets) {
         let Some((_, read)) = self.read.iter_mut().find(|(of, _)| *of == socket) else { return };
         let before = *read;
         *read += octets;
-        // Report once only, at the read that reaches the size.
+        // The read that reaches the size reports the transfer, so it is reported only once.
         if before < size.get() && *read >= size.get() {
             io.report(Report::Delivered { size });
         }
@@ -299,7 +300,7 @@ impl Application for Receiver {
     }
 
     fn on_ready(&self) -> OnReady {
-        // Without a size there is nothing to count, so the host may discard the data itself.
+        // Without a size nothing is counted, so the host may discard the data itself.
         if self.size.is_some() { OnReady::Acts } else { OnReady::Drains }
     }
 }

@@ -1,5 +1,5 @@
-//! An application in a scenario: its settings, the two ends that are built from them, and applications that belong to
-//! one run only.
+//! An application as a scenario selects it: its settings, the two ends that are built from them, and applications that
+//! belong to a single run.
 
 use crate::{AppPair, Application, Side};
 use lopsided_core::Time;
@@ -70,17 +70,17 @@ pub(crate) fn build_as<A: AppSettings>(
 pub struct AppConfig(pub(crate) Chosen<BuildApp>);
 
 impl AppConfig {
-    /// Wraps settings of any kind.
+    /// Creates an `AppConfig` from settings of any kind.
     pub fn new<A: AppSettings>(config: A) -> AppConfig {
         AppConfig(Chosen::new(config, build_as::<A>))
     }
 
-    /// The settings, or `None` if the application is of another kind.
+    /// Returns the settings; `None` if the application is of another kind.
     pub fn get<A: AppSettings>(&self) -> Option<&A> {
         self.0.part.downcast()
     }
 
-    /// The settings, whatever their kind.
+    /// Returns the settings as a trait object.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
@@ -93,10 +93,11 @@ impl AppConfig {
         (self.0.build)(&*self.0.part, flow, own)
     }
 
-    /// The side that waits for the other side to open a connection. Returns [`Side::To`] for an application that the
-    /// caller of the run supplies, because only its factory can decide.
+    /// Returns the side that listens for the connection. Returns [`Side::To`] for an application that the caller of the
+    /// run supplies, because only its factory determines the side.
     pub fn listener(&self, opening: Opening) -> Side {
-        // Build the pair only to read its listener. Built-in applications choose it without looking at the flow.
+        // Build the pair only to read its `listener` field. A built-in application chooses the listener independently
+        // of the flow.
         let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO, opening };
         self.build(&nowhere, &RunApplications::default()).map_or(Side::To, |pair| pair.listener)
     }
@@ -108,7 +109,7 @@ impl<A: AppSettings> From<A> for AppConfig {
     }
 }
 
-/// Settings of an application that the caller of a run supplies under a name.
+/// Settings of an application that the caller of a run supplies by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomConfig {
     /// The name under which the caller added the application to [`RunApplications`].
@@ -129,27 +130,27 @@ impl AppSettings for CustomConfig {
     }
 }
 
-/// Facts about a flow that its applications may need.
+/// Properties of a flow that its applications may need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowContext {
     /// Name of the flow in the scenario.
     pub name: String,
     /// Time at which the flow starts.
     pub start: Time,
-    /// Time at which the flow ends, at the latest the end of the run.
+    /// Time at which the flow stops; never later than the end of the run.
     pub stop: Time,
-    /// The way in which the flow's transport opens connections.
+    /// Which end of the flow opens connections.
     pub opening: Opening,
 }
 
-/// The end that opens the connection of a one-way transfer. The flow's transport decides.
+/// Which end opens the connection of a one-way transfer. The flow's transport determines it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// The sender of data opens the connection and sends, as in the simulator's TCP flows.
+    /// The sender of data opens the connection and then sends, as in the simulator's TCP flows.
     #[default]
     Sender,
-    /// The receiver of data opens the connection and requests the data, as QUIC clients do. Web pages are loaded over
-    /// streams of one connection.
+    /// The receiver of data opens the connection and requests the data, as a QUIC client does. Web pages are then
+    /// loaded over streams of a single connection.
     Receiver,
 }
 
@@ -170,7 +171,7 @@ impl fmt::Display for AppError {
 
 impl std::error::Error for AppError {}
 
-/// The applications at the sender and at the receiver of data, and the side that listens.
+/// Combines the applications at the sender and at the receiver of data into a pair.
 pub(crate) fn pair(
     from: impl Application + 'static,
     to: impl Application + 'static,
@@ -219,12 +220,12 @@ impl RunApplications {
         self.named.push((name.to_owned(), factory));
     }
 
-    /// The factory of this name, if there is one.
+    /// Returns the factory of this name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&AppFactory> {
         self.named.iter().find(|(known, _)| known == name).map(|(_, factory)| factory)
     }
 
-    /// The names, in the order in which the applications were added.
+    /// Returns the names in the order in which the applications were added.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(|(name, _)| name.as_str())
     }

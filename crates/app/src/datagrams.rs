@@ -1,4 +1,4 @@
-//! Datagrams at a constant rate, and the end that receives them.
+//! Datagrams at a constant bit rate, and the end that receives them.
 
 use crate::config::pair;
 use crate::{
@@ -8,12 +8,12 @@ use lopsided_core::packet::{IPV4_HEADER, UDP_HEADER};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of a stream of datagrams at a constant rate.
+/// Settings of a stream of datagrams at a constant bit rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramConfig {
-    /// Rate, counted in whole IP packets.
+    /// Bit rate, including the IP and UDP headers.
     pub rate: BitRate,
-    /// Size of each IP packet, headers included.
+    /// Size of each IP packet, including the headers.
     pub size: Bytes,
 }
 
@@ -51,16 +51,17 @@ impl AppSettings for DatagramConfig {
 #[derive(Debug)]
 pub struct DatagramSender {
     rate: BitRate,
-    /// The size of the whole IP packet.
+    /// Size of each IP packet, including the headers.
     size: Bytes,
     stop: Time,
     next: Option<Time>,
-    /// Remainder of the last interval's division, in units of 1 / rate nanoseconds. Without it the rate would drift.
+    /// Remainder of the division that computes the interval, in units of 1 / rate nanoseconds. Carrying it over keeps
+    /// the rate exact.
     carry: u64,
 }
 
 impl DatagramSender {
-    /// A sender of IP packets of `size` at `rate`, both with headers counted.
+    /// Creates a sender of IP packets. Both `rate` and `size` include the headers.
     pub fn new(rate: BitRate, size: Bytes, stop: Time) -> DatagramSender {
         DatagramSender { rate, size, stop, next: None, carry: 0 }
     }
@@ -68,11 +69,11 @@ impl DatagramSender {
     fn send_due(&mut self, io: &mut dyn Sockets) {
         while let Some(next) = self.next.filter(|next| *next <= io.now() && *next < self.stop) {
             let (interval, carry) = self.rate.time_to_send(self.size, self.carry);
-            // At very high rates the interval rounds to 0 ns; 1 ns at least keeps this loop finite.
+            // At very high rates the interval rounds to 0 ns. The minimum of 1 ns prevents an endless loop.
             self.next = Some(next + interval.max(Duration::from_nanos(1)));
             self.carry = carry;
             let headers = IPV4_HEADER + UDP_HEADER;
-            // `size` counts the whole IP packet, so subtract the headers.
+            // `size` is that of the IP packet, so subtract the headers.
             io.send_datagram(Payload::virtual_len((self.size.get() as u32).saturating_sub(headers)));
         }
     }
@@ -95,7 +96,7 @@ impl Application for DatagramSender {
     }
 }
 
-/// Accepts every datagram. The host counts them.
+/// Discards every datagram. The host counts the datagrams.
 #[derive(Debug)]
 pub struct DatagramReceiver;
 

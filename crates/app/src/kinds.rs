@@ -1,12 +1,12 @@
-//! The registry of applications that scenarios choose by kind: those of this crate, and those that users register.
+//! The registry of applications that a scenario can select by kind: those of this crate, and those that users register.
 //!
-//! No other file of this crate depends on this one: each application is complete in its own file.
+//! No other file of this crate depends on this one. Each application is complete in its own file.
 
 use crate::config::{BuildApp, build_as};
 use crate::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The applications of this crate, the default first. Add a new application here.
+/// The applications of this crate; the default is first. Add a new application here.
 const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
     entry::<BulkConfig>,
     entry::<TransferConfig>,

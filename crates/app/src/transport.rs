@@ -63,7 +63,7 @@ pub trait TransportSettings: Part {
     /// of the scenario.
     fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
 
-    /// The end of a one-way transfer that opens the connection.
+    /// Returns which end of a one-way transfer opens the connection.
     fn opening(&self) -> Opening {
         Opening::Sender
     }
@@ -77,43 +77,43 @@ pub trait TransportSettings: Part {
         Ok(())
     }
 
-    /// The keys of TCP's stack that apply to this transport, or `None` if all do. A flow with another stack key is
-    /// rejected.
+    /// Returns the keys of the TCP stack that this transport reads; `None` if it reads all of them. A flow that sets
+    /// another key is rejected.
     fn stack_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
 
-    /// Size of the largest IP packet that an end with this stack sends.
+    /// Returns the size of the largest IP packet that an end with this stack sends.
     fn largest_packet(&self, stack: &StackConfig) -> Bytes {
         stack.mtu()
     }
 
-    /// Size of the packet that the receiver of data must send to open a connection, if that packet is larger than an
-    /// ACK.
+    /// Returns the size of the packet with which the receiver of data opens a connection, if that packet is larger than
+    /// an ACK.
     fn opening_packet(&self) -> Option<Bytes> {
         None
     }
 
-    /// True if middleboxes can read the transport's ACKs, as they can read TCP's.
+    /// True if middleboxes can read the transport's ACKs, as with TCP.
     fn shows_acks(&self) -> bool {
         true
     }
 }
 
-/// The facts from which one end of a flow is built.
+/// The parameters of one end of a flow.
 #[derive(Clone)]
 pub struct TransportEnd {
     /// True if this end opens connections; the other end waits for them.
     pub opens: bool,
     /// True if this end sends the flow's data.
     pub sends: bool,
-    /// True if the application discards everything it reads, so the transport need not keep contents.
+    /// True if the application discards all data, so the transport need not store contents.
     pub drains: bool,
     /// Address and port of this end.
     pub local: SocketAddr,
-    /// Address and port of the other end. Always set at the end that opens connections.
+    /// Address and port of the other end; always set at the end that opens connections.
     pub remote: Option<SocketAddr>,
-    /// Random stream for every random choice of the endpoint.
+    /// Random number generator for all random choices of the endpoint.
     pub rng: Rng,
     /// Name of the congestion control.
     pub cc: String,
@@ -134,37 +134,37 @@ impl Debug for TransportEnd {
     }
 }
 
-/// A packet that an endpoint wants to send. The host adds the IP addresses.
+/// A packet that an endpoint sends. The host adds the IP addresses.
 #[derive(Debug)]
 pub struct Datagram {
     /// The transport header.
     pub header: Header,
-    /// The data behind the header.
+    /// The data after the header.
     pub payload: Payload,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
 }
 
-/// The state of one connection, as the tables of flows and samples show it.
+/// The state of one connection, as shown in the tables of flows and samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransportInfo {
-    /// The congestion state in TCP's words: `open` or `recovery`.
+    /// The congestion state in TCP's terms: `open` or `recovery`.
     pub state: &'static str,
     /// Congestion window.
     pub cwnd: Bytes,
-    /// Slow-start threshold, or `None` before the first reduction.
+    /// Slow-start threshold; `None` before the first reduction.
     pub ssthresh: Option<Bytes>,
-    /// Smoothed RTT, or `None` before the first sample.
+    /// Smoothed RTT; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// Variation of the RTT.
     pub rttvar: Duration,
-    /// Timeout of the next retransmission.
+    /// Current retransmission timeout.
     pub rto: Duration,
-    /// Bytes sent and not yet acknowledged.
+    /// Number of bytes sent and not yet acknowledged.
     pub in_flight: Bytes,
-    /// Bytes that the peer's flow control allows beyond the acknowledged ones; 0 if the endpoint cannot say.
+    /// Number of bytes beyond the last acknowledged byte that the peer's flow control permits; 0 if unknown.
     pub snd_wnd: Bytes,
-    /// Bytes that the application read in the last RTT; 0 if the endpoint does not measure this.
+    /// Number of bytes that the application read in the last RTT; 0 if not measured.
     pub rcv_space: Bytes,
     /// Counters since the start of the connection.
     pub counters: Counters,
@@ -198,63 +198,65 @@ pub trait Transport: Debug + Send {
         None
     }
 
-    /// Takes at most [`Transport::writable`] bytes of the payload, and returns the number of bytes taken.
+    /// Accepts at most [`Transport::writable`] bytes of the payload, and returns the number of bytes accepted.
     fn write(&mut self, now: Time, socket: SocketId, payload: &Payload) -> u64;
 
-    /// Number of bytes that [`Transport::write`] would take now.
+    /// Returns the number of bytes that [`Transport::write`] would accept.
     fn writable(&self, socket: SocketId) -> u64;
 
-    /// Returns all data that can be read now, and removes it from the receive buffer.
+    /// Removes all readable data from the receive buffer and returns it.
     fn read(&mut self, now: Time, socket: SocketId) -> Payload;
 
     /// Ends the sending direction after the data written so far.
     fn close(&mut self, now: Time, socket: SocketId);
 
-    /// Ends the socket at once. No further event follows for it.
+    /// Aborts the socket. No further event follows for it.
     fn abort(&mut self, now: Time, socket: SocketId);
 
-    /// State of the socket, or `None` if there is no such socket.
+    /// Returns the state of the socket; `None` if the socket does not exist.
     fn state(&self, socket: SocketId) -> Option<lopsided_tcp::State>;
 
     /// Handles a packet that arrived for this end's port.
     fn handle_packet(&mut self, now: Time, packet: &Packet);
 
-    /// The time of [`Transport::poll_timeout`] has come. A call before that time must do nothing.
+    /// Handles the timeout that [`Transport::poll_timeout`] returned. A call before that time must have no effect.
     fn handle_timeout(&mut self, now: Time);
 
-    /// The next packet to send, or `None` if nothing may be sent now.
+    /// Returns the next packet to send; `None` if no packet may be sent now.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
 
-    /// The time at which to call [`Transport::handle_timeout`], or `None` for never. A time in the past means now.
+    /// Returns the time at which to call [`Transport::handle_timeout`]; `None` for no timeout. A time in the past means
+    /// immediately.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// The next event on a socket, in order. The socket's number is free after [`SocketEvent::Closed`].
+    /// Returns the next event of any socket, in order. After [`SocketEvent::Closed`] the socket's number may be reused.
     fn poll_event(&mut self) -> Option<(SocketId, SocketEvent)>;
 
-    /// State of the connections that are not over, the oldest first.
+    /// Returns the states of the connections that have not ended, the oldest first.
     fn connections(&self, now: Time) -> Vec<TransportInfo>;
 
-    /// Counters of the connections that are over, and the last of their smoothed RTTs.
+    /// Returns the summed counters of ended connections, and the smoothed RTT of the connection that ended last.
     fn past(&self) -> (Counters, Option<Duration>);
 
-    /// Sum of the congestion windows in bytes, or `None` without a connection. Must be cheap: the host calls this after
-    /// every packet.
+    /// Returns the sum of the congestion windows in bytes; `None` without a connection. Must be fast, because the host
+    /// calls it after every packet.
     fn cwnd(&self) -> Option<u64>;
 
-    /// Passes each RTT sample taken since the last call to `each`.
+    /// Calls `each` with every RTT sample since the last call.
     fn take_rtts(&mut self, each: &mut dyn FnMut(Duration));
 
-    /// Records events of these kinds from now on, until [`Transport::poll_trace`] takes them.
+    /// Starts to record events of these kinds. [`Transport::poll_trace`] returns them.
     fn listen_to(&mut self, _kinds: TcpEventMask) {}
 
-    /// The next recorded event, in order. `None` before [`Transport::listen_to`].
+    /// Returns the next recorded event, in order; `None` if there is none or if [`Transport::listen_to`] was not
+    /// called.
     fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
         None
     }
 }
 
 impl TransportEnd {
-    /// IP address of the other end, to which its packets go.
+    /// Returns the IP address of the other end; `None` if it is not yet known.
     pub fn remote_ip(&self) -> Option<IpAddr> {
         self.remote.map(|remote| remote.ip())
     }

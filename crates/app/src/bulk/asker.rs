@@ -4,11 +4,11 @@ use super::{RETRY, Transfer};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Payload, Time};
 
-/// Size of a request in bytes, about that of a compressed HTTP request.
+/// Size of a request in bytes, similar to a compressed HTTP request.
 const REQUEST: u32 = 100;
 
-/// Opens a connection, sends a request, and reads everything at once. If the transfer repeats, it opens the next
-/// connection after the pause.
+/// Opens a connection, sends a request, and reads all data immediately. If the transfer repeats, the asker opens the
+/// next connection after the pause.
 #[derive(Debug)]
 pub struct Asker {
     transfer: Transfer,
@@ -16,13 +16,13 @@ pub struct Asker {
     /// Time at which to open the next connection.
     next: Option<Time>,
     attempts: u32,
-    /// Bytes read of the current transfer.
+    /// Number of bytes read of the current transfer.
     read: u64,
     stopped: bool,
 }
 
 impl Asker {
-    /// An asker that requests transfers of this pattern from a [`Sender::answering`](super::Sender::answering).
+    /// Creates an asker that requests transfers of this pattern from a [`Sender::answering`](super::Sender::answering).
     pub fn new(transfer: Transfer) -> Asker {
         Asker { transfer, socket: None, next: None, attempts: 0, read: 0, stopped: false }
     }
@@ -47,7 +47,7 @@ impl Asker {
         let before = self.read;
         self.read += octets;
         if let Some(size) = self.transfer.size() {
-            // Report once only, at the read that reaches the size.
+            // The read that reaches the size reports the transfer, so it is reported only once.
             if before < size.get() && self.read >= size.get() {
                 io.report(Report::Delivered { size });
             }

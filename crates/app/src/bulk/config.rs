@@ -7,16 +7,16 @@ use crate::{AppError, AppPair, AppSettings, FlowContext, Opening, RunApplication
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of a transfer without an end: data until the flow stops.
+/// Settings of a bulk transfer: unlimited data until the flow stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkConfig {
-    /// Time from the flow's start, when the connection is opened, to the first byte.
+    /// Time from the start of the flow, when the connection is opened, to the first byte.
     pub wait: Duration,
-    /// A random time between 0 and this is added to `wait`.
+    /// Upper bound of a random time that is added to `wait`.
     pub wait_jitter: Duration,
 }
 
-/// Settings of a transfer of a fixed size, on a new connection each time.
+/// Settings of a transfer of a fixed size, with a new connection for each transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferConfig {
     /// Size of one transfer.
@@ -32,7 +32,7 @@ pub struct TransferConfig {
 pub struct OnOffConfig {
     /// Duration of a burst.
     pub on: Duration,
-    /// Silence after a burst.
+    /// Duration of the silence after a burst.
     pub off: Duration,
 }
 
@@ -114,7 +114,7 @@ impl AppSettings for OnOffConfig {
 
 fn one_way(flow: &FlowContext, transfer: Transfer) -> AppPair {
     match flow.opening {
-        // The end that opens the connection is the one that begins a transfer; the other end listens.
+        // The end that opens the connection also begins the transfer; the other end listens.
         Opening::Sender => pair(Sender::new(transfer), Receiver::new(transfer.size()), Side::To, false),
         Opening::Receiver => pair(Sender::answering(transfer), Asker::new(transfer), Side::From, false),
     }

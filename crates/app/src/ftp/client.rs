@@ -5,17 +5,17 @@ use super::session::{Control, DIALOGUE, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Duration, Time};
 
-/// Pause between a broken session and the next one.
+/// Time from the failure of a session to the next session.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The client of an FTP session, which transfers one file after the other. If the session breaks, the client opens
-/// another and starts with the file that was incomplete.
+/// The client of an FTP session. It transfers several files one after the other. If the session fails, the client opens
+/// another session and transfers the incomplete file again.
 #[derive(Debug)]
 pub struct FtpClient {
     config: FtpConfig,
     control: Option<Control>,
     data: Option<Data>,
-    /// Number of complete files.
+    /// Number of files that were transferred completely.
     done: u32,
     /// Time at which to open a session or to request the next file.
     next: Option<Time>,
@@ -25,18 +25,18 @@ pub struct FtpClient {
 #[derive(Debug)]
 struct Data {
     file: Outgoing,
-    /// The server replied 150: it accepts the file that the client stores.
+    /// True if the server replied 150: it is ready to receive the file.
     wanted: bool,
-    /// Bytes read of a file that is retrieved.
+    /// Number of bytes read of a file that the client retrieves.
     read: u64,
-    /// All bytes of the file were read or written.
+    /// True if all bytes of the file were read or written.
     moved: bool,
-    /// The server replied 226: the transfer is complete.
+    /// True if the server replied 226: the transfer is complete.
     confirmed: bool,
 }
 
 impl FtpClient {
-    /// A client that transfers files with these settings.
+    /// Creates a client that transfers files with these settings.
     pub fn new(config: FtpConfig) -> FtpClient {
         FtpClient { config, control: None, data: None, done: 0, next: None }
     }
@@ -50,7 +50,8 @@ impl FtpClient {
         self.next = self.control.is_none().then(|| io.now() + RETRY);
     }
 
-    /// Aborts the session, and opens another after a pause. Called if a connection broke or no port is free.
+    /// Aborts the session, and opens another one after a pause. Called if a connection failed or the host has no free
+    /// port.
     fn begin_anew(&mut self, io: &mut dyn Sockets) {
         self.leave(io);
         self.next = Some(io.now() + RETRY);
@@ -63,7 +64,7 @@ impl FtpClient {
         self.next = None;
     }
 
-    /// Sends the command that follows each reply of the server.
+    /// Handles the server's replies: sends the command that follows each of them.
     fn converse(&mut self, io: &mut dyn Sockets) {
         loop {
             let Some(control) = &mut self.control else { return };
@@ -75,13 +76,13 @@ impl FtpClient {
             }
             match reply.as_str() {
                 "200" => control.say("PASV\r\n", io),
-                // The reply to PASV: the server expects the data connection now.
+                // The reply to PASV: the server is ready for the data connection.
                 "227" => {
                     let Some(socket) = io.connect() else { return self.begin_anew(io) };
                     let file = Outgoing { socket, left: self.config.size.get() };
                     self.data = Some(Data { file, wanted: false, read: 0, moved: false, confirmed: false });
                 }
-                // STOR was accepted. A retrieval has no work here: its data arrives on the data connection.
+                // STOR was accepted. For RETR there is nothing to do, because the data arrives on the data connection.
                 "150" if self.config.store => {
                     io.report(Report::Begun);
                     if let Some(data) = &mut self.data {
@@ -95,7 +96,7 @@ impl FtpClient {
                     }
                     self.go_on(io);
                 }
-                // The reply to QUIT.
+                // The server has replied to QUIT.
                 "221" => {
                     io.close(control.socket);
                     self.control = None;
@@ -105,8 +106,8 @@ impl FtpClient {
         }
     }
 
-    /// Ends the file, once its bytes have moved and the server has confirmed it. The 226 reply and the last data may
-    /// arrive in either order.
+    /// Completes the file once all of its bytes are transferred and the server has confirmed it. The 226 reply may
+    /// arrive before or after the last data.
     fn go_on(&mut self, io: &mut dyn Sockets) {
         if !self.data.as_ref().is_some_and(|data| data.moved && data.confirmed) {
             return;
@@ -132,7 +133,7 @@ impl FtpClient {
         let (Some(control), Some(data)) = (&self.control, &mut self.data) else { return };
         let (socket, size, storing) = (data.file.socket, self.config.size, self.config.store);
         match event {
-            // The command goes out only when the data connection is open, so its file may follow at once.
+            // The command is sent only after the data connection is open, so that the file can follow immediately.
             SocketEvent::Connected => control.say(if storing { "STOR file\r\n" } else { "RETR file\r\n" }, io),
             SocketEvent::Ready if storing => return self.store(io),
             SocketEvent::Ready => {
@@ -143,7 +144,7 @@ impl FtpClient {
                 }
             }
             SocketEvent::PeerClosed => io.close(socket),
-            // The connection broke before the file was complete, so transfer the file again.
+            // The connection failed before the file was complete, so transfer the whole file again.
             SocketEvent::Closed(_) if !data.moved => return self.begin_anew(io),
             SocketEvent::Closed(_) | SocketEvent::Accepted => {}
         }

@@ -3,7 +3,7 @@
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of an FTP session that transfers one file after the other.
+/// Settings of an FTP session that transfers several files one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FtpConfig {
     /// Size of each file.
@@ -11,9 +11,9 @@ pub struct FtpConfig {
     /// If true, the sender of data is the client and stores files (STOR). If false, the receiver of data is the client
     /// and retrieves them (RETR).
     pub store: bool,
-    /// Number of files, or `None` to continue until the flow stops.
+    /// Number of files; `None` to continue until the flow stops.
     pub repeat: Option<u32>,
-    /// Time from the end of a file to the command for the next.
+    /// Time from the end of a file to the command for the next file.
     pub pause: Duration,
 }
 

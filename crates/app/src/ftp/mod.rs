@@ -1,12 +1,12 @@
 //! File transfers over FTP (RFC 959) in passive mode: a control connection for commands and replies, and one data
-//! connection for each file, opened by the client.
+//! connection per file. The client opens both.
 //!
-//! The control connection carries real text, one command per round trip. A capture of a run therefore shows the
-//! commands, and each file is delayed by the login and its commands. The files themselves have no contents.
+//! The control connection carries real text, and each command takes a round trip. So a capture of a run shows the
+//! commands, and login and commands delay each file. The files have no contents.
 //!
-//! Left out: active mode, refusals, the time that programs and disks take, and separate ports for data connections. All
-//! connections of a flow use its one port. The reply to PASV names no port, and the next connection is taken as the
-//! data connection.
+//! Left out: active mode, error replies, processing time, disk access time, and separate ports for data connections.
+//! All connections of a flow use its one port: the reply to PASV contains no port number, and the server treats the
+//! next connection as the data connection.
 
 mod client;
 mod config;

@@ -4,13 +4,13 @@ use super::config::FtpConfig;
 use super::session::{ANSWERS, Control, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 
-/// The server of one FTP session at a time. A client whose session broke opens another.
+/// The FTP server, which serves one session at a time. If a session fails, the client opens another.
 #[derive(Debug)]
 pub struct FtpServer {
     config: FtpConfig,
     control: Option<Control>,
     data: Option<Data>,
-    /// The server replied to PASV, so the next connection is a data connection.
+    /// True if the server replied to PASV, so the next connection is a data connection.
     passive: bool,
 }
 
@@ -18,16 +18,16 @@ pub struct FtpServer {
 #[derive(Debug)]
 struct Data {
     file: Outgoing,
-    /// Bytes received of a file that the client stores.
+    /// Number of bytes received of a file that the client stores.
     read: u64,
-    /// RETR or STOR has arrived.
+    /// True if RETR or STOR has arrived.
     asked: bool,
-    /// The server has confirmed the file with a 226 reply.
+    /// True if the server has confirmed the file with a 226 reply.
     finished: bool,
 }
 
 impl FtpServer {
-    /// A server for sessions with these settings.
+    /// Creates a server for sessions with these settings.
     pub fn new(config: FtpConfig) -> FtpServer {
         FtpServer { config, control: None, data: None, passive: false }
     }
@@ -38,7 +38,7 @@ impl FtpServer {
             self.data = Some(Data { file, read: 0, asked: false, finished: false });
             return;
         }
-        // A new control connection replaces the old one: the client gave up the former session.
+        // A new control connection replaces the old one, because the client has aborted the previous session.
         let control = Control::new(socket);
         control.say("220 ready\r\n", io);
         self.control = Some(control);
@@ -68,12 +68,12 @@ impl FtpServer {
         }
     }
 
-    /// Sends as much of the file as there is room for, or reads the data that arrived. Confirms a complete file with a
-    /// 226 reply.
+    /// Sends the part of the file that fits into the send buffer, or reads the data that arrived. Confirms a complete
+    /// file with a 226 reply.
     fn go_on(&mut self, io: &mut dyn Sockets) {
         let (Some(control), Some(data)) = (&self.control, &mut self.data) else { return };
         let size = self.config.size;
-        // The data connection opens before RETR arrives, but the file must wait for RETR.
+        // The data connection may open before RETR arrives. The file is sent only after RETR.
         if self.config.store {
             data.read += u64::from(io.read(data.file.socket).len());
             if !data.finished && data.read >= size.get() {

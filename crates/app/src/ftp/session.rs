@@ -1,15 +1,15 @@
-//! Parts that client and server share: a control connection, and a file that is being sent.
+//! Parts that the FTP client and server share: a control connection, and a file that is being sent.
 
 use crate::{SocketId, Sockets};
 use lopsided_core::Payload;
 
-/// The login and the commands before the first file. Each entry is the reply that the client waits for and the command
-/// that it sends next.
+/// The dialogue before the first file. Each entry contains a reply that the client waits for, and the command that it
+/// then sends.
 pub(super) const DIALOGUE: [(&str, &str); 4] =
     [("220", "USER anonymous\r\n"), ("331", "PASS guest@\r\n"), ("230", "CWD pub\r\n"), ("250", "TYPE I\r\n")];
 
-/// The server's reply to each command. RETR and STOR are not listed: they get one reply at the start and one at the end
-/// of the file.
+/// The server's reply to each command. RETR and STOR are not listed, because they cause two replies: one at the start
+/// and one at the end of the file.
 pub(super) const ANSWERS: [(&str, &str); 6] = [
     ("USER", "331 Please specify the password.\r\n"),
     ("PASS", "230 Login successful.\r\n"),
@@ -31,7 +31,8 @@ impl Control {
         Control { socket, inbox: Vec::new() }
     }
 
-    /// Sends a line. The send buffer always has room for it: a line is short, and each side waits for the other.
+    /// Sends a line. It always fits into the send buffer, because a line is short and each side waits for the other's
+    /// reply.
     pub fn say(&self, line: &str, io: &mut dyn Sockets) {
         io.write(self.socket, &Payload::real(line.as_bytes().to_vec()));
     }
@@ -42,10 +43,10 @@ impl Control {
         }
     }
 
-    /// Takes the next complete line and returns its first word.
+    /// Removes the next complete line, and returns its first word; `None` if no line is complete.
     pub fn take_word(&mut self) -> Option<String> {
         let end = self.inbox.iter().position(|octet| *octet == b'\n')?;
-        // RFC 959, section 4.2: the first word of a reply is its code, that of a command its name.
+        // RFC 959, section 4.2: the first word of a reply is its code, and the first word of a command is its name.
         let line: Vec<u8> = self.inbox.drain(..=end).collect();
         Some(String::from_utf8_lossy(&line).split_whitespace().next().unwrap_or_default().to_owned())
     }
@@ -56,12 +57,13 @@ impl Control {
 pub(super) struct Outgoing {
     /// The data connection.
     pub socket: SocketId,
-    /// Bytes still to be written.
+    /// Number of bytes that remain to be written.
     pub left: u64,
 }
 
 impl Outgoing {
-    /// Writes as much as there is room for. Returns true when the whole file is written; the connection is then closed.
+    /// Writes the part that fits into the send buffer. Returns true once the whole file is written, and then closes the
+    /// connection.
     pub fn write(&mut self, io: &mut dyn Sockets) -> bool {
         while self.left > 0 {
             let len = self.left.min(io.writable(self.socket)).min(crate::bulk::WRITE);

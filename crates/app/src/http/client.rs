@@ -7,18 +7,18 @@ use super::message::{Head, Request, parse_response};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 
-/// Pause between a failed page and the next attempt.
+/// Time from the failure of a page to the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Loads one page after the other, and reports how long each connection, object and page took.
+/// Loads web pages one after the other, and reports the duration of each connection, object and page.
 #[derive(Debug)]
 pub struct HttpClient {
     config: HttpConfig,
-    /// Each request uses a stream of its own, and all streams of a page share one connection.
+    /// True if each request uses its own stream of the transport. All streams of a page share one connection.
     streams: bool,
-    /// Start of the next page. `None` while a page is loading, and after the last.
+    /// Start time of the next page; `None` while a page is loading and after the last page.
     next: Option<Time>,
-    /// Number of pages begun.
+    /// Number of pages started.
     pages: u32,
     page: Option<Page>,
 }
@@ -27,15 +27,15 @@ pub struct HttpClient {
 #[derive(Debug)]
 struct Page {
     began: Time,
-    /// The connection that carries the streams, if the transport has streams.
+    /// The connection that carries the streams; `None` if the transport has no streams.
     carrier: Option<SocketId>,
-    /// The index was requested, or the page has none.
+    /// True if the index was requested, or if the page has no index.
     index_asked: bool,
-    /// The index has arrived, or the page has none.
+    /// True if the index has arrived, or if the page has no index.
     index_done: bool,
-    /// Objects not yet requested, the index not counted.
+    /// Number of objects, not counting the index, that are not yet requested.
     to_ask: u32,
-    /// Objects not yet complete, the index not counted.
+    /// Number of objects, not counting the index, that are not yet complete.
     to_come: u32,
     connections: Vec<Connection>,
 }
@@ -46,10 +46,10 @@ struct Connection {
     socket: SocketId,
     began: Time,
     open: bool,
-    /// A stream of the page's connection. It carries one request and ends after it.
+    /// True for a stream of the page's connection. A stream carries a single request.
     is_stream: bool,
     inbox: Vec<u8>,
-    /// Requests that wait for room in the send buffer.
+    /// Bytes of requests that did not fit into the send buffer.
     outbox: Vec<u8>,
     fetches: Vec<Fetch>,
     next_stream: u32,
@@ -63,19 +63,19 @@ struct Fetch {
     size: Bytes,
     asked: Time,
     is_index: bool,
-    /// Bytes still to come, or `None` before the head of the response has arrived.
+    /// Number of bytes that have not arrived; `None` until the response header has arrived.
     left: Option<u64>,
 }
 
 impl HttpClient {
-    /// A client that loads pages over parallel connections, or over one multiplexed connection.
+    /// Creates a client that loads pages over parallel connections, or over one multiplexed connection.
     pub fn new(config: HttpConfig) -> HttpClient {
         HttpClient { config, streams: false, next: None, pages: 0, page: None }
     }
 
-    /// A client that opens a stream of the transport for each request.
+    /// Creates a client that opens a stream of the transport for each request.
     pub fn over_streams(config: HttpConfig) -> HttpClient {
-        // The transport multiplexes the streams, so HTTP must not do so again.
+        // The transport multiplexes the streams, so no multiplexing in HTTP is needed.
         HttpClient { streams: true, ..HttpClient::new(HttpConfig { multiplexed: false, ..config }) }
     }
 
@@ -92,13 +92,13 @@ impl HttpClient {
         self.ask(io);
     }
 
-    /// Sends the requests that are possible now, on idle connections and on new ones.
+    /// Sends all requests that can be sent now, on idle connections and on new ones.
     fn ask(&mut self, io: &mut dyn Sockets) {
         let config = self.config;
         let Some(page) = &mut self.page else { return };
         while let Some(is_index) = page.next_to_ask() {
             let idle = |connection: &Connection| config.multiplexed || connection.fetches.is_empty();
-            // A stream is never reused: it ends after its one request.
+            // A stream ends after its only request, so it is never reused.
             let found = if self.streams { None } else { page.connections.iter().position(idle) };
             let at = match (found, page.carrier) {
                 (Some(at), _) => at,
@@ -123,7 +123,7 @@ impl HttpClient {
             page.connections[at].ask(size, is_index, &config, io);
         }
         if page.connections.is_empty() && (page.carrier.is_none() || page.next_to_ask().is_some()) {
-            // No port was free for the page's first connection.
+            // The host had no free port for the first connection of the page.
             self.give_up(io);
         }
     }
@@ -146,7 +146,7 @@ impl HttpClient {
                     let what = if fetch.is_index { "index" } else { "object" };
                     io.report(Report::Completed { what, start: fetch.asked, size: fetch.size });
                     page.count_come(fetch.is_index);
-                    // The stream ends with its only response.
+                    // The stream ends after its only response.
                     if self.streams {
                         page.connections.swap_remove(at);
                         break;
@@ -160,7 +160,7 @@ impl HttpClient {
         self.ask(io);
     }
 
-    /// Reports a complete page, closes its connections and schedules the next page.
+    /// Reports a complete page, closes its connections, and schedules the next page.
     fn finish(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         io.report(Report::Completed { what: "page", start: page.began, size: self.config.page_size() });
@@ -170,7 +170,7 @@ impl HttpClient {
         }
     }
 
-    /// Aborts a page that cannot be loaded, and schedules it again after a pause.
+    /// Aborts a page that cannot be loaded, and schedules another attempt after a pause.
     fn give_up(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         page.sockets().for_each(|socket| io.abort(socket));
@@ -187,18 +187,18 @@ impl HttpConfig {
 }
 
 impl Page {
-    /// All sockets of the page, the carrier of its streams last.
+    /// Returns all sockets of the page. The connection that carries the streams is last.
     fn sockets(&self) -> impl Iterator<Item = SocketId> + '_ {
         self.connections.iter().map(|connection| connection.socket).chain(self.carrier)
     }
 
-    /// `Some(true)` if the index is next to request, `Some(false)` for an object, `None` if nothing can be requested
-    /// now.
+    /// Returns the kind of the next request: `Some(true)` for the index, `Some(false)` for an object, `None` if no
+    /// request can be sent now.
     fn next_to_ask(&self) -> Option<bool> {
         if !self.index_asked {
             return Some(true);
         }
-        // The index lists the objects, so it must be complete before they can be requested.
+        // The objects are known only after the index is complete.
         (self.index_done && self.to_ask > 0).then_some(false)
     }
 
@@ -219,11 +219,11 @@ impl Page {
     }
 }
 
-/// The result of reading from the front of the inbox.
+/// The result of one attempt to parse data from the front of the inbox.
 enum Step {
-    /// The inbox ends within a message; more data must arrive first.
+    /// The inbox contains only a part of a message: wait for more data.
     NotWhole,
-    /// A part of an object was taken.
+    /// A part of an object was removed from the inbox.
     More,
     /// An object is complete.
     Done(Fetch),
@@ -261,7 +261,7 @@ impl Connection {
     }
 
     fn take_response(&mut self) -> Result<Step, ()> {
-        // Data without a request is an error of the server.
+        // Data that was not requested is an error of the server.
         let Some(fetch) = self.fetches.first_mut() else {
             return if self.inbox.is_empty() { Ok(Step::NotWhole) } else { Err(()) };
         };
@@ -276,7 +276,7 @@ impl Connection {
             self.inbox.drain(..len);
             return Ok(Step::More);
         };
-        // The inbox may hold the start of the next response as well.
+        // The inbox may also contain the start of the next response.
         let len = self.inbox.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         self.inbox.drain(..len);
         *left -= len as u64;
@@ -284,7 +284,7 @@ impl Connection {
     }
 
     fn wait_for_head(&self) -> Result<Step, ()> {
-        // A longer head is refused: otherwise a broken server could fill the memory.
+        // Reject a longer header, so that a faulty server cannot fill the memory.
         if self.inbox.len() > MAX_HEADER { Err(()) } else { Ok(Step::NotWhole) }
     }
 
@@ -295,7 +295,7 @@ impl Connection {
         }
         let end = frames::HEADER + frame.len as usize;
         let Some(payload) = self.inbox.get(frames::HEADER..end) else { return Ok(Step::NotWhole) };
-        // Responses may arrive in any order, so find the object by its stream.
+        // Responses may arrive in any order, so the stream number identifies the object.
         let at = self.fetches.iter().position(|fetch| fetch.stream == frame.stream).ok_or(())?;
         let fetch = &mut self.fetches[at];
         let mut ended = false;
@@ -353,7 +353,7 @@ impl Application for HttpClient {
                 page.connections[at].write(io);
                 self.read(at, io);
             }
-            // The page is incomplete: the server failed.
+            // The server closed the connection before the page was complete.
             SocketEvent::PeerClosed => self.give_up(io),
             SocketEvent::Closed(_) => {
                 page.connections.swap_remove(at);

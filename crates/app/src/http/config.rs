@@ -3,29 +3,29 @@
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of a web workload: pages of objects, loaded one page after the other.
+/// Settings of a web workload: pages that are loaded one after the other, each with several objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// Number of objects of a page, the index not counted.
+    /// Number of objects per page, not counting the index.
     pub objects: u32,
     /// Size of each object.
     pub object_size: Bytes,
-    /// Size of the index, which must be complete before the objects can be requested. Zero for a page without an index.
+    /// Size of the index; 0 for a page without an index. The objects can be requested only after the index is complete.
     pub index_size: Bytes,
-    /// Size of a request. A value below the size of the request's text has no effect.
+    /// Size of each request. The actual size is at least that of the request's text.
     pub request_size: Bytes,
-    /// Largest number of connections open at once.
+    /// Maximum number of parallel connections.
     pub connections: u32,
-    /// Requests share one connection as streams, as in HTTP/2.
+    /// True if all requests share one connection as streams, as in HTTP/2.
     pub multiplexed: bool,
-    /// Number of pages, or `None` to continue until the flow stops.
+    /// Number of pages; `None` to continue until the flow stops.
     pub pages: Option<u32>,
     /// Time between the end of a page and the start of the next. Each page opens new connections.
     pub pause: Duration,
 }
 
 impl Default for HttpConfig {
-    /// One page of 20 objects over 6 connections, the number that browsers open to one host.
+    /// Returns a page of 20 objects over 6 connections. Browsers open up to 6 connections to a host.
     fn default() -> HttpConfig {
         HttpConfig {
             objects: 20,
@@ -75,7 +75,7 @@ impl Part for HttpConfig {
         if self.pages == Some(0) {
             return Err(Fault::new("pages", "this must be at least 1"));
         }
-        // Such a page would complete at once, and pages would follow each other without end.
+        // An empty page would complete immediately, and the pages would follow one another in an endless loop.
         if self.page_size() == Bytes::ZERO {
             return Err(Fault::new("objects", "a page of nothing"));
         }
@@ -84,7 +84,7 @@ impl Part for HttpConfig {
 }
 
 impl HttpConfig {
-    /// Total bytes of one page: its objects and its index.
+    /// Returns the size of one page: all objects and the index.
     pub fn page_size(&self) -> Bytes {
         Bytes::new(self.index_size.get() + u64::from(self.objects) * self.object_size.get())
     }

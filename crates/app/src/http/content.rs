@@ -1,29 +1,30 @@
-//! The contents of objects: a fixed pattern, so that a receiver can check any part of an object.
+//! The contents of objects: a fixed pattern, so that a receiver can verify any part of an object.
 
 use std::sync::OnceLock;
 
-/// Longest header section that either end accepts, in bytes.
+/// Size of the longest header that either end accepts, in bytes.
 pub(crate) const MAX_HEADER: usize = 16 << 10;
 
-/// Period of the pattern in bytes. It is prime, so data displaced by a power of 2 does not match.
+/// Period of the pattern in bytes. The period is prime, so data that is displaced by a power of 2 does not match.
 const PERIOD: usize = 65_521;
 
-/// Two periods of the pattern, so that any run of up to one period is contiguous. Each byte depends on its position:
-/// the top byte of the position times a large odd constant.
+/// Returns two periods of the pattern, so that any section of up to one period is contiguous. Each byte is the top byte
+/// of its position times a large odd constant.
 fn pattern() -> &'static [u8] {
     static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
-    // The constant is 2^64 / golden ratio (Fibonacci hashing): neighbouring positions get distant bytes.
+    // The constant is 2^64 divided by the golden ratio (Fibonacci hashing), so neighbouring positions have very
+    // different bytes.
     let octet = |place: usize| (((place % PERIOD) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     PATTERN.get_or_init(|| (0..2 * PERIOD).map(octet).collect())
 }
 
-/// The pattern from position `from` on, as far as it is contiguous, at most `len` bytes.
+/// Returns at most `len` bytes of the pattern from position `from`; fewer if the stored pattern ends first.
 fn piece(from: u64, len: usize) -> &'static [u8] {
     let at = (from % PERIOD as u64) as usize;
     &pattern()[at..at + len.min(PERIOD)]
 }
 
-/// Bytes `from` to `from + len` of an object.
+/// Returns the bytes `from` to `from + len` of an object.
 pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
     let mut octets = Vec::with_capacity(len as usize);
     while octets.len() < len as usize {
@@ -32,7 +33,7 @@ pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
     octets
 }
 
-/// True if the bytes equal those of an object from position `from` on.
+/// True if the bytes are those of an object at position `from`.
 pub(crate) fn is_content(from: u64, octets: &[u8]) -> bool {
     let places = (from..).step_by(PERIOD);
     octets.chunks(PERIOD).zip(places).all(|(part, place)| part == piece(place, part.len()))

@@ -11,9 +11,9 @@ const END_STREAM: u8 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Part of an object. `ends` is the END_STREAM flag.
+    /// A part of an object. `ends` is the END_STREAM flag.
     Data { ends: bool },
-    /// The text of a request, or the head of a response.
+    /// The text of a request, or of a response header.
     Headers,
 }
 
@@ -36,7 +36,7 @@ impl Frame {
         [a, b, c, kind, flags, s0, s1, s2, s3]
     }
 
-    /// Reads a frame header from the front of `input`. Returns `Ok(None)` if the header is incomplete, and the frame's
+    /// Parses a frame header at the front of `input`. Returns `Ok(None)` if the header is incomplete, and the frame's
     /// type as an error if the type is not supported.
     pub fn decode(input: &[u8]) -> Result<Option<Frame>, u8> {
         let Some(&[a, b, c, kind, flags, s0, s1, s2, s3]) = input.first_chunk::<HEADER>() else { return Ok(None) };

@@ -11,18 +11,19 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The range of bytes requested.
+    /// Returns the requested range of bytes.
     pub fn octets(&self) -> Range<u64> {
         self.range.clone().unwrap_or(0..self.size)
     }
 
-    /// The text of the request, padded to `wanted` bytes if it is shorter.
+    /// Returns the text of the request. A text shorter than `wanted` bytes is padded.
     pub fn text(&self, wanted: u64) -> Vec<u8> {
         let mut text = format!("GET /{} HTTP/1.1\r\nHost: server\r\n", self.size);
         if let Some(range) = &self.range {
             let _ = write!(text, "Range: bytes={}-{}\r\n", range.start, range.end.saturating_sub(1));
         }
-        // The blank line at the end takes 2 bytes. The padding's header line takes 4 bytes in addition to its name.
+        // The text ends with an empty line of 2 bytes. The header line of the padding takes 4 bytes in addition to its
+        // name.
         const FILLING: &str = "X-Fill: ";
         let missing = (wanted as usize).saturating_sub(text.len() + 2);
         if let Some(filling) = missing.checked_sub(FILLING.len() + 2) {
@@ -32,8 +33,8 @@ impl Request {
         text.into_bytes()
     }
 
-    /// Reads a request from the front of `input`, and returns it with its length. Returns `Ok(None)` if the request is
-    /// incomplete.
+    /// Parses a request at the front of `input`, and returns the request and its length. Returns `Ok(None)` if the
+    /// request is incomplete.
     pub fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, BadMessage> {
         let mut fields = [httparse::EMPTY_HEADER; 32];
         let mut parsed = httparse::Request::new(&mut fields);
@@ -61,7 +62,7 @@ fn parse_bounds(value: &str, size: u64) -> Option<Range<u64>> {
     (first <= last && last < size).then_some(first..last + 1)
 }
 
-/// The head of the response to `request`.
+/// Returns the header of the response to `request`.
 pub(crate) fn response_text(request: &Request) -> Vec<u8> {
     let octets = request.octets();
     let len = octets.end - octets.start;
@@ -80,18 +81,18 @@ pub(crate) fn response_text(request: &Request) -> Vec<u8> {
 /// The response to a malformed request.
 pub(super) const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
-/// The head of a response.
+/// The header of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Length of the body in bytes.
     pub body: u64,
-    /// The range of the object in the body, or `None` if the body is the whole object.
+    /// The range of the object that the body contains; `None` if the body is the whole object.
     pub range: Option<Range<u64>>,
-    /// Length of the head in bytes.
+    /// Length of the header in bytes.
     pub len: usize,
 }
 
-/// Reads the head of a response from the front of `input`. Returns `Ok(None)` if the head is incomplete.
+/// Parses a response header at the front of `input`. Returns `Ok(None)` if the header is incomplete.
 pub(crate) fn parse_response(input: &[u8]) -> Result<Option<Head>, BadMessage> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut parsed = httparse::Response::new(&mut fields);
@@ -117,7 +118,7 @@ fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     std::str::from_utf8(found.value).ok().map(str::trim)
 }
 
-/// The input is no message of this protocol.
+/// The input is not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadMessage;
 

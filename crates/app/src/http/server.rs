@@ -1,4 +1,4 @@
-//! The HTTP server. The path of a request is the size of the object, so the server needs no files.
+//! The HTTP server. The path in a request is the size of the object, so the server needs no files.
 
 use super::content::{MAX_HEADER, content};
 use super::frames::{self, Frame, Kind};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Responds to requests for objects.
 #[derive(Debug)]
 pub struct HttpServer {
-    /// Requests arrive and objects leave in HTTP/2 frames.
+    /// True if requests and objects are sent in HTTP/2 frames.
     multiplexed: bool,
     peers: Vec<Peer>,
 }
@@ -21,26 +21,27 @@ pub struct HttpServer {
 struct Peer {
     socket: SocketId,
     inbox: Vec<u8>,
-    /// Bytes of responses that wait for room in the send buffer.
+    /// Bytes of responses that did not fit into the send buffer.
     outbox: Vec<u8>,
     responses: VecDeque<Response>,
-    /// The client closed its direction or sent a malformed request: close after the last response.
+    /// True if the client closed its direction or sent a malformed request. The server then closes after the last
+    /// response.
     closing: bool,
 }
 
-/// A response in progress.
+/// A response that is being sent.
 #[derive(Debug)]
 struct Response {
-    /// The stream of the request; 0 without multiplexing.
+    /// Stream of the request; 0 without multiplexing.
     stream: u32,
-    /// The head of the response, empty once it is in the outbox.
+    /// The header of the response. Empty once it is in the outbox.
     head: Vec<u8>,
-    /// Bytes of the object that are not yet in the outbox.
+    /// Range of the object that is not yet in the outbox.
     octets: Range<u64>,
 }
 
 impl HttpServer {
-    /// A server, with HTTP/2 framing if `multiplexed`.
+    /// Creates a server. It uses HTTP/2 frames if `multiplexed` is true.
     pub fn new(multiplexed: bool) -> HttpServer {
         HttpServer { multiplexed, peers: Vec::new() }
     }
@@ -83,7 +84,7 @@ impl Peer {
         Peer { socket, inbox: Vec::new(), outbox: Vec::new(), responses: VecDeque::new(), closing: false }
     }
 
-    /// Reads the data that arrived and takes the complete requests.
+    /// Reads the data that arrived, and starts a response to each complete request.
     fn read(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
         if let Some(octets) = io.read(self.socket).bytes() {
             self.inbox.extend_from_slice(octets);
@@ -91,7 +92,7 @@ impl Peer {
         loop {
             let taken = if multiplexed { self.take_frame() } else { self.take_request() };
             match taken {
-                // A request longer than `MAX_HEADER` is refused like a malformed one.
+                // Reject a request longer than `MAX_HEADER` like a malformed request.
                 Ok(0) if self.inbox.len() <= MAX_HEADER => return,
                 Ok(len) if len > 0 => {
                     self.inbox.drain(..len);
@@ -106,7 +107,7 @@ impl Peer {
         }
     }
 
-    /// Takes one request. Returns its length in the inbox, or 0 if the request is incomplete.
+    /// Removes one request from the inbox. Returns its length, or 0 if the request is incomplete.
     fn take_request(&mut self) -> Result<usize, ()> {
         let Some((request, len)) = Request::parse(&self.inbox).map_err(|_| ())? else { return Ok(0) };
         self.responses.push_back(Response::new(&request, 0));
@@ -119,20 +120,20 @@ impl Peer {
         if frame.kind != Kind::Headers || frame.len as usize > MAX_HEADER {
             return Err(());
         }
-        // RFC 9113, section 4.1: take a frame only when its whole payload has arrived.
+        // RFC 9113, section 4.1: handle a frame only when its whole payload has arrived.
         let Some(text) = self.inbox.get(frames::HEADER..end) else { return Ok(0) };
         let (request, _) = Request::parse(text).map_err(|_| ())?.ok_or(())?;
         self.responses.push_back(Response::new(&request, frame.stream));
         Ok(end)
     }
 
-    /// Writes as much as there is room for: first the outbox, then more of the objects.
+    /// Writes the data that fits into the send buffer: first the outbox, then more of the objects.
     fn write(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
         loop {
             let room = io.writable(self.socket);
             if !self.outbox.is_empty() && room > 0 {
                 let len = self.outbox.len().min(room as usize);
-                // Keep the part that does not fit for the next call.
+                // The rest does not fit: keep it for the next call.
                 let rest = self.outbox.split_off(len);
                 let taken = io.write(self.socket, &Payload::real(std::mem::replace(&mut self.outbox, rest)));
                 debug_assert_eq!(taken, len as u64, "the room was asked for");
@@ -148,8 +149,8 @@ impl Peer {
         }
     }
 
-    /// Puts more of one object into the outbox. Without multiplexing the first object is completed first; otherwise the
-    /// objects take turns.
+    /// Moves more of one object into the outbox. Without multiplexing, one object is completed before the next; with
+    /// multiplexing, the objects are served in turn.
     fn make(&mut self, multiplexed: bool, room: u64) {
         let Some(mut response) = self.responses.pop_front() else { return };
         if !response.head.is_empty() {
@@ -160,7 +161,7 @@ impl Peer {
             self.outbox.append(&mut response.head);
         }
         let left = response.octets.end - response.octets.start;
-        // One frame per turn keeps the objects interleaved. Without framing nothing is gained by smaller pieces.
+        // One frame per turn interleaves the objects. Without frames, smaller pieces have no advantage.
         let most = if multiplexed { frames::MAX_PAYLOAD } else { room };
         let len = left.min(most);
         if multiplexed {
@@ -175,7 +176,7 @@ impl Peer {
         if multiplexed {
             self.responses.push_back(response);
         } else {
-            // HTTP/1.1 responses leave in the order of their requests (RFC 9112, section 9.3.2).
+            // HTTP/1.1 responses are sent in the order of their requests (RFC 9112, section 9.3.2).
             self.responses.push_front(response);
         }
     }

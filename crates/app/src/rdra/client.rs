@@ -8,10 +8,10 @@ use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_rdra::{Ranges, Settings, Transfer};
 use std::ops::Range;
 
-/// The pause between a failed connection and the next attempt.
+/// Time from the failure of a connection to the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Fetches one object over several connections and checks every byte.
+/// Fetches one object over several connections, and verifies every byte.
 #[derive(Debug)]
 pub struct RdraClient {
     size: u64,
@@ -23,24 +23,24 @@ pub struct RdraClient {
     ended: bool,
 }
 
-/// One of the parallel connections. A failed connection is replaced by another in the same slot.
+/// One of the parallel connections. If a connection fails, another one replaces it in the same slot.
 #[derive(Debug, Default)]
 struct Stream {
     socket: Option<SocketId>,
     open: bool,
     inbox: Vec<u8>,
-    /// The part of a request that waits for room in the send buffer.
+    /// The part of a request that did not fit into the send buffer.
     outbox: Vec<u8>,
-    /// The requested range, until the head of its response arrives.
+    /// The requested range; `None` once the response header has arrived.
     asked: Option<Range<u64>>,
-    /// Bytes of the response body still to come.
+    /// Number of bytes of the response body that have not arrived.
     body: u64,
     /// Time at which to open a connection again.
     retry: Option<Time>,
 }
 
 impl RdraClient {
-    /// A client for one fetch with these settings.
+    /// Creates a client for one fetch with these settings.
     pub fn new(config: RdraConfig) -> RdraClient {
         let RdraConfig { size, request_size, mode, streams, window, detection, min_chunk, stall_timeout, record_steps } =
             config;
@@ -62,7 +62,7 @@ impl RdraClient {
         }
     }
 
-    /// Sends a request on each idle connection for which the transfer has a range, and reports the transfer's steps.
+    /// Sends a request on each idle connection to which the transfer assigns a range, and reports the transfer's steps.
     fn ask(&mut self, io: &mut dyn Sockets) {
         for (at, stream) in self.streams.iter_mut().enumerate() {
             if !stream.open || stream.asked.is_some() || stream.body > 0 {
@@ -77,7 +77,7 @@ impl RdraClient {
         self.transfer.take_steps().into_iter().for_each(|step| io.report(Report::Fetching(step)));
     }
 
-    /// Reads and checks the data that arrived. Fails if the data does not match the request.
+    /// Reads and verifies the data that arrived. Fails if the data does not match the request.
     fn read(&mut self, at: usize, io: &mut dyn Sockets) -> Result<(), Nonsense> {
         let stream = &mut self.streams[at];
         let Some(socket) = stream.socket else { return Ok(()) };
@@ -85,7 +85,8 @@ impl RdraClient {
             stream.inbox.extend_from_slice(octets);
         }
         let now = io.now();
-        // A receiver detects losses by out-of-order segments. Only the sender can count retransmissions.
+        // The receiver detects a loss as a segment that arrives out of order, because only the sender can count
+        // retransmissions.
         if let Some(info) = io.info(socket) {
             self.transfer.observe(now, at, info.counters.out_of_order_received, info.snd_mss);
         }
@@ -93,7 +94,7 @@ impl RdraClient {
             let Some(Head { body, range, len }) = parse_response(&stream.inbox).map_err(|_| Nonsense)? else {
                 return if stream.inbox.len() > MAX_HEADER { Err(Nonsense) } else { Ok(()) };
             };
-            // A head without an outstanding request means that the two sides are out of step.
+            // A response header without an open request is an error of the server.
             let asked = stream.asked.take().ok_or(Nonsense)?;
             if body != asked.end - asked.start || range.as_ref() != Some(&asked) {
                 return Err(Nonsense);
@@ -104,7 +105,7 @@ impl RdraClient {
         let len = (stream.inbox.len() as u64).min(stream.body);
         if len > 0 {
             let place = self.transfer.received(now, at, len).map_err(|_| Nonsense)?;
-            // Every byte depends on its position, so this detects misplaced data.
+            // Every byte depends on its position, so this check detects misplaced data.
             if !is_content(place.start, &stream.inbox[..len as usize]) {
                 return Err(Nonsense);
             }
@@ -135,7 +136,7 @@ impl RdraClient {
     }
 }
 
-/// The data is not a response to the request.
+/// Error: the data is not a response to the request.
 struct Nonsense;
 
 impl Stream {
@@ -180,7 +181,7 @@ impl Application for RdraClient {
     fn on_timeout(&mut self, io: &mut dyn Sockets) {
         let now = io.now();
         for at in self.transfer.stalled(now) {
-            // A stalled connection is replaced at once; only a failed one waits for `RETRY`.
+            // A stalled connection is replaced immediately. Only after a failure does the client wait for `RETRY`.
             self.give_up(at, io);
             self.open(at, io);
         }

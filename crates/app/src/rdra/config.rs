@@ -1,4 +1,4 @@
-//! Settings of an object fetched over several connections.
+//! Settings of a fetch of one object over several connections.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_rdra::{Detection, Mode, Settings, WindowRule};
@@ -21,28 +21,28 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct RdraConfig {
     /// Size of the object.
     pub size: Bytes,
-    /// Size of a request. A value below the size of the request's text has no effect.
+    /// Size of each request. The actual size is at least that of the request's text.
     pub request_size: Bytes,
-    /// Rule for the amount that is requested at a time.
+    /// Rule that determines the amount of data to request.
     pub mode: Mode,
     /// Number of parallel connections, 1 to 256. [`Mode::Single`] uses one.
     pub streams: u32,
-    /// Rule for the window of the single sender that [`Mode::Fair`] imitates.
+    /// Rule for the window of the single TCP sender that [`Mode::Fair`] imitates.
     pub window: WindowRule,
-    /// The losses that count as congestion.
+    /// Which losses count as congestion.
     pub detection: Detection,
-    /// Smallest request; only the last one may be smaller.
+    /// Minimum size of a requested range; only the last range may be smaller.
     pub min_chunk: Bytes,
-    /// A connection without data for this time is replaced.
+    /// A connection on which nothing arrives for this time is replaced.
     pub stall_timeout: Duration,
-    /// If true, each step of the controller becomes a row of the table `fetches`.
+    /// True to write each step of the controller as a row of the table `fetches`.
     pub record_steps: bool,
 }
 
 impl Default for RdraConfig {
-    /// The paper's object of 10 GB, over 8 streams.
+    /// Returns a fetch of 10 GB over 8 streams, as in the paper.
     fn default() -> RdraConfig {
-        // The defaults of the controller belong to its own crate.
+        // The controller's own crate defines its defaults.
         let Settings { mode, streams, window, detection, min_chunk, stall_timeout } = Settings::default();
         RdraConfig {
             size: Bytes::new(10_000_000_000),
@@ -58,7 +58,7 @@ impl Default for RdraConfig {
     }
 }
 
-/// More connections than a server would accept from one client.
+/// Maximum number of connections. No server would accept more from one client.
 const MAX_STREAMS: u32 = 256;
 
 impl Part for RdraConfig {

@@ -1,8 +1,9 @@
-//! Receiver Driven Rate Adaptation (Havey 2015, chapter 2): one object over several connections that together take the
-//! share of one connection.
+//! Receiver Driven Rate Adaptation (Havey 2015, chapter 2): downloads one object over several connections, which
+//! together use the bandwidth share of one connection.
 //!
-//! The crate `lopsided-rdra` decides what to request and when. This module holds the connections, sends requests for
-//! byte ranges (RFC 9110, section 14) and checks the bytes of the responses. The server is the one for web pages.
+//! The crate `lopsided-rdra` decides which ranges to request and when. This module manages the connections, sends the
+//! range requests (RFC 9110, section 14) and verifies the bytes of the responses. The HTTP server of the web-page
+//! application answers the requests.
 //!
 //! Left out: TLS, redirects, servers without range support.
 

@@ -1,4 +1,5 @@
-//! The client of a repaired object: one connection for the object, one for repairs, and a list of missing ranges.
+//! The client of a repaired object: a connection for the object, a connection for repairs, and a list of missing
+//! ranges.
 
 use super::config::RepairConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -8,18 +9,19 @@ use lopsided_core::{Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Pause between a failed connection and the next attempt.
+/// Time from the failure of a connection to the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
-/// First bytes of a response to a range request.
+/// The first bytes of a response to a range request.
 const ANSWER: &[u8] = b"HTTP/1.1 206 ";
 
-/// Fetches one object, repairs it, and checks every byte.
+/// Fetches one object, repairs it, and verifies every byte.
 #[derive(Debug)]
 pub struct RepairClient {
     config: RepairConfig,
-    /// The connection of the object, and the connection of repairs, which is opened with the first repair.
+    /// The connection for the object, and the connection for repairs. The second is opened when the first repair is
+    /// needed.
     lines: [Line; 2],
-    /// Ranges that are missing and not yet requested, in the order of their discovery.
+    /// Ranges that are missing and not yet requested, in the order in which they were detected.
     missing: VecDeque<Range<u64>>,
     /// Number of bytes received so far.
     whole: u64,
@@ -27,57 +29,57 @@ pub struct RepairClient {
     ended: bool,
 }
 
-/// One of the two connections. A failed connection is replaced by another in the same slot.
+/// One of the two connections. If a connection fails, another one replaces it in the same slot.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<SocketId>,
     open: bool,
-    /// Data that was read and not yet processed.
+    /// Data that was read but not yet processed.
     inbox: Vec<u8>,
     /// Position of the inbox's first byte in the peer's stream.
     place: u64,
     /// Placeholders at and after `place`, as positions in the peer's stream.
     holes: VecDeque<Range<u64>>,
     outbox: Vec<u8>,
-    /// Requested ranges whose response heads have not arrived, in order, with the time of each request.
+    /// Requested ranges whose response header has not arrived, in order, each with the time of its request.
     asked: VecDeque<(Range<u64>, Time)>,
-    /// Rest of the range whose response is arriving.
+    /// The part of the current response's range that has not arrived.
     body: Range<u64>,
-    /// The whole range whose response is arriving, and the time of its request.
+    /// The whole range of the current response, and the time of its request.
     answers: (Range<u64>, Time),
     /// Time at which to open a connection again.
     retry: Option<Time>,
-    /// Time at which data last arrived.
+    /// Time at which data last arrived on this connection.
     heard: Time,
 }
 
-/// If the head of a response longer than this is missing, the client gives up the connection instead of waiting. In
-/// bytes.
+/// Size of a response in bytes. If the header of a longer response is missing, the client aborts the connection instead
+/// of waiting.
 const LONG: u64 = 64 << 10;
 
-/// Reason to give up a connection.
+/// Reason to abort a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     /// The data is not a response to the request.
     Nonsense,
-    /// The head of a long response is missing.
+    /// The header of a long response is missing.
     NoHead,
 }
 use Trouble::{NoHead, Nonsense};
 
-/// Progress that a connection reports while it processes its inbox.
+/// Progress of a connection while it processes its inbox.
 #[derive(Debug, PartialEq, Eq)]
 enum Learned {
-    /// This number of bytes arrived and was correct.
+    /// This number of bytes arrived and was verified.
     Came(u64),
     /// This range of the object is missing.
     Missing(Range<u64>),
-    /// The response to the request of this time, for this number of bytes, has ended.
+    /// The response to a request is complete: the time of the request, and the length of the response in bytes.
     Answered(Time, u64),
 }
 
 impl RepairClient {
-    /// A client for one object with these settings.
+    /// Creates a client for one object with these settings.
     pub fn new(config: RepairConfig) -> RepairClient {
         RepairClient {
             config,
@@ -96,7 +98,7 @@ impl RepairClient {
         self.lines[at] = Line { socket, heard: now, retry, ..Line::default() };
     }
 
-    /// Requests the missing ranges. Opens the connection for repairs if there is none.
+    /// Requests the missing ranges. Opens the connection for repairs if necessary.
     fn ask(&mut self, io: &mut dyn Sockets) {
         if !self.missing.is_empty() && self.lines[1].socket.is_none() && self.lines[1].retry.is_none() {
             self.open(1, io);
@@ -130,13 +132,13 @@ impl RepairClient {
         })
     }
 
-    /// Gives up a connection. The ranges requested on it that have not arrived become missing.
+    /// Aborts a connection. The ranges that were requested on it and have not arrived become missing.
     fn give_up(&mut self, at: usize, why: Trouble, io: &mut dyn Sockets) {
         let line = std::mem::take(&mut self.lines[at]);
         if let Some(socket) = line.socket {
             io.abort(socket);
         }
-        // The connection failed before the request was sent: the whole object is missing.
+        // The connection failed before it was established, so the whole object is missing.
         if at == 0 && !line.open {
             self.missing.push_back(0..self.config.size.get());
         }
@@ -144,8 +146,8 @@ impl RepairClient {
         if !line.body.is_empty() {
             self.missing.push_back(line.body);
         }
-        // Only a nonsensical response delays the next attempt. After a stall or a missing head, `ask` opens the
-        // connection for repairs at once.
+        // Wait for `RETRY` only after a wrong response. After a stall or a missing header, `ask` opens the connection
+        // for repairs immediately.
         if at == 1 && why == Nonsense {
             self.lines[1].retry = Some(io.now() + RETRY);
         }
@@ -182,7 +184,7 @@ impl Line {
         !self.asked.is_empty() || !self.body.is_empty()
     }
 
-    /// Removes bytes from the front of the inbox, and the holes that lie before the new position.
+    /// Removes bytes from the front of the inbox, and removes the holes before the new position.
     fn skip(&mut self, octets: usize) {
         self.inbox.drain(..octets);
         self.place += octets as u64;
@@ -195,7 +197,7 @@ impl Line {
         }
     }
 
-    /// Processes heads and bodies as far as they have arrived.
+    /// Processes all headers and bodies that have arrived.
     fn take(&mut self, mut learn: impl FnMut(Learned)) -> Result<(), Trouble> {
         while !self.inbox.is_empty() {
             if self.body.is_empty() {
@@ -213,7 +215,7 @@ impl Line {
         Ok(())
     }
 
-    /// Takes the bytes of a body up to the next hole, or takes the hole.
+    /// Processes the bytes of a body up to the next hole, or reports the hole as missing.
     fn take_body(&mut self, learn: &mut impl FnMut(Learned)) -> Result<(), Trouble> {
         let most = (self.inbox.len() as u64).min(self.body.end - self.body.start);
         // A hole may start in the middle of the body. Process the part before it first.
@@ -237,9 +239,9 @@ impl Line {
         Ok(())
     }
 
-    /// Takes the head of a response. Returns false if the head is incomplete.
+    /// Processes the header of a response. Returns false if the header is incomplete.
     fn take_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
-        // Only the bytes before the first hole are real; the hole itself reads as zeros.
+        // Only the bytes before the first hole arrived; the hole itself reads as zeros.
         let readable = self.holes.front().map_or(self.inbox.len(), |hole| {
             usize::try_from(hole.start - self.place).unwrap_or(usize::MAX).min(self.inbox.len())
         });
@@ -261,8 +263,8 @@ impl Line {
         }
     }
 
-    /// Called if a hole lies within a head. Skips to the next head that is complete. The ranges requested before that
-    /// head become missing.
+    /// Called if a hole lies within a response header. Skips to the next complete header. The ranges requested before
+    /// it become missing.
     fn find_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
         let mut from = 1;
         while let Some(found) = self.inbox.get(from..).and_then(|rest| find(rest, ANSWER)) {
@@ -272,7 +274,7 @@ impl Line {
             let clear = self.holes.iter().find(|hole| hole.end > place).map_or(u64::MAX, |hole| hole.start.max(place));
             let end = usize::try_from(clear - self.place).unwrap_or(usize::MAX).min(self.inbox.len());
             let Ok(Some(head)) = parse_response(&self.inbox[at..end]) else { continue };
-            // Contents of an object could look like a head, so the head must also match a request.
+            // The contents of an object could resemble a header, so the header must also match a request.
             let Some(number) = self.asked.iter().position(|(asked, _)| head.range.as_ref() == Some(asked)) else {
                 continue;
             };
@@ -280,8 +282,9 @@ impl Line {
             self.skip(at);
             return Ok(true);
         }
-        // If the last response's head is missing, no later head can be found and the connection stalls until its
-        // timeout. A long response would waste much data until then, so the client gives up the connection at once.
+        // If the header of the last response is missing, there is no later header to find, and the connection would
+        // stall until its timeout. During that time a long response would waste much bandwidth, so abort the connection
+        // immediately.
         let is_long = self.asked.front().is_some_and(|(asked, _)| asked.end - asked.start > LONG);
         if is_long { Err(NoHead) } else { Ok(false) }
     }
@@ -307,7 +310,7 @@ impl Application for RepairClient {
             SocketEvent::Connected => {
                 self.lines[at].open = true;
                 self.lines[at].heard = io.now();
-                // The first connection requests the whole object. The second requests only missing ranges, in `ask`.
+                // The first connection requests the whole object. On the second, `ask` requests the missing ranges.
                 if at == 0 {
                     let (size, request_size) = (self.config.size.get(), self.config.request_size.get());
                     self.lines[0].request(io.now(), size, None, request_size);
@@ -367,8 +370,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any part of the responses may be missing: each requested byte either arrives or becomes missing, exactly
-        /// once.
+        /// Any part of the responses may be missing. Each requested byte either arrives or is reported as missing,
+        /// exactly once.
         #[test]
         fn each_octet_comes_or_is_missing_and_never_both(
             lengths in prop::collection::vec(1..6_000u64, 1..12),
@@ -409,7 +412,7 @@ mod tests {
                     Learned::Answered(..) => {}
                 });
             }
-            // Everything outstanding when the connection is given up counts as missing.
+            // When the connection is aborted, all outstanding ranges count as missing.
             line.asked.iter().for_each(|(range, _)| range.clone().for_each(|at| seen[at as usize] += 1));
             line.body.clone().for_each(|at| seen[at as usize] += 1);
             let lost: u64 = seen.iter().map(|count| u64::from(*count)).sum();

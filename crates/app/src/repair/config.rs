@@ -1,21 +1,21 @@
-//! Settings of an object that is repaired.
+//! Settings of the fetch of an object that is repaired.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of an object that is repaired.
+/// Settings of the fetch of an object that is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairConfig {
     /// Size of the object.
     pub size: Bytes,
-    /// Size of a request. A value below the size of the request's text has no effect.
+    /// Size of each request. The actual size is at least that of the request's text.
     pub request_size: Bytes,
-    /// A connection without data for this time is replaced.
+    /// A connection on which nothing arrives for this time is replaced.
     pub stall_timeout: Duration,
 }
 
 impl Default for RepairConfig {
-    /// An object of 10 MB. A request as curl writes it takes about 100 bytes.
+    /// Returns an object of 10 MB with requests of 100 bytes, the approximate size of a request by curl.
     fn default() -> RepairConfig {
         RepairConfig {
             size: Bytes::new(10_000_000),
