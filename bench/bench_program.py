@@ -1,4 +1,4 @@
-"""The benchmark program: its location, and how to build it."""
+"""Locates the benchmark program, and builds it."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def target_folder() -> Path:
-    """The folder of cargo's build results."""
+    """Returns the folder of cargo's build results."""
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 

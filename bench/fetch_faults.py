@@ -60,7 +60,7 @@ def show(outcomes: list[Outcome], seconds: float) -> int:
 
 
 def kind(sentence: str) -> str:
-    """The error message without the parts that differ between downloads."""
+    """Returns the error message without the parts that differ from download to download."""
     plain = re.sub(r"^\S+: ", "", sentence)
     plain = re.sub(r"[0-9a-f]{64}", "...", plain)
     return re.sub(r"\d+", "N", plain)

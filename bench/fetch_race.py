@@ -84,7 +84,7 @@ class Found:
     """The results of each tool."""
 
     rates: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Rate of the object in Mbit/s, from the tool's start to its end."""
+    """Goodput of each download in Mbit/s, from the start of the tool to its end."""
     shares: list[float] = field(default_factory=list[float])
     recordings: list[Recording] = field(default_factory=list["Recording"])
     """Recordings of the controller of `fetch`."""
@@ -92,7 +92,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Download:
-    """A finished run of a tool, and its output."""
+    """A finished run of a tool, with its output."""
 
     tool: str
     seconds: float
@@ -102,7 +102,7 @@ class Download:
     out: Path
     steps: Path
     note: str
-    """Disturbances by the machine."""
+    """Disturbances of the run by this machine, as text."""
 
 
 class RealTime:
@@ -121,7 +121,7 @@ class RealTime:
         self.ports = [self._stack.enter_context(server.running()).port for server in servers]
 
     def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
-        """Each tool once over the lossy path."""
+        """Runs each tool once over the lossy path."""
         out, steps = self.folder / "out", self.folder / f"steps-{seed}"
         for tool in tools:
             command = of(tool, f"http://{SERVER}:{self.ports[0]}/object.bin", out, steps)
@@ -134,7 +134,8 @@ class RealTime:
             out.unlink()
 
     def share(self, seed: int) -> tuple[float, str]:
-        """The share of a fetch next to one curl without loss, in bytes of packets after the first 10 s."""
+        """Returns the share of a fetch that runs next to one curl on a path without loss, measured in bytes of packets
+        after the first 10 s."""
         port, other = self.ports[1:]
         with self.ends.path(Line(seed=seed)) as path:
             fetch = self.ends.start(*of("fetch", f"http://{SERVER}:{port}/x", self.folder / f"share-{seed}", None))
@@ -162,16 +163,16 @@ class VirtualTime:
     """Downloads on user-mode Linux, where computing takes no time."""
 
     FIRST_OCTETS_S = 0.15
-    """Seconds from the start to the first byte: a handshake and a request."""
+    """Time in seconds from the start of a download to its first byte: a handshake and a request."""
     APART_S = 200.0
-    """Seconds between the starts of tools that take turns on one path."""
+    """Interval in seconds between the starts of tools that take turns on one path."""
     PORTS = (8001, 8002)
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.size, self.loss, self.seconds = given.size, given.loss, given.share_seconds
 
     def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
-        """Each tool once over the lossy path, one after the other."""
+        """Runs each tool once over the lossy path, one after the other."""
         if not tools:
             return
         scenario = simulated_path(self.APART_S * len(tools), self.loss, PLAIN)
@@ -189,7 +190,7 @@ class VirtualTime:
                 yield Download(tool, ended.seconds, ended.code, found.said(f"tool-{number}"), out, steps, "")
 
     def share(self, seed: int) -> tuple[float, str]:
-        """The share of a fetch next to one curl without loss."""
+        """Returns the share of a fetch that runs next to one curl on a path without loss."""
         begin = 1 + self.FIRST_OCTETS_S
         scenario = simulated_path(begin + self.seconds, 0.0, PLAIN)
         octets = int(self.seconds * 1.25e6)
@@ -211,11 +212,11 @@ class VirtualTime:
         return Program(f"server-{number}", "server", command, awaited=False)
 
     def close(self) -> None:
-        """Does nothing: no resource is open."""
+        """Does nothing, because this class holds no resources."""
 
 
 def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
-    """The command line of a tool."""
+    """Returns the command line of a tool."""
     if tool == "curl":
         return ["curl", "-s", "-o", str(out), url]
     if tool == "aria2c -x8":
@@ -226,7 +227,7 @@ def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
 
 
 def joins_after_s(seed: int) -> float:
-    """Start of curl in seconds: within 1 s, like the plain download in the simulator."""
+    """Returns the start time of curl in seconds: within the first second, as for the simulator's plain download."""
     return random.Random(seed).random()
 
 
@@ -265,7 +266,7 @@ def main() -> None:
 
 
 def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, found: Found) -> None:
-    """Every tool once over the lossy path."""
+    """Runs every tool once over the lossy path, and stores the results."""
     wanted = given.only or TOOLS
     tools = [each for each in (*TOOLS, "fetch --single") if each in wanted and each != "share"]
     tools = [each for each in tools if shutil.which(of(each, "", Path("out"), None)[0]) is not None]
@@ -286,31 +287,32 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
 
 
 def tell(what: str, note: str) -> None:
-    """Prints a result with the disturbances by the machine."""
+    """Prints a result and the disturbances by this machine."""
     print(f"{clock()}  {what}   {note}", flush=True)
 
 
 def lateness(path: LossyPath) -> str:
-    """The lateness of a path's packets as text."""
+    """Formats how late the path delivered packets."""
     late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
     return f"load {os.getloadavg()[0]:.1f}, {late}, a process {path.woken_late.quantile_ms(0.99):.1f} ms"
 
 
 def clock() -> str:
-    """Minutes and seconds since the start."""
+    """Returns the time since the start in minutes and seconds."""
     seconds = int(time.monotonic() - BEGUN)
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
 def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
-    """The path as a scenario with these flows."""
+    """Returns a scenario of the path with these flows."""
     import lopsided as lop
 
     return lop.Scenario.from_text(SCENARIO.format(duration=seconds, loss=loss, flows=flows))
 
 
 def simulated(given: argparse.Namespace) -> Found:
-    """Simulates the same: rate of an object on the lossy path in Mbit/s, and share next to one plain connection."""
+    """Simulates the same downloads: the goodput of an object on the lossy path in Mbit/s, and the share next to one
+    plain connection."""
     found = Found()
     wanted = given.only or TOOLS
     for tool in [tool for tool in MODES if tool in wanted]:
@@ -332,7 +334,7 @@ def simulated(given: argparse.Namespace) -> Found:
 
 
 def settled_share(run: Run, until_s: float) -> float:
-    """The share of the first flow after the first 10 s."""
+    """Returns the share of the first flow after the first 10 s."""
     from lopsided import metrics
 
     rates = [
@@ -343,7 +345,7 @@ def settled_share(run: Run, until_s: float) -> float:
 
 
 def show(real: Found, model: Found, given: argparse.Namespace) -> None:
-    """Prints the results of both worlds, the causes of differences, and which targets are met."""
+    """Prints the results of the real and the simulated path, the causes of differences, and which targets are met."""
     print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
     for tool, rates in real.rates.items():
         beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
@@ -359,7 +361,7 @@ def show(real: Found, model: Found, given: argparse.Namespace) -> None:
 
 
 def explain(real: list[Recording], model: list[Recording]) -> None:
-    """Replays the controllers' steps, and compares their inputs in both worlds."""
+    """Replays the recorded steps of the controllers, and compares their inputs on the real and the simulated path."""
     steps = sum(len(recording.steps) for recording in (*real, *model))
     parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
     print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers done again: ", end="")
@@ -377,7 +379,7 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
-    """Each target that was measured: its text, its value, and true if it is met."""
+    """Returns each target that was measured: its text, its value, and true if the target is met."""
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])
@@ -386,7 +388,8 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
         part = middle(real.shares)
         found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
-        # Use the controllers' rates: the time before the first request differs in the simulator.
+        # Compare the rates at the controller: the time before the first request differs between the real path and the
+        # simulator.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
         found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:
@@ -396,7 +399,7 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
 
 
 def rates_of(recordings: list[Recording]) -> list[float]:
-    """Rate of each download from its first request to its last byte."""
+    """Returns the goodput of each download from its first request to its last byte."""
     return [recording.summary().rate_bps for recording in recordings]
 
 
@@ -406,7 +409,7 @@ def middle(values: list[float]) -> float:
 
 
 def spread(values: list[float], scale: float = 1.0) -> str:
-    """The median, the minimum and the maximum as text."""
+    """Formats the median, the minimum and the maximum."""
     return f"{scale * middle(values):5.2f} ({scale * min(values):.2f} to {scale * max(values):.2f})"
 
 

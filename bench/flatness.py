@@ -1,8 +1,8 @@
-"""The cost per packet with 2 to 100,000 flows of 5 Mbit/s each, and the extra cost of features: another queue than a
-FIFO, losses, a stage, an observer.
+"""Measures the CPU time per packet with 2 to 100,000 flows, and the extra cost of features: a queue discipline, losses,
+a stage, an observer.
 
-The cost is the CPU time per packet sent, retransmissions included. The flows share a bottleneck with 5 Mbit/s per flow,
-an RTT of 40 ms and a buffer of one bandwidth-delay product, and start with slow start.
+The cost is the CPU time per packet sent, including retransmissions. The flows share a bottleneck with 5 Mbit/s per
+flow, an RTT of 40 ms and a buffer of one bandwidth-delay product. All flows begin with slow start.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""Simulated time times number of flows, in seconds, for each number of flows, within limits."""
+"""Simulated time in seconds, multiplied by the number of flows: the same product for each number of flows, unless the
+time would be outside `SHORTEST_S` to `LONGEST_S`."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000
 WINDOW = (25, 3_000)
@@ -42,13 +43,13 @@ class CountCost:
     sent: int
     cpu_us_per_packet: float
     lossy_us_per_packet: float
-    """CPU time per packet in µs with losses."""
+    """CPU time per packet in µs on a line with losses."""
     memory_mb: float
 
 
 @dataclass(frozen=True)
 class AsideCost:
-    """The cost of a feature as a ratio to the plain case."""
+    """The cost of a feature as a ratio to the cost without the feature."""
 
     what: str
     cpu_us_per_packet: float
@@ -63,7 +64,8 @@ class _Told:
 
 
 def counts(program: str) -> list[CountCost]:
-    """The cost for each number of flows, with and without losses. Short runs are repeated and the minimum counts."""
+    """Measures the cost for each number of flows, with and without losses. Short runs are repeated, and the minimum
+    counts."""
     costs = []
     for flows in FLOWS:
         stop_s = min(max(FLOW_SECONDS // flows, SHORTEST_S), LONGEST_S) if flows <= MOST_FLAT else 1
@@ -84,7 +86,8 @@ def counts(program: str) -> list[CountCost]:
 
 
 def asides(program: str) -> list[AsideCost]:
-    """The cost of each feature. They are measured in turns, so that other load affects all of them equally."""
+    """Measures the cost of each feature. The features take turns, so that other load on the machine affects all of them
+    equally."""
     command = [program, "d100", "seconds=10"]
     best: dict[str, float] = {}
     for _ in range(2 * ROUNDS):
@@ -100,7 +103,7 @@ ASIDES_HEADER = ("beside the plain, on D 100M", "us/packet sent", "x plain")
 
 
 def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
-    """One row for each number of flows."""
+    """Returns one table row for each number of flows."""
     return [
         (
             f"{cost.flows:,}",
@@ -116,7 +119,7 @@ def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
 
 
 def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
-    """One row for each feature, with a mark if it misses its target."""
+    """Returns one table row for each feature, marked if the feature misses its target."""
     return [
         (
             cost.what,
@@ -128,7 +131,7 @@ def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
 
 
 def verdicts(costs: list[CountCost], beside: list[AsideCost]) -> list[str]:
-    """The targets with the measured values."""
+    """Returns the targets with the measured values."""
     said = []
     all_of = [cost for cost in costs if cost.flows <= MOST_FLAT]
     within = [cost for cost in costs if WINDOW[0] <= cost.flows <= WINDOW[1]]
@@ -161,7 +164,7 @@ def _least(command: list[str], rounds: int) -> _Told:
 
 
 def _run(command: list[str]) -> _Told:
-    """Runs the program, which prints the CPU time of the run without that of building the network."""
+    """Runs the benchmark program, which prints the CPU time of the run without the time to build the network."""
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     told = dict(re.findall(r"(\w+)=(\S+)", printed))
     return _Told(int(told["sent"]), float(told["cpu_s"]), float(told["peak_rss_mb"]))

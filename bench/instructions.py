@@ -21,11 +21,12 @@ from bench_program import build_bench, target_folder
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
 MEMORY_FLOWS = (100, 1_100)
-"""Numbers of flows in the two runs whose difference gives the memory per flow."""
+"""Numbers of flows in two runs. The difference of their memory, divided by the difference of the flows, is the memory
+per flow."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
-    """The instructions of a run and the number of data packets that it delivered."""
+    """Returns the number of instructions of a run, and the number of data packets that the run delivered."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     instructions = re.search(r"Collected : (\d+)", done.stderr)
@@ -36,14 +37,14 @@ def count(program: str, arguments: list[str]) -> tuple[int, int]:
 
 
 def per_packet(program: str, arguments: list[str]) -> float:
-    """Instructions per data packet, without those of the start."""
+    """Returns the number of instructions per data packet, without the instructions of the start."""
     starting, _ = count(program, [*arguments, "seconds=0"])
     whole, packets = count(program, arguments)
     return (whole - starting) / packets
 
 
 def memory_per_flow(program: str, arguments: list[str]) -> float:
-    """Peak memory in bytes per additional flow."""
+    """Returns the peak memory in bytes for each additional flow."""
     few, many = (_peak(program, [*arguments, f"flows={flows}"]) for flows in MEMORY_FLOWS)
     return (many - few) * 1e6 / (MEMORY_FLOWS[1] - MEMORY_FLOWS[0])
 
@@ -60,7 +61,7 @@ MEASURES = {"instructions a packet": per_packet, "octets a flow": memory_per_flo
 
 
 def measure() -> list[tuple[str, float, int, str]]:
-    """Each workload with its value, its bound and its unit."""
+    """Yields each workload with its value, its bound and its unit."""
     program = build_bench(target_folder())
     bounds = tomllib.loads(BOUNDS.read_text())
     return [

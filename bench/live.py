@@ -43,7 +43,7 @@ PINGS = 300
 
 
 def outside(rate_bps: float, seconds: float) -> None:
-    """Waits for a receiver, answers its pings, and sends to it at twice the rate."""
+    """Waits for a receiver, answers its pings, and sends datagrams to it at twice the link's rate."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("0.0.0.0", PORT))
         while True:
@@ -51,7 +51,8 @@ def outside(rate_bps: float, seconds: float) -> None:
             if word == b"go":
                 break
             sock.sendto(word, peer)
-        # Several datagrams in one call, which the kernel splits.
+        # Pass several datagrams to the kernel in one call (UDP segmentation offload), so that the sender can exceed the
+        # link's rate.
         group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
         octets = bytes(PAYLOAD * group)
@@ -62,7 +63,7 @@ def outside(rate_bps: float, seconds: float) -> None:
                 time.sleep(due - now)
             with contextlib.suppress(OSError):
                 sock.sendto(octets, peer)
-            # Do not catch up on missed sending times.
+            # After a delay, catch up on at most 10 ms of missed sending times.
             due = max(due + pause, now - 0.01)
 
 
@@ -102,7 +103,7 @@ def inside(host: str, seconds: float) -> None:
 
 
 def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
-    """The distances of timestamps from a straight line, in microseconds."""
+    """Returns the distances of the timestamps from their regression line, in microseconds."""
     # Skip the start, while the queue fills.
     kept = stamps[len(stamps) // 5 :]
     (first, began), (last, ended) = kept[0], kept[-1]
@@ -121,7 +122,7 @@ def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """User and system time of the processes' main threads, which are the ones that carry packets."""
+    """Returns the user and system time of the main threads of these processes. The main threads carry the packets."""
     spent = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -131,7 +132,7 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def named(word: str) -> list[int]:
-    """IDs of the processes that this process or its children started under this name."""
+    """Returns the IDs of the processes with this name that are descendants of this process."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -142,7 +143,7 @@ def named(word: str) -> list[int]:
 
 
 class Line:
-    """An emulator: the command prefixes that put the two ends on its link."""
+    """An emulator, with the command prefixes that run a program at either end of its link."""
 
     def __init__(self, name: str, before: list[str], behind: list[str], host: str, process: str | None) -> None:
         self.name, self.before, self.behind, self.host, self.process = name, before, behind, host, process
@@ -162,7 +163,8 @@ class Line:
         return carrier
 
     def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
-        # Mahimahi runs the command as another user, who may not be able to read this file or a Python in a home folder.
+        # Mahimahi runs the command as another user, who may not have permission to read this file or a Python in a home
+        # folder.
         program, printed = shutil.copy(__file__, folder), folder / "printed"
         this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
         carrier = self.carry() if self.carries else None
@@ -207,7 +209,7 @@ def in_bps(text: str) -> float:
 
 
 def trace(rate_bps: float, folder: Path) -> Path:
-    """Writes the rate as a trace in Mahimahi's format: the millisecond of each transmission opportunity."""
+    """Writes the rate as a trace in Mahimahi's format: one line per transmission opportunity, with its time in ms."""
     path = folder / f"{rate_bps:.0f}.trace"
     # A trace repeats after its last millisecond, so one second of whole packets is enough.
     count = max(1, round(rate_bps / 8 / 1504))
@@ -250,7 +252,7 @@ def lines(arguments: argparse.Namespace, rate_text: str, folder: Path) -> list[L
 
 @contextlib.contextmanager
 def rooms() -> Iterator[None]:
-    """Two namespaces with a pair of interfaces."""
+    """Makes two network namespaces that are connected by a pair of interfaces."""
     names = ROOMS
     try:
         for name in names:

@@ -1,10 +1,10 @@
-"""A path with a rate, a queue, a delay and loss between two network namespaces, which end with this process.
+"""Emulates a path with a rate, a queue, a delay and loss between two network namespaces, which end with this process.
 
-Runs in user space, for kernels without netem: a dedicated process carries packets between two TUN devices. It gets a
-higher priority if permitted, because late packets amount to another path. The lateness of packets and the wake-up
-delay of an ordinary process are counted: both show disturbances by the machine. Both directions have the delay; rate,
-drop-tail queue and loss apply downstream. The kernels' TCP metrics of earlier connections are disabled. Left out:
-everything else that netem offers.
+Runs in user space, for kernels without netem: a dedicated process carries packets between two TUN devices. The process
+gets a higher priority if permitted, because late packets change the properties of the path. It counts how late the
+packets are, and how late an ordinary process wakes up; both show disturbances by the machine. Both directions have the
+delay; the rate, the drop-tail queue and the loss apply downstream only. The kernel's cache of TCP metrics from earlier
+connections is disabled. Nothing else of netem is implemented.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Lateness:
         self._counts[min(int(max(seconds, 0.0) * 1e4), len(self._counts) - 1)] += 1
 
     def quantile_ms(self, share: float) -> float:
-        """The quantile for this share of all cases, in milliseconds; 0 without cases."""
+        """Returns a quantile in ms; 0 if nothing was counted."""
         counts = list(self._counts)
         left = share * sum(counts)
         for tenths, count in enumerate(counts):
@@ -73,7 +73,7 @@ class LossyPath:
         self.late = Lateness()
         """Lateness of packets."""
         self.woken_late = Lateness()
-        """Wake-up delay of an ordinary process that sleeps for 5 ms at a time."""
+        """Histogram of the wake-up delay of an ordinary process that sleeps for 5 ms at a time."""
         self._octets = _FORK.RawArray("Q", 1 << 16)
         self._ends = (server, client)
         self._rng = random.Random(line.seed)
@@ -81,7 +81,7 @@ class LossyPath:
 
     @property
     def octets(self) -> collections.Counter[int]:
-        """Bytes carried downstream, by the server's port."""
+        """Number of bytes carried downstream, by the server's port."""
         return collections.Counter({port: count for port, count in enumerate(self._octets) if count})
 
     def close(self) -> None:
@@ -152,17 +152,18 @@ def _packets(end: int) -> Iterator[bytes]:
 
 
 class Ends:
-    """Two namespaces; the server uses this process's own."""
+    """The two network namespaces. The server uses the namespace of this process."""
 
     def __init__(self) -> None:
         if os.environ.get("LOSSY_PATH_INSIDE") is None:
-            # A user namespace lets unprivileged users make network namespaces. Needs a single-threaded process.
+            # Unprivileged users can make network namespaces inside a user namespace. A user namespace needs a
+            # single-threaded process.
             os.environ["LOSSY_PATH_INSIDE"] = "1"
             unshare = ["unshare", "--user", "--map-root-user", "--net"] if os.getuid() else ["unshare", "--net"]
             os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
         subprocess.run("ip link set lo up", shell=True, check=True)
         with contextlib.suppress(OSError):
-            # In reality the server would be another machine, so this machine's load must not slow it down.
+            # Outside a test, the server is another machine, so the load of this machine must not slow the server down.
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         self._server = _tun("to-client", SERVER, CLIENT)
         told, tell = os.pipe()

@@ -1,9 +1,10 @@
-"""The cost of each queue discipline: CPU time and instructions per packet enqueued and dequeued, compared with a FIFO.
+"""Measures the cost of each queue discipline: CPU time and instructions per packet that is enqueued and dequeued,
+compared with a FIFO.
 
-`python bench/queues.py` prints the table. `--instructions` omits the times, which are useless on a busy machine. One
-packet per microsecond is enqueued and one dequeued, with one packet of each flow waiting. The cost of making packets
-and of the start is subtracted. Instructions are counted by valgrind if it is installed. They do not include cache
-misses: a discipline that touches one queue per flow takes more time than its instructions suggest.
+`python bench/queues.py` prints the table. `--instructions` omits the times, which mean nothing on a busy machine. In
+each microsecond, one packet is enqueued and one is dequeued, while one packet of each flow waits. The cost of making
+packets and of the start is subtracted. Instructions are counted by valgrind if it is installed. They do not include
+cache misses: a discipline that accesses one queue per flow takes more time than its number of instructions suggests.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ ROUNDS = 7
 RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
 """The rules of the ACK filter: the paper's, CAKE's two, and the one for accurate ECN."""
 TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
-"""Discipline, traffic, number of flows, and largest ratio of its instructions to those of a FIFO."""
+"""Discipline, traffic, number of flows, and the largest allowed ratio of its instructions to those of a FIFO."""
 
 
 @dataclass(frozen=True)
 class QueueCost:
-    """The cost of a discipline with a number of flows. Values that could not be measured are `None`."""
+    """The cost of a discipline with a number of flows. `None` if a value could not be measured."""
 
     kind: str
     traffic: str
@@ -42,7 +43,7 @@ class QueueCost:
 
 
 def measure(times: bool = True) -> list[QueueCost]:
-    """Measures all disciplines with datagrams, and those that treat ACKs specially also with ACKs."""
+    """Measures all disciplines with datagrams. Disciplines that treat ACKs specially are also measured with ACKs."""
     program = _build()
     kinds = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     costs = []
@@ -52,7 +53,8 @@ def measure(times: bool = True) -> list[QueueCost]:
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:
-    """Measures in turns, so that other load affects all equally, and keeps the minimum of several tries."""
+    """Measures the disciplines in turns, so that other load on the machine affects all equally. Keeps the minimum of
+    several tries."""
     word = ["acks"] if traffic == "acks" else []
 
     def command(kind: str, packets: int) -> list[str]:
@@ -89,7 +91,7 @@ HEADER = ("queue discipline", "packets", "flows", "ns/packet", "x fifo", "instru
 
 
 def rows(costs: list[QueueCost]) -> list[tuple[str, ...]]:
-    """One row for each discipline and number of flows."""
+    """Returns one table row for each discipline and number of flows."""
 
     def shown(value: float | None, digits: int) -> str:
         return "-" if value is None else f"{value:,.{digits}f}"
@@ -109,7 +111,7 @@ def rows(costs: list[QueueCost]) -> list[tuple[str, ...]]:
 
 
 def verdict(costs: list[QueueCost]) -> str:
-    """The targets with the measured values."""
+    """Returns the targets with the measured values."""
     said = []
     for kind, traffic, flows, most in TARGETS:
         found = next(cost for cost in costs if (cost.kind, cost.traffic, cost.flows) == (kind, traffic, flows))

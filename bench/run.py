@@ -29,11 +29,12 @@ from rich.table import Table
 
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.33
-"""The project's limit of the CPU time per data packet in µs, for each of the three workloads."""
+"""Largest allowed CPU time per data packet in µs, for each of the three workloads."""
 TARGET_RATIO = 2.0
-"""Limit of the ratio of the most expensive congestion control to Reno."""
+"""Largest allowed ratio of the most expensive congestion control's CPU time to Reno's."""
 TARGET_SPREAD = 1.3
-"""Limit of the ratio of the most to the least expensive variation of window, losses and number of flows."""
+"""Largest allowed ratio of the highest to the lowest CPU time when the window, the losses or the number of flows
+varies."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Workload:
 
     shown: str
     name: str
-    """`m`, `d100` or `d1g`."""
+    """Name of the network: `m`, `d100` or `d1g`."""
     stop_s: int
     """Simulated time in seconds."""
     flows: int = 20
@@ -72,7 +73,7 @@ CONTROLLED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 10))
 CONTROL_ROUNDS = 12
 
 Command = Callable[[Workload, float], list[str]]
-"""Returns the command that runs a workload up to a simulated time in seconds."""
+"""A function that returns the command to run a workload up to a simulated time in seconds."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +84,17 @@ class Simulator:
     prepare: Callable[[Path], Command | None]
     """Builds the simulator's program in a folder. Returns `None` if the simulator is not installed."""
     package: str = ""
-    """Name of its Debian package."""
+    """Name of the simulator's Debian package."""
     at_once: float = 0.001
-    """The earliest simulated time at which it can stop, in seconds."""
+    """Earliest simulated time in seconds at which the program can stop."""
     trying_s: float = 3.0
-    """Time in seconds for repeated tries of a workload. At least one try is made."""
+    """Budget in seconds for repeated tries of a workload. At least one try is made."""
     stop_s: dict[str, int] = field(default_factory=dict)
-    """Earlier stop times for workloads that would take minutes."""
+    """Earlier stop times, for workloads that would take minutes."""
 
 
 def prepare_lopsided(built: Path) -> Command | None:
-    """Lopsided's program is always available."""
+    """Builds lopsided's benchmark program, and returns its command."""
     program = build_bench(built)
     return lambda work, stop: [
         program,
@@ -106,7 +107,8 @@ def prepare_lopsided(built: Path) -> Command | None:
 
 
 def prepare_ns2(_built: Path) -> Command | None:
-    """ns-2 interprets its program, so nothing must be built."""
+    """Returns the command of ns-2; `None` if ns-2 is not installed. It interprets its script, so nothing has to be
+    built."""
     ns = shutil.which("ns")
     if ns is None:
         return None
@@ -115,7 +117,7 @@ def prepare_ns2(_built: Path) -> Command | None:
 
 
 def prepare_ns3(built: Path) -> Command | None:
-    """ns-3 is a library with which its program must be linked."""
+    """Builds a program with the library ns-3, and returns its command; `None` if ns-3 is not installed."""
     if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
         return None
     source, program = PEER_PROGRAMS / "ns3.cc", built / "bench" / "ns3"
@@ -141,16 +143,16 @@ PEERS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a workload in a simulator."""
+    """The cost of a workload in one simulator."""
 
     simulator: str
     workload: str
     simulated_s: int
     packets: int
-    """Data packets that the receivers had in order at the end."""
+    """Number of data packets that the receivers had received in order at the end."""
     cpu_us_per_packet: float
     memory_mb: float | None
-    """Peak resident memory, if the program prints it."""
+    """Peak resident memory; `None` if the program does not print it."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class Process:
 
 
 def run(command: list[str]) -> Process:
-    """Runs a simulator, which prints packets=N."""
+    """Runs a simulator's program, which prints `packets=N`."""
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
@@ -185,7 +187,7 @@ def run(command: list[str]) -> Process:
 
 
 def least(command: list[str], trying_s: float) -> Process:
-    """The try with the least CPU time. Disturbances can only add time."""
+    """Returns the try with the least CPU time, because disturbances can only add time."""
     end = time.monotonic() + trying_s
     best = run(command)
     while time.monotonic() < end:
@@ -194,7 +196,7 @@ def least(command: list[str], trying_s: float) -> Process:
 
 
 def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
-    """The cost of a workload without that of the start."""
+    """Measures the cost of a workload, without the cost of the start."""
     stop_s = simulator.stop_s.get(work.name, work.stop_s)
     start = least(command(work, simulator.at_once), simulator.trying_s / 2)
     whole = least(command(work, stop_s), simulator.trying_s)
@@ -239,11 +241,12 @@ class ControlCost:
     of_reno: float
     packets: int
     sent_again: float
-    """Retransmissions per delivered packet. They cost as much as other packets."""
+    """Number of retransmissions per delivered packet. A retransmission costs as much as any other packet."""
 
 
 def control(built: Path, console: Console) -> list[ControlCost]:
-    """Measures every congestion control against Reno, in turns, so that other load affects all of them equally."""
+    """Measures every congestion control against Reno. They take turns, so that other load on the machine affects all
+    equally."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     listed = subprocess.run([build_bench(built), "controls"], capture_output=True, text=True, check=True)
@@ -281,7 +284,7 @@ CONTROLS_HEADER = (
 
 
 def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
-    """One row for each cost, grouped by workload."""
+    """Returns one table row for each cost, grouped by workload."""
     ours = {cost.workload: cost.cpu_us_per_packet for cost in costs if cost.simulator == LOPSIDED.name}
     return [
         (
@@ -298,7 +301,7 @@ def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
-    """One row for each cost."""
+    """Returns one table row for each cost."""
     return [
         (
             cost.workload,
@@ -312,7 +315,7 @@ def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
-    """One row for each congestion control, with a mark if it misses the target."""
+    """Returns one table row for each congestion control, marked if it misses the target."""
     cells: dict[str, list[str]] = {}
     for cost in costs:
         mark = " !" if cost.of_reno > TARGET_RATIO else ""
@@ -325,7 +328,7 @@ INSTRUCTIONS_HEADER = ("lopsided", "measured", "at most", "in")
 
 
 def instruction_rows(console: Console) -> list[tuple[str, ...]]:
-    """The values of instructions.py, if valgrind is installed."""
+    """Returns the values of instructions.py, if valgrind is installed."""
     if shutil.which("valgrind") is None:
         console.print("valgrind is not installed: no instructions are counted")
         return []
@@ -334,7 +337,7 @@ def instruction_rows(console: Console) -> list[tuple[str, ...]]:
 
 
 def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
-    """The project's targets with the measured values."""
+    """Returns the project's targets with the measured values."""
     worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
     said = [f"Target of {TARGET_US} us a packet on every workload: {worst:.2f}, {met(worst <= TARGET_US)}."]
     if varied:
@@ -353,18 +356,18 @@ def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCos
 
 
 def met(holds: bool) -> str:
-    """The result of a comparison in words."""
+    """Returns the result of a comparison as words."""
     return "met" if holds else "missed"
 
 
 def as_markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table for the docs."""
+    """Formats a table for the documentation."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """A table for the terminal."""
+    """Prints a table to the terminal."""
     table = Table(*header)
     for row in rows:
         table.add_row(*row)
@@ -373,7 +376,8 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
 
 @dataclass
 class Report:
-    """The measurements, shown and written at once, because the whole takes an hour and may be interrupted."""
+    """Collects the measurements. Prints and writes each one at once, because a full measurement takes an hour and may
+    be interrupted."""
 
     console: Console
     folder: Path
@@ -396,7 +400,7 @@ class Report:
         self.console.print(f"Written: {self.folder}/results.json and results.md")
 
     def write(self) -> None:
-        """Writes everything measured so far."""
+        """Writes everything that has been measured so far."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = {**self.measured, "said": self.said}
         (self.folder / "results.json").write_text(json.dumps(written, indent=2) + "\n")

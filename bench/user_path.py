@@ -1,6 +1,6 @@
-"""The CPU time of steps for which a user waits: start, check, a run with its report, one run of a sweep.
+"""Measures the CPU time of the steps that a user waits for: start, check, a run with its report, one run of a sweep.
 
-Each value is the user and system time of the command in a separate process, the minimum of several tries.
+Each value is the user and system time of the command in a separate process; the minimum of several tries counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""Number of additional seeds whose cost gives that of one run in a sweep."""
+"""Number of additional seeds in the longer of two sweeps. The difference of their CPU times, divided by the number of
+additional runs, is the cost of one run."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop
@@ -33,7 +34,7 @@ print((time.process_time() - begun) / 20)
 
 @dataclass(frozen=True)
 class Step:
-    """The cost of a step in seconds or as a ratio, and the project's target."""
+    """The cost of a step, in seconds or as a ratio, and the project's target."""
 
     what: str
     cost: float
@@ -65,7 +66,7 @@ def measure() -> list[Step]:
 
 
 def rows(steps: list[Step]) -> list[tuple[str, ...]]:
-    """One row for each step, with a mark if it misses its target."""
+    """Returns one table row for each step, marked if the step misses its target."""
     return [
         (
             step.what,
@@ -77,7 +78,7 @@ def rows(steps: list[Step]) -> list[tuple[str, ...]]:
 
 
 def _sweep(runs: int, folder: Path) -> float:
-    """CPU time of a sweep on one thread: two settings with this number of seeds each."""
+    """Measures the CPU time of a sweep on one thread, with two settings and this number of seeds each."""
     settings = (*TWO_MINUTES, "--set", "record.interval=0 s", "--set", "link.up.queue.limit=20,50 packets")
     table = str(folder / f"{runs}.csv")
     return _least(

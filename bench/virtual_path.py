@@ -1,7 +1,8 @@
-"""A path in virtual time: programs of this machine run on user-mode Linux, over the links of a scenario.
+"""Runs programs of this machine in virtual time, on user-mode Linux, over the links of a scenario.
 
-The machine's load has no effect, because the clock stops while a program computes. The time that programs compute on a
-real machine is therefore not included. Loss is netem's, seeded by the run's seed, so runs are repeatable.
+The machine's load has no effect, because the clock stops while a program computes. Results therefore do not include the
+time that programs would compute on a real machine. Loss comes from netem, seeded with the run's seed, so runs are
+repeatable.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ AT_CLIENT = "host-client"
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a program: its exit code and its duration in virtual seconds; None if it was killed."""
+    """How a program ended: its exit code and its duration in virtual seconds, both `None` if it was killed."""
 
     code: int | None
     began_s: float
@@ -46,7 +47,8 @@ class Outcome:
         return (self.folder / f"program-{name}.txt").read_text()
 
     def octets(self, from_s: float, until_s: float) -> collections.Counter[int]:
-        """Bytes of TCP packets that arrived at the client between two times, by the server's port."""
+        """Returns the number of bytes in TCP packets that arrived at the client between two times, by the server's
+        port."""
         counts: collections.Counter[int] = collections.Counter()
         begin, end = (self._origin_ns + int(each * 1e9) for each in (from_s, until_s))
         for time_ns, _, packet in captures.read(self.folder / f"{AT_CLIENT}.pcap"):
@@ -58,7 +60,8 @@ class Outcome:
 
 @contextmanager
 def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Iterator[Outcome]:
-    """Runs programs on the hosts `server` and `client` of a scenario. Its flows serve only to check the path.
+    """Runs programs on the hosts `server` and `client` of a scenario. The scenario's flows only serve to check the
+    path.
 
     Raises GuestFailed if the guest system failed.
     """

@@ -39,13 +39,14 @@ pub struct Packet {
     pub len: u32,
     pub ack: Option<i64>,
     pub win: Option<u32>,
-    /// `None` for `<...>`: options are not compared.
+    /// TCP options; `None` for `<...>`, which means that options are not compared.
     pub options: Option<Options>,
     /// The MTU of an ICMP message "fragmentation needed" for the segment that begins at `start`.
     pub too_big: Option<u64>,
-    /// An unsupported feature: other ICMP messages, encapsulation, urgent data.
+    /// Name of an unsupported feature: another ICMP message, encapsulation, urgent data.
     pub foreign: Option<String>,
-    /// An option that the connection does not support (fast open, MD5). Arriving segments lose it.
+    /// Name of an option that the connection does not support (fast open, MD5). Arriving segments are injected without
+    /// this option.
     pub unknown_option: Option<String>,
 }
 
@@ -56,7 +57,7 @@ pub struct Options {
     pub wscale: Option<u8>,
     pub ts: Option<(u32, u32)>,
     pub sack: Vec<(i64, i64)>,
-    /// Names and counters of the accurate ECN option, in their order on the wire.
+    /// Names and counters of the accurate ECN option, in the order of their fields.
     pub ecn: Option<Vec<(String, u32)>>,
 }
 
@@ -72,7 +73,7 @@ pub struct Call {
 pub struct Script {
     pub options: Vec<(String, String)>,
     pub events: Vec<Event>,
-    /// All shell text before the first timed event.
+    /// All shell text before the first event with a time.
     pub setup: String,
 }
 
@@ -124,14 +125,14 @@ impl Scanner<'_> {
         text
     }
 
-    /// The rest of the line without a comment.
+    /// Returns the rest of the line without its comment.
     fn rest_of_line(&mut self) -> String {
         let line = self.until("\n");
         let end = line.find("//").unwrap_or(line.len());
         line[..end].trim().to_owned()
     }
 
-    /// Reads seconds, and returns microseconds.
+    /// Reads a number of seconds, and returns it in microseconds.
     fn number(&mut self) -> Option<i64> {
         let from = self.at;
         while self.peek().is_ascii_digit() {

@@ -142,7 +142,7 @@ impl Runner {
             }
             ("TCP_NODELAY", _) => {
                 self.nodelay = on;
-                // In Linux TCP_NODELAY also sends data that MSG_MORE holds back.
+                // In Linux, setting TCP_NODELAY also sends the data that MSG_MORE holds back.
                 self.more = false;
                 if let Some(connection) = &mut self.connection {
                     connection.set_nodelay(on);
@@ -377,13 +377,13 @@ impl Runner {
     }
 }
 
-/// Linux's name of an error.
+/// Returns the name that Linux has for an error.
 fn errno(error: ConnError) -> &'static str {
     match error {
         ConnError::Refused => "ECONNREFUSED",
         ConnError::Reset => "ECONNRESET",
         ConnError::TimedOut => "ETIMEDOUT",
-        // Any other text differs from what a script expects.
+        // Any other name makes the script fail with a visible difference.
         _ => "EIO",
     }
 }

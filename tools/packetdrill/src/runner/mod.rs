@@ -21,9 +21,9 @@ const REMOTE: Endpoint = Endpoint { addr: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)
 /// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Frequency of Linux's timer in Hz: the suite has scripts for 250 and for 1000.
+    /// Frequency of Linux's timer in Hz. The suite has scripts for 250 Hz and for 1000 Hz.
     pub hz: u64,
-    /// Prints every packet and event.
+    /// If true, prints every packet and event.
     pub verbose: bool,
     /// The profile of the TCP stack.
     pub profile: String,
@@ -42,21 +42,20 @@ pub struct Divergence {
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub divergence: Option<Divergence>,
-    /// Packets that differ from the script only in PSH: FINs without data.
+    /// Number of FINs without data that differ from the script only in PSH.
     pub psh_on_bare_fin: u32,
-    /// Packets that differ from the script only in PSH: packets that Linux sends as one packet of several segments, with
-    /// PSH on each such packet.
+    /// Number of packets that differ from the script only in PSH, and for which the connection sent several segments.
     pub psh_on_merged: u32,
-    /// Other packets that differ from the script only in PSH.
+    /// Number of other packets that differ from the script only in PSH.
     pub psh_elsewhere: u32,
-    /// Packets that are more than 4 ms early or late, but within packetdrill's 12.5 %.
+    /// Number of packets that are more than 4 ms early or late, but within packetdrill's tolerance of 12.5 %.
     pub loose_times: u32,
-    /// Expected packets for which the connection sent more than one segment.
+    /// Number of expected packets for which the connection sent more than one segment.
     pub merged: u32,
     pub packets_checked: u32,
-    /// Calls and settings that the connection does not have.
+    /// Calls and settings of the script that the connection does not support.
     pub unmapped: BTreeSet<String>,
-    /// Python blocks, with the fields of `tcp_info` at their time: event, line, code, fields.
+    /// Python blocks with the values of `tcp_info` when the block runs: event, line, code, fields.
     pub code: Vec<(usize, usize, String, BTreeMap<&'static str, i64>)>,
     pub log: String,
 }
@@ -107,36 +106,38 @@ struct Runner {
     nonblocking: bool,
     shut_write: bool,
     shut_read: bool,
-    /// SO_LINGER with a time of 0: close() sends a reset.
+    /// True if SO_LINGER is set with a time of 0: close() then sends a reset.
     linger_zero: bool,
-    // Options that were set before there was a connection.
+    // Options that were set before the connection existed.
     nodelay: bool,
     corked: bool,
     user_timeout: Option<Duration>,
-    /// MSG_MORE holds until the next ACK or the next write without it. The connection has no such call, so it is corked
-    /// in the meantime.
+    /// True while MSG_MORE holds data back, until the next ACK or the next write without MSG_MORE. The connection has
+    /// no such flag, so it is corked meanwhile.
     more: bool,
-    /// Time at which the connection was first seen established. Linux's `tcpi_last_*_recv` count from there.
+    /// Time at which the connection was first seen established. Linux's `tcpi_last_*_recv` count from this time.
     established: Option<Time>,
     error_read: bool,
     closed: bool,
     peer_closed: bool,
-    /// `tc ... pfifo limit 0`: the interface refuses every packet.
+    /// True after `tc ... pfifo limit 0`: the interface then drops every packet.
     blocked: bool,
     now: Time,
     queue: VecDeque<Emitted>,
     irs_script: i64,
-    /// The first timestamp of the connection: in the script, and on the wire.
+    /// The first timestamp of the connection: its value in the script, and its value on the wire.
     ts_base: Option<(u32, u32)>,
     ts_seen: BTreeMap<u32, u32>,
     pending: Option<Pending>,
     out: Outcome,
 }
 
-/// `Err` with the expected and the actual behaviour.
+/// `Err` has the expected and the actual behaviour.
 type Step = Result<(), (String, String)>;
 
-/// Runs a script up to its first difference. `Err` for a script that needs a congestion control that does not exist.
+/// Runs a script up to its first difference.
+///
+/// Returns `Err` if the script needs a congestion control that does not exist.
 pub fn run(script: &Script, setup: Setup) -> Result<Outcome, String> {
     let mut runner = Runner::new(script, setup)?;
     let mut last: Option<(bool, i64)> = None;
@@ -278,7 +279,7 @@ impl Runner {
         self.collect();
     }
 
-    /// Takes the packets that the connection sends now.
+    /// Collects the packets that the connection sends now.
     fn collect(&mut self) {
         if self.connection.as_ref().is_some_and(|c| c.state() >= State::Established) {
             self.established.get_or_insert(self.now);
@@ -286,7 +287,7 @@ impl Runner {
         loop {
             while let Some(connection) = &mut self.connection {
                 if self.blocked {
-                    // The interface refuses every packet. Packets without data that the connection sends are lost.
+                    // The interface drops every packet, so packets without data are lost and data stays unsent.
                     let mut header = TcpHeader::default();
                     if connection.write_segment_without_data(self.now, &mut header).is_none() {
                         break;

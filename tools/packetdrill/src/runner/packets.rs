@@ -22,7 +22,7 @@ impl Runner {
             self.irs_script = packet.start;
         }
         let sequence = |number: i64| Seq::new(IRS.wrapping_add((number - self.irs_script) as u32));
-        // After the SYN, the script's sequence numbers are relative to the peer's initial one.
+        // After the SYN, the script's sequence numbers are relative to the peer's initial sequence number.
         let seq = if syn { sequence(packet.start) } else { Seq::new(IRS.wrapping_add(packet.start as u32)) };
         let given = packet.options.clone().unwrap_or_default();
         let mut sack = SackBlocks::default();
@@ -70,7 +70,7 @@ impl Runner {
         self.collect();
     }
 
-    /// Sends the reset of a host without a socket for the packet.
+    /// Sends the reset with which a host without a matching socket answers a packet.
     pub(super) fn refuse(&mut self, to: &TcpHeader, len: u32) {
         let Some(segment) = lopsided_tcp::refuse(to, len) else { return };
         self.queue.push_back(Emitted { at: self.now, header: segment.header, len: 0, ecn: segment.ecn });
@@ -121,7 +121,8 @@ impl Runner {
             let seen = self.describe(&sent);
             self.now = self.now.max(sent.at);
             let got = |why: &str| (expected.clone(), format!("{why}: {seen}"));
-            // Linux hands the interface one packet of several segments. Here a run of segments must end at the same number.
+            // Linux passes several segments to the interface as one packet. Here, consecutive segments must end at the
+            // same sequence number.
             let flags = sent.header.flags.0;
             let last = sent.len >= left;
             let want =
@@ -153,7 +154,7 @@ impl Runner {
             let has_ack = flags & ACK != 0;
             let mut ack = i64::from(sent.header.ack.get().wrapping_sub(IRS) as i32);
             if syn {
-                // The script has the absolute sequence number of a SYN.
+                // In a script, the sequence number of a SYN is absolute.
                 ack += self.irs_script;
             }
             if has_ack && packet.ack.is_some_and(|want| want != ack) {

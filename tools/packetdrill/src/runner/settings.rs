@@ -1,4 +1,4 @@
-//! Settings of the suite, as `sysctl` commands and packetdrill's options, applied to a profile.
+//! Applies the settings of the suite to a profile: `sysctl` commands and packetdrill's options.
 
 use super::{ISS, LOCAL, Outcome, REMOTE, Runner, Setup, TS_OFFSET};
 use crate::script::{Kind, Script};
@@ -48,7 +48,7 @@ impl Runner {
         }
         let mut set = BTreeMap::new();
         if script.setup.contains("defaults.sh") {
-            // The settings of the suite's common/defaults.sh that the profile has.
+            // Settings in the suite's common/defaults.sh for which the profile has a key.
             for (name, value) in [
                 ("tcp_congestion_control", "cubic"),
                 ("tcp_slow_start_after_idle", "0"),
@@ -99,7 +99,7 @@ impl Runner {
                             profile.send_buffer =
                                 BufferRule::Auto { initial: Bytes::new(initial), max: Bytes::new(max) };
                         } else {
-                            // The profile counts the window, which is half of the memory (tcp_adv_win_scale = 1).
+                            // The profile counts window bytes, which are half of the memory (tcp_adv_win_scale = 1).
                             let half = |memory: u64| Bytes::new(memory / 2);
                             profile.receive_buffer = BufferRule::Auto { initial: half(initial), max: half(max) };
                         }
@@ -107,9 +107,9 @@ impl Runner {
                 }
                 "tcp_recovery" if on => {}
                 "tcp_recovery" => profile.loss_detection = LossDetection::Rfc6675,
-                // Sizes of segmentation offload: consecutive segments are joined instead.
+                // Sizes of segmentation offload. Ignored, because the comparison joins consecutive segments.
                 "tcp_min_tso_segs" | "tcp_tso_win_divisor" | "tcp_pacing_ss_ratio" | "tcp_pacing_ca_ratio" => {}
-                // Without an effect on the applicable scripts.
+                // Settings that do not affect the applicable scripts.
                 "tcp_fastopen" | "tcp_fastopen_key" | "tcp_syncookies" | "tcp_ecn_option" | "tcp_fack" => {}
                 other if other.starts_with("tcp_") => {
                     out.unmapped.insert(format!("sysctl {other}={value}"));
