@@ -459,3 +459,9 @@ def test_the_kernel_world_has_another_version_if_a_run_could_differ():
     assert version_of(finer, 1) == plain, "samples only observe"
     code = 'def f():\n    """Says."""\n    return "#"  # why\n'
     assert version.code_of(code) == 'def f():\n    return "#"'
+
+
+@pytest.mark.parametrize(("interval_ms", "sample_us"), [(50, 12_500), (20, 20_000), (30, 15_000), (10, 10_000)])
+def test_samples_meet_each_recording_interval(interval_ms: int, sample_us: int):
+    interval = interval_ms * 1_000_000
+    assert plan.whole_part(interval, 20_000_000) == sample_us * 1_000

@@ -164,7 +164,13 @@ class Recording:
 
 def whole_part(interval: int, wanted: int) -> int:
     """Returns the requested interval, or the largest smaller one that divides the recording interval."""
-    return interval // -(-interval // wanted) if interval else wanted
+    if not interval:
+        return wanted
+    parts = -(-interval // wanted)
+    # A third of 50 ms is no whole number of ns. Samples at such times would never meet the recording interval.
+    while interval % parts:
+        parts += 1
+    return interval // parts
 
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
