@@ -32,24 +32,24 @@ impl Answer {
     /// The JSON of the head.
     ///
     /// # Panics
-    /// Never: every answer has a head.
+    /// Never, because every answer has a head.
     pub fn head(&self) -> &str {
         let length = u32::from_le_bytes(self.0[..4].try_into().expect("four bytes")) as usize;
         std::str::from_utf8(&self.0[4..4 + length]).expect("the head is JSON").trim_end()
     }
 
-    /// An answer without columns.
+    /// Creates an answer without columns.
     pub(crate) fn of(head: Json) -> Answer {
         Answer::packed(head.into_string(), &[])
     }
 
-    /// An answer made of other bytes, such as a capture file.
+    /// Creates an answer from bytes in another format, such as a capture file.
     pub(crate) fn raw(bytes: Vec<u8>) -> Answer {
         Answer(bytes)
     }
 
     fn packed(mut head: String, data: &[u8]) -> Answer {
-        // The page views the columns as typed arrays, which must be aligned.
+        // The page reads the columns as typed arrays, which must be aligned.
         while (4 + head.len()) % 8 > 0 {
             head.push(' ');
         }
@@ -61,7 +61,7 @@ impl Answer {
     }
 }
 
-/// Collects columns. A head refers to a column by its index.
+/// Collects columns. The head refers to each column by its index.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     places: Vec<Json>,

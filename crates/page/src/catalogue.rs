@@ -1,4 +1,4 @@
-//! The choices that the page offers: every built-in part, with its text.
+//! The choices that the page offers: every built-in part, with its description.
 
 use crate::answer::Answer;
 use crate::json::Json;
@@ -6,7 +6,7 @@ use lopsided_core::{DropReason, MarkReason};
 use lopsided_scenario::PRESETS;
 use lopsided_tcp::CONTROLLERS;
 
-/// Congestion controls, access links and reasons for losses, each with a text for people.
+/// Lists the congestion controls, access links and reasons for losses, each with a description for people.
 pub fn catalogue() -> Answer {
     let entry = |name: &str, text: &str| Json::object([("name", Json::text(name)), ("text", Json::text(text))]);
     let controllers = CONTROLLERS.iter().map(|name| entry(name, lopsided_tcp::cc::text(name).unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! The parts of a scenario that the page can show and change.
+//! Describes the parts of a scenario that the page can display and change.
 
 use crate::answer::Answer;
 use crate::json::Json;
@@ -47,18 +47,18 @@ pub fn describe(request: &Request) -> Result<Answer, Problems> {
     ])))
 }
 
-/// The main link. `key` is the prefix of its settings, empty if they cannot be changed. `rtt_key` is the key of its RTT
-/// or of its one-way delay.
+/// Describes the main link. `key` is the prefix of its settings; it is empty if they cannot be changed. `rtt_key` is
+/// the key of the link's RTT or of its one-way delay.
 fn line(scenario: &Scenario, request: &Request) -> Json {
     let number = picture::main_link(scenario);
     let Some(link) = scenario.graph.links.get(number) else { return Json::object([]) };
     let candidates =
         ["link".to_owned(), format!("topology.link.{}", link.name), "topology.dumbbell.bottleneck".to_owned()];
-    // Try each candidate key: the scenario's own text decides which of them exist.
+    // Try each candidate key, because only the scenario's own text determines which of them exist.
     let takes = |key: &str, value: &str| {
         let mut changed = request.clone();
         changed.settings.push((key.to_owned(), value.to_owned()));
-        // A key that adds a link would also be accepted, so compare the number of links.
+        // A key that adds a link would also be accepted, so also check that the number of links stays the same.
         changed.scenario().is_ok_and(|changed| changed.graph.links.len() == scenario.graph.links.len())
     };
     let is_key =

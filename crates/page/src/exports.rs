@@ -1,10 +1,10 @@
-//! The functions that the page calls. Each takes its input from the buffer of [`alloc`] and leaves an [`Answer`], which
-//! remains until the next call.
+//! The functions that the page calls. Each reads its input from the buffer of [`alloc`] and stores an [`Answer`], which
+//! remains valid until the next call.
 //!
-//! A call returns 0 on success. Otherwise the answer has a list of `problems`. After a trap, [`fault_ptr`] has the
-//! reason, and the instance is unusable.
+//! A call returns 0 on success. Otherwise the answer contains a list of `problems`. After a trap, [`fault_ptr`] points
+//! to the reason, and the instance is unusable.
 //!
-//! Only WebAssembly exports the plain names. In a native program `open` and `close` would replace those of the C
+//! Only WebAssembly exports the plain names. In a native program, `open` and `close` would replace those of the C
 //! library, and no file would ever be closed.
 
 #![cfg_attr(
@@ -34,7 +34,7 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-/// The message of a panic, to be read after the trap that the panic causes.
+/// Message of a panic. The page reads it after the trap that the panic causes.
 static FAULT: Mutex<String> = Mutex::new(String::new());
 static HOOK: Once = Once::new();
 
@@ -103,8 +103,8 @@ pub extern "C" fn describe_scenario() -> u32 {
     })
 }
 
-/// Starts a run of the scenario in the input and ends the previous run. Times are in seconds; a `to_s` of 0 means the
-/// end of the run.
+/// Starts a run of the scenario in the input, and ends the previous run. Times are in seconds; `to_s` = 0 means the end
+/// of the run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
@@ -126,8 +126,8 @@ pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64
     })
 }
 
-/// Continues the run up to a time in seconds or a number of events. Returns 0 if there is more, 1 on problems, 2 at the
-/// end of the run.
+/// Continues the run up to a virtual time in seconds or a number of events. Returns 0 if the run continues, 1 on
+/// problems, 2 at the end of the run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     with(|state| {
@@ -139,13 +139,13 @@ pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     })
 }
 
-/// Virtual time that the open run has reached, in seconds; 0 without an open run.
+/// Current virtual time of the open run, in seconds; 0 without an open run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn now() -> f64 {
     with(|state| state.session.as_ref().map_or(0.0, Session::now_s))
 }
 
-/// Answers with the curves of the open run so far.
+/// Stores the curves of the open run so far as the answer.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn picture() -> u32 {
     with(|state| {
@@ -154,7 +154,7 @@ pub extern "C" fn picture() -> u32 {
     })
 }
 
-/// Runs to the end. Answers with curves, tables, verdict, digest, and the difference to the pinned run.
+/// Runs to the end. The answer contains curves, tables, verdict, digest, and the differences from the pinned run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn finish() -> u32 {
     with(|state| {
@@ -174,19 +174,19 @@ pub extern "C" fn close() {
     with(|state| state.session = None);
 }
 
-/// 1 compares later runs with the last finished one; 0 stops comparing.
+/// With 1, later runs are compared with the last finished run; 0 stops the comparison.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });
 }
 
-/// Runs the scenario in the input and captures at a host. Answers with a pcapng file. The first setting of the input
-/// must be `host=NAME`.
+/// Runs the scenario in the input and captures the packets at a host. The answer is a pcapng file. The first setting in
+/// the input must be `host=NAME`.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn capture_host() -> u32 {
     with(|state| {
         let mut request = Request::read(&state.input);
-        // The host is not a setting of the scenario, so remove it.
+        // `host` is not a setting of the scenario, so remove it.
         let host = if request.settings.is_empty() { String::new() } else { request.settings.remove(0).1 };
         let outcome = capture(&request, &host);
         settle(state, outcome)

@@ -14,7 +14,7 @@ impl Json {
             match character {
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
-                // Escape `<` as well: a page may put the text into a script element.
+                // Escape `<` too, because a page may insert the text into a script element.
                 '<' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
                     let _ = write!(out, "\\u{:04x}", u32::from(character));
                 }
@@ -52,7 +52,7 @@ impl Json {
         Json(format!("{{{}}}", entries.join(",")))
     }
 
-    /// JSON text from elsewhere, unchanged.
+    /// Wraps existing JSON text unchanged.
     pub fn raw(text: String) -> Json {
         Json(text)
     }

@@ -1,7 +1,7 @@
 //! Limits for a run in the page, estimated before the run starts.
 //!
-//! A browser tab has less memory than a command line, and WebAssembly never returns memory: a run that does not fit
-//! would end in a trap.
+//! A browser tab has less memory than a command-line program, and WebAssembly never returns memory to the browser. A
+//! run that exceeds the memory would end in a trap.
 
 use crate::request::Problems;
 use lopsided_core::{Dir, Duration};
@@ -21,12 +21,12 @@ const FLOW_SAMPLE: f64 = 200.0;
 const QUEUE_SAMPLE: f64 = 150.0;
 /// Memory of one packet, in bytes.
 const PACKET: f64 = 400.0;
-/// Memory of a flow's two ends with their buffers, in bytes.
+/// Memory of both ends of a flow with their buffers, in bytes.
 const FLOW: f64 = 20_000.0;
-/// Size of the packets that fill a buffer in this estimate, in bytes. Small packets need most memory per buffered byte.
+/// Packet size assumed for full buffers, in bytes. Small packets need the most memory per buffered byte.
 const SMALL_PACKET: f64 = 576.0;
 
-/// Refuses a run that would need more memory than the page has.
+/// Rejects a run that would need more memory than the page has.
 ///
 /// # Examples
 ///
@@ -70,7 +70,7 @@ pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
     let directions = scenario.graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| link.dir(dir)));
     let packets: f64 = directions
         .map(|link| {
-            // No more packets can wait or be in flight than the link carries in the whole run.
+            // The queued and in-flight packets cannot exceed the packets that the link carries in the whole run.
             let rate = link.rate.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
             let on_the_way = rate * link.delay.as_secs_f64() / SMALL_PACKET;
             let waiting = match link.queue.limit() {
@@ -83,7 +83,7 @@ pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
             (if on_the_way.is_finite() { on_the_way } else { 0.0 }) + waiting.min(carried)
         })
         .sum();
-    // TCP's windows limit the packets in flight, however large the buffers are.
+    // TCP's windows limit the number of packets in flight, however large the buffers are.
     samples + PACKET * packets.min(flows * 25_000.0) + FLOW * flows
 }
 

@@ -1,4 +1,4 @@
-//! The packets of one link within a time window, for the animated link, and the segments of one flow, for the
+//! The packets of one link in a period of time, for the animated link, and the segments of one flow, for the
 //! time-sequence diagram.
 
 use crate::answer::Columns;
@@ -8,7 +8,7 @@ use lopsided_core::{DropReason, Duration, Ecn, Event, EventMask, NodeId, Observe
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Largest number of packets kept for one window.
+/// Largest number of packets kept for one period.
 const MOST: usize = 40_000;
 
 /// The kind of a packet, which determines its colour.
@@ -22,7 +22,7 @@ enum Kind {
     Other = 4,
 }
 
-/// The passage of one packet through one direction of the link. Unknown times are NaN.
+/// One packet's journey through one direction of the link. Unknown times are NaN.
 #[derive(Clone, Debug)]
 struct Crossing {
     up: bool,
@@ -41,25 +41,25 @@ struct Crossing {
     dropped: Option<DropReason>,
 }
 
-/// One segment sent or one ACK received at the sender of a flow's data.
+/// A data segment that the sender of a flow sends, or an ACK that it receives.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     at_s: f64,
     flow: u32,
     is_ack: bool,
     again: bool,
-    /// Start in the flow's data, in bytes.
+    /// Offset of the first byte in the flow's data.
     from: f64,
-    /// End in the flow's data, in bytes; equal to the start for an ACK.
+    /// Offset after the last byte in the flow's data; equal to `from` for an ACK.
     to: f64,
 }
 
-/// Reference numbers of a flow. Sequence numbers count from the flow's first byte over all its connections.
+/// Values that a flow's offsets count from. Offsets count from the flow's first byte, over all of its connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     begun: bool,
     first: u32,
-    /// Position of the current connection's first byte in the flow's data.
+    /// Offset in the flow's data of the current connection's first byte.
     offset: f64,
     highest: f64,
 }
@@ -76,27 +76,27 @@ struct Log {
     line: [NodeId; 2],
     /// The host that sends each flow's data.
     senders: Vec<NodeId>,
-    /// Packets that enter the link before this time have left it when the window starts, so they are ignored.
+    /// Packets that enter the link before this time have left it before the period starts, so they are ignored.
     begin_s: f64,
     from_s: f64,
     to_s: f64,
-    /// Packets that enter in the window have arrived by this time.
+    /// All packets that enter during the period have arrived by this time.
     end_s: f64,
     open: BTreeMap<(bool, u64), Crossing>,
     done: Vec<Crossing>,
     steps: Vec<Step>,
-    /// End of the newest data that entered the link, by direction and flow.
+    /// Sequence number after the newest data that entered the link, by direction and flow.
     newest: BTreeMap<(bool, u32), u32>,
     bases: Vec<Base>,
     truncated: bool,
 }
 
-/// An observer that keeps the packets of a time window. Clones share the packets.
+/// An observer that keeps the packets of a period of time. Clones share the packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Packets(Arc<Mutex<Log>>);
 
 impl Packets {
-    /// `wait_s` is the longest time that a packet may spend at the link.
+    /// Creates an observer. `wait_s` is the longest time in seconds that a packet may spend at the link.
     pub fn new(line: [NodeId; 2], senders: Vec<NodeId>, from_s: f64, to_s: f64, wait_s: f64) -> Packets {
         let bases = vec![Base::default(); senders.len()];
         let log = Log {
@@ -116,17 +116,17 @@ impl Packets {
         Packets(Arc::new(Mutex::new(log)))
     }
 
-    /// The time in which the observer needs events between hosts.
+    /// The period for which the observer needs events between hosts.
     pub fn watched(&self) -> (Time, Time) {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |seconds: f64| Time::ZERO + Duration::from_nanos((seconds.clamp(0.0, 1e9) * 1e9) as u64);
         (at(log.begin_s), at(log.end_s))
     }
 
-    /// Puts the packets so far into columns of the answer.
+    /// Writes the packets so far into columns of the answer, and returns their part of the head.
     pub fn head(&self, columns: &mut Columns) -> Json {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Packets still in flight at the end of the window or of the run have no arrival time.
+        // Packets that are in flight at the end of the period or of the run have no arrival time.
         let mut all: Vec<&Crossing> =
             log.done.iter().chain(log.open.values().filter(|open| open.enters_s <= log.to_s)).collect();
         all.sort_by(|one, other| one.enters_s.total_cmp(&other.enters_s));
@@ -207,7 +207,7 @@ impl Log {
             }
             (Event::Dropped { packet, why }, Some(up)) => {
                 if !self.open.contains_key(&(up, packet.id())) {
-                    // The queue was full, so the packet never waited.
+                    // The queue was full, so the packet was dropped on arrival.
                     self.enter(at_s, up, packet);
                 }
                 if let Some(mut open) = self.open.remove(&(up, packet.id())) {
@@ -226,7 +226,7 @@ impl Log {
         }
     }
 
-    /// The packet reached the node behind the link, so its passage is complete.
+    /// The packet has arrived at the node behind the link, which completes its journey.
     fn arrive(&mut self, at_s: f64, packet: &Packet, but: Option<bool>) {
         for up in [false, true] {
             if but == Some(up) {
@@ -251,7 +251,7 @@ impl Log {
     }
 
     fn enter(&mut self, at_s: f64, up: bool, packet: &Packet) {
-        // Packets that enter after the window are never shown.
+        // Packets that enter after the period are never shown.
         if at_s > self.to_s {
             return;
         }
@@ -276,7 +276,7 @@ impl Log {
         if kind == Kind::Data {
             let newest = self.newest.entry((up, packet.flow().0)).or_insert(seq);
             let ahead = end.wrapping_sub(*newest) as i32;
-            // A larger jump means that a new connection with other numbers began.
+            // A larger jump means that another connection with other sequence numbers has started.
             again = (-(1 << 28)..=0).contains(&ahead);
             if !again {
                 *newest = end;
@@ -309,7 +309,7 @@ impl Log {
         let Transport::Tcp(header) = packet.transport() else { return };
         let base = &mut self.bases[flow];
         if !is_ack && header.flags.has(Flags::SYN) {
-            // A retransmitted SYN starts at the same position again.
+            // A retransmitted SYN has the same offset as the first SYN.
             let first = header.seq.get().wrapping_add(1);
             *base = Base { begun: true, first, offset: base.highest, highest: base.highest };
         }

@@ -1,4 +1,4 @@
-//! The curves of a run, complete or not, as the page draws them.
+//! The curves that the page draws for a run, which may still be in progress.
 
 use crate::answer::Columns;
 use crate::json::Json;
@@ -9,24 +9,24 @@ use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{QueueTable, Recorded, SampleTable};
 
-/// Flows beyond this number are drawn by group.
+/// If a run has more flows than this, curves are drawn for groups of flows.
 const MOST_CURVES: usize = 8;
-/// Largest number of links whose queues are drawn: those with the slowest directions.
+/// Largest number of links whose queues are drawn. Links with the slowest directions come first.
 const MOST_LINKS: usize = 3;
 
-/// Index of the link that the page animates: the one with the slowest direction.
+/// Index of the link that the page animates: the link with the slowest direction.
 pub(crate) fn main_link(scenario: &Scenario) -> usize {
     slowest_links(scenario).first().copied().unwrap_or(0)
 }
 
-/// Rate of a direction of the animated link in bit/s, or `None` if it has none.
+/// Rate of one direction of the animated link in bit/s; `None` if the direction has no rate.
 pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
     let link = scenario.graph.links.get(main_link(scenario))?;
     link.dir(dir).rate.map(|rate| rate.as_bps())
 }
 
-/// The longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for media
-/// that wait for permission to send. An estimate if the buffer has no limit in packets.
+/// Longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for media whose
+/// stations wait for permission to send. This is an estimate if the buffer has no limit in packets.
 pub(crate) fn longest_wait(scenario: &Scenario) -> f64 {
     let Some(link) = scenario.graph.links.get(main_link(scenario)) else { return 0.0 };
     let waits = Dir::BOTH.iter().map(|dir| {
@@ -51,7 +51,7 @@ fn slowest_links(scenario: &Scenario) -> Vec<usize> {
     links
 }
 
-/// Flows that share one curve.
+/// A group of flows drawn as one curve.
 struct Curved<'a> {
     name: &'a str,
     direction: &'static str,
@@ -71,12 +71,12 @@ fn curved(scenario: &Scenario) -> Vec<Curved<'_>> {
             }
         }
     }
-    // Groups can be numerous as well. A chart with more curves is unreadable.
+    // There may be many groups as well, and a chart with more curves is unreadable.
     found.truncate(2 * MOST_CURVES);
     found
 }
 
-/// The list of series: each with its chart, its subject and its two columns.
+/// Lists the series, each with its chart, its subject and its two columns.
 pub(crate) fn series(scenario: &Scenario, recorded: Recorded<'_>, view: &View, columns: &mut Columns) -> Json {
     let mut list = Vec::new();
     let mut add = |chart: &str, of: &str, direction: &str, curve: &Curve| {
@@ -131,8 +131,8 @@ impl Samples<'_> {
         curve
     }
 
-    /// Mean RTT in milliseconds of the packets measured in each interval. The curve has a gap only if two round trips
-    /// pass without a measurement: in short intervals most have none.
+    /// Mean RTT in milliseconds of the packets measured in each interval. The curve has a gap only if two RTTs pass
+    /// without a measurement, because most short intervals contain none.
     fn round_trips(&self, flows: &[usize]) -> Curve {
         let mut curve = Curve::default();
         let (mut measured_s, mut last_ms) = (f64::NEG_INFINITY, 0.0);

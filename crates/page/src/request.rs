@@ -1,4 +1,4 @@
-//! A request of the page: a scenario with settings, and its errors.
+//! A request of the page: a scenario with settings, and the errors in it.
 
 use crate::answer::Answer;
 use crate::json::Json;
@@ -53,12 +53,12 @@ impl Request {
     }
 }
 
-/// The reasons why the page cannot show a run.
+/// The reasons why the page cannot run a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// A single problem that concerns the run as a whole.
+    /// Creates a single problem that concerns the run as a whole.
     pub fn of(message: impl Into<String>) -> Problems {
         Problems(vec![Problem {
             file: String::new(),
@@ -72,12 +72,13 @@ impl Problems {
         }])
     }
 
-    /// The messages for people.
+    /// Returns the messages for people.
     pub fn messages(&self) -> Vec<&str> {
         self.0.iter().map(|problem| problem.message.as_str()).collect()
     }
 
-    /// An answer with `problems`: key, line, column, message, help and excerpt. Line 0 means the run as a whole.
+    /// Returns an answer with `problems`: key, line, column, message, help and excerpt. Line 0 means the run as a
+    /// whole.
     pub(crate) fn answer(&self) -> Answer {
         let problem = |problem: &Problem| {
             let is_setting = problem.file != FILE;

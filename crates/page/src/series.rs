@@ -1,6 +1,6 @@
-//! Reduces curves to the resolution of a screen: the smallest and the largest value of each pixel column.
+//! Reduces curves to the resolution of a screen: the minimum and the maximum of each pixel column.
 
-/// A curve: times in seconds and values. A value is NaN where the curve has a gap.
+/// A curve: times in seconds, and values. A NaN value is a gap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Curve {
     pub time_s: Vec<f64>,
@@ -13,15 +13,15 @@ impl Curve {
         self.value.push(value);
     }
 
-    /// The curve between two times, with at most two points for each of `columns` equal parts: the smallest and the
-    /// largest value, in their order. One point before and one after the time range remain, so that lines reach the
+    /// Returns the curve between two times, with at most two points for each of `columns` equal parts: the minimum and
+    /// the maximum, in the order of time. One point before and one after the range are kept, so that lines reach the
     /// edges.
     pub fn reduced(&self, from_s: f64, to_s: f64, columns: usize) -> Curve {
         let first = self.time_s.partition_point(|time| *time < from_s).saturating_sub(1);
         let last = (self.time_s.partition_point(|time| *time <= to_s) + 1).min(self.time_s.len());
         let columns = columns.max(1);
         let mut reduced = Curve::default();
-        // Few points need no reduction.
+        // A curve with few points needs no reduction.
         if last.saturating_sub(first) <= 2 * columns {
             reduced.time_s.extend_from_slice(&self.time_s[first..last]);
             reduced.value.extend_from_slice(&self.value[first..last]);
@@ -35,7 +35,7 @@ impl Curve {
             let (mut least, mut greatest, mut gap) = (None, None, row);
             while row < last && column(row) == here {
                 let value = self.value[row];
-                // A gap counts only if the column has no value at all.
+                // The column is a gap only if it contains no value at all.
                 if value.is_nan() {
                     gap = row;
                 } else {
@@ -50,7 +50,7 @@ impl Curve {
             }
             match (least, greatest) {
                 (Some(least), Some(greatest)) => {
-                    // Keep the order in time, so that the line does not go backwards.
+                    // Keep the points in the order of time, so that the line does not run backwards.
                     let (one, other) = (least.min(greatest), least.max(greatest));
                     reduced.push(self.time_s[one], self.value[one]);
                     if other > one {
@@ -63,8 +63,8 @@ impl Curve {
         reduced
     }
 
-    /// The rate of a growing total, such as bytes since the start: its growth per second over the preceding `window_s`,
-    /// times `factor`.
+    /// Converts a growing total, such as bytes since the start, into a rate: the growth per second over the preceding
+    /// `window_s` seconds, times `factor`.
     pub fn growth(&self, window_s: f64, factor: f64) -> Curve {
         let mut rates = Curve::default();
         let mut behind = 0;
@@ -73,7 +73,7 @@ impl Curve {
             while behind < row && self.time_s[behind] <= since {
                 behind += 1;
             }
-            // The first sample's interval starts at time 0, when nothing had been delivered.
+            // The interval of the first sample starts at time 0, with a total of 0.
             let (time, total) = match behind {
                 0 => (0.0, 0.0),
                 behind => (self.time_s[behind - 1], self.value[behind - 1]),

@@ -1,4 +1,4 @@
-//! One run in the page: opened, advanced in slices, shown on the way, finished.
+//! One run in the page, which is opened, advanced in slices, displayed in between, and finished.
 
 use crate::answer::{Answer, Columns};
 use crate::json::Json;
@@ -38,7 +38,7 @@ impl Session {
     pub fn open(mut scenario: Scenario, view: View) -> Result<Session, Problems> {
         let (interval, every) = view.interval(&scenario);
         scenario.record.interval = Some(interval);
-        // Switch off recordings that the page never shows: they would cost time and memory.
+        // Switch off recordings that the page never displays, because they would cost time and memory.
         scenario.record.on_change = false;
         scenario.record.events = false;
         scenario.record.tcp_events = false;
@@ -72,19 +72,19 @@ impl Session {
         }
     }
 
-    /// The virtual time reached, in seconds.
+    /// Current virtual time in seconds.
     pub fn now_s(&self) -> f64 {
         self.run.now().as_secs_f64()
     }
 
-    /// The curves so far, as an answer.
+    /// Returns the curves so far as an answer.
     pub fn picture(&self) -> Answer {
         let mut columns = Columns::default();
         let series = picture::series(&self.scenario, self.run.recorded(), &self.view, &mut columns);
         columns.into_answer([("now_s", Json::number(self.now_s())), ("series", series)])
     }
 
-    /// Runs to the end. Returns the full answer, and the measurements with which later runs can be compared.
+    /// Runs to the end. Returns the full answer, and the measurements that later runs can be compared with.
     ///
     /// # Errors
     /// If the run fails.
@@ -92,7 +92,7 @@ impl Session {
         let Session { run, scenario, view, every, packets } = self;
         let result = run.finish(&Monitor::default()).map_err(|error| Problems::of(error.to_string()))?;
         let account = Account::of(&scenario, &result);
-        // Use only the samples that the scenario itself takes, so that the sentences equal those of `lopsided run`.
+        // Use only the samples that the scenario itself requests, so that the sentences equal those of `lopsided run`.
         let goodput = |flow: usize, start_s, stop_s| {
             let curve = delivered(&result, flow, every);
             Ok::<f64, ()>(mean_goodput(&curve.time_s, &curve.value, start_s, stop_s))
@@ -119,7 +119,8 @@ impl Session {
     }
 }
 
-/// An observer of the view's packets, and the options of a run with this observer. `None` if the view needs no packets.
+/// Creates an observer for the packets that the view shows, and the options of a run with this observer. `None` if the
+/// view shows no packets.
 fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
     if view.packets_to_s <= view.packets_from_s || scenario.graph.links.is_empty() {
         return None;
@@ -136,7 +137,7 @@ fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
     Some((packets, options))
 }
 
-/// Bytes that a flow had delivered, at every Nth sample.
+/// Bytes that a flow had delivered at every `every`-th sample.
 fn delivered(result: &RunResult, flow: usize, every: usize) -> Curve {
     let mut curve = Curve::default();
     let flows = result.flows.name.len();
@@ -187,7 +188,7 @@ fn links(result: &RunResult) -> Json {
     }))
 }
 
-/// A file in memory. Clones share its contents.
+/// An in-memory file. Clones share its contents.
 #[derive(Clone, Debug, Default)]
 struct File(Arc<Mutex<Vec<u8>>>);
 
@@ -209,7 +210,7 @@ impl Write for File {
 /// Runs the scenario and returns a capture at a host, as a pcapng file.
 ///
 /// # Errors
-/// The errors of the scenario, or that the capture is too large.
+/// The errors of the scenario, and an error if the capture is too large.
 pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     let scenario = request.scenario()?;
     let view = View::whole(&scenario, 100);
@@ -223,7 +224,7 @@ pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     let scenario = Arc::clone(&session.scenario);
     session.run =
         Run::new(scenario, session.scenario.seed, options).map_err(|error| Problems::of(error.to_string()))?;
-    // In slices, so that the limit of events applies here too.
+    // Run in slices, so that the limit of events applies here too.
     while !session.advance(1e9, 1 << 20)? {}
     capture.finish().map_err(|error| Problems::of(error.to_string()))?;
     let bytes = std::mem::take(&mut *file.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -234,7 +235,7 @@ pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
 mod tests {
     use super::*;
 
-    /// The digest, and the packets of a window as JSON with their columns.
+    /// Returns the digest, and the packets of a period as JSON with their columns.
     fn packets(view: View, change: impl FnOnce(&mut RunOptions)) -> (u64, Answer) {
         let text = include_str!("../../../scenarios/adsl.toml");
         let set = [("link.down.loss".to_owned(), "0.1 %".to_owned())];

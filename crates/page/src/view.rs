@@ -1,12 +1,12 @@
-//! The view of a run on the page, and how densely the run is sampled for it.
+//! The view of a run on the page, and the sampling interval that the view needs.
 
 use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
 
 /// Largest number of samples per flow in one run.
 const MOST_SAMPLES: u64 = 20_000;
-/// A view with fewer columns belongs to a control that is being dragged: many pictures follow quickly, so speed matters
-/// more than detail.
+/// If a view has fewer columns than this, the user is dragging a control: many pictures follow quickly, so speed
+/// matters more than detail.
 const COARSE: usize = 200;
 /// Shortest interval between two samples.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -14,29 +14,30 @@ const SHORTEST: Duration = Duration::from_micros(100);
 /// The part of a run that the page shows, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
-    /// Width of a chart in pixel columns. A curve has at most two points in each.
+    /// Width of a chart in pixel columns. A curve has at most two points in each column.
     pub columns: usize,
-    /// Start of the time shown, in seconds.
+    /// Start of the displayed time, in seconds.
     pub from_s: f64,
-    /// End of the time shown, in seconds.
+    /// End of the displayed time, in seconds.
     pub to_s: f64,
-    /// Start of the time whose packets are kept, in seconds. An empty range keeps no packets, which is faster.
+    /// Start of the period whose packets are kept, in seconds. If the period is empty, no packets are kept, which is
+    /// faster.
     pub packets_from_s: f64,
-    /// End of the time whose packets are kept, in seconds.
+    /// End of the period whose packets are kept, in seconds.
     pub packets_to_s: f64,
 }
 
 impl View {
-    /// The whole run, without packets.
+    /// Returns a view of the whole run without packets.
     pub fn whole(scenario: &Scenario, columns: usize) -> View {
         View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
     }
 
-    /// The interval between samples, and the number of samples per sampling interval of the scenario: 1 if the
-    /// scenario's own interval is used. Sampling changes no packet, so the digest does not depend on it.
+    /// Returns the interval between samples, and the number of samples per sampling interval of the scenario (1 for the
+    /// scenario's own interval). Sampling changes no packet, so the digest does not depend on it.
     ///
-    /// Each pixel column should have a few samples. The interval divides the scenario's own, so the verdict can use
-    /// exactly the samples that `lopsided run` takes.
+    /// Each pixel column should have a few samples. The returned interval divides the scenario's own, so that the
+    /// verdict can use exactly the samples that `lopsided run` takes.
     pub(crate) fn interval(&self, scenario: &Scenario) -> (Duration, usize) {
         let duration = scenario.duration.as_nanos();
         let shown = ((self.to_s - self.from_s).max(1e-3) * 1e9) as u64;
@@ -48,7 +49,7 @@ impl View {
             let is_coarse = self.columns < COARSE || duration / own > MOST_SAMPLES;
             (if is_coarse { own * (wanted / own) } else { own }, 1)
         } else {
-            // The smallest sufficient number of parts that divides the interval without remainder.
+            // Use the smallest sufficient number of parts that divides the interval without remainder.
             let parts = own.div_ceil(wanted);
             let parts = (parts..parts + 64).find(|parts| own % parts == 0).unwrap_or(1);
             (own / parts, parts as usize)

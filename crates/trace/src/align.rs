@@ -1,22 +1,23 @@
 //! Compares two captures of one connection packet by packet: where they first differ, and in which fields.
 //!
 //! The n-th packet of a direction is compared with the n-th packet of that direction in the other capture. The
-//! directions are compared separately because microseconds decide how they interleave at a host. The comparison of a
-//! direction ends at the first packet that is a different one (other data, another acknowledgement, or none): from
-//! there on equal positions no longer mean equal packets. [`crate::drift`] describes the rest of the connection.
+//! directions are compared separately, because differences of microseconds change how they interleave at a host. The
+//! comparison of a direction ends at the first packet that is a different one (other data, another acknowledgement, or
+//! missing): after that, equal positions no longer mean equal packets. [`crate::drift`] describes the rest of the
+//! connection.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
 use std::fmt;
 use std::ops::BitOr;
 
-/// A property of packets that is compared.
+/// A packet property that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Field {
     /// Sequence number.
     Seq,
-    /// Length of the data.
+    /// Length of the data in bytes.
     Len,
     /// Acknowledgement number.
     Ack,
@@ -26,13 +27,13 @@ pub enum Field {
     Psh,
     /// The flags ECE, CWR and AE, and the ECN field of the IP header.
     Ecn,
-    /// The window field, not scaled.
+    /// The window field, before scaling.
     Window,
     /// The SACK blocks.
     Sack,
     /// The timestamps option.
     Timestamps,
-    /// Options that only a SYN has: MSS, window scale, SACK permitted.
+    /// Options that occur only in a SYN: MSS, window scale, SACK permitted.
     SynOptions,
     /// The time since the connection's SYN.
     Time,
@@ -57,7 +58,7 @@ impl Field {
         Field::Missing,
     ];
 
-    /// The name by which results and users refer to the field.
+    /// The field's name in results and in users' settings.
     pub fn name(self) -> &'static str {
         match self {
             Field::Seq => "seq",
@@ -75,7 +76,7 @@ impl Field {
         }
     }
 
-    /// The field of this name, or `None` if there is none.
+    /// Returns the field of this name; `None` if there is none.
     pub fn of_name(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
@@ -99,34 +100,35 @@ impl Fields {
     pub const NONE: Fields = Fields(0);
     /// The set of all fields.
     pub const ALL: Fields = Fields((1 << Field::ALL.len()) - 1);
-    /// If one of these fields differs, two packets are different packets, not variants of one packet.
+    /// Fields that identify a packet: if one of them differs, the two packets are different packets, not variants of
+    /// one packet.
     pub const IDENTITY: Fields =
         Fields::NONE.with(Field::Seq).with(Field::Len).with(Field::Ack).with(Field::Control).with(Field::Missing);
 
-    /// This set and `field`.
+    /// Returns this set with `field` added.
     #[must_use]
     pub const fn with(self, field: Field) -> Fields {
         Fields(self.0 | 1 << field as u8)
     }
 
-    /// This set without the fields of `other`.
+    /// Returns this set without the fields of `other`.
     #[must_use]
     pub const fn without(self, other: Fields) -> Fields {
         Fields(self.0 & !other.0)
     }
 
-    /// The fields that both sets have.
+    /// Returns the fields that are in both sets.
     #[must_use]
     pub const fn and(self, other: Fields) -> Fields {
         Fields(self.0 & other.0)
     }
 
-    /// True if the set has `field`.
+    /// True if the set contains `field`.
     pub const fn has(self, field: Field) -> bool {
         self.0 & 1 << field as u8 != 0
     }
 
-    /// True if the set has no field.
+    /// True if the set contains no field.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -150,11 +152,11 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// The rules that decide which differences count.
+/// Which differences between packets count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Largest difference between the times of a packet that is ignored, in nanoseconds. Times count from the
-    /// connection's SYN.
+    /// Largest time difference of a packet that is still ignored, in nanoseconds. Times count from the connection's
+    /// SYN.
     pub tolerance: u64,
     /// The fields that are compared.
     pub compared: Fields,
@@ -189,7 +191,8 @@ impl Rules {
 
     /// True if the timestamps options differ by more than the tolerance.
     fn clocks_differ(&self, one: &Segment, other: &Segment) -> bool {
-        // The clocks count whole milliseconds: two packets within the tolerance may differ by one more.
+        // The timestamp clocks tick in whole milliseconds, so two packets within the tolerance may differ by one more
+        // tick.
         let allowed = self.tolerance / 1_000_000 + 1;
         let apart = |one: u32, other: u32| u64::from(one.wrapping_sub(other).min(other.wrapping_sub(one))) > allowed;
         match (one.timestamps, other.timestamps) {
@@ -206,14 +209,14 @@ impl Rules {
     }
 }
 
-/// The n-th packet of one direction in each capture.
+/// The n-th packet of one direction, in each of the two captures.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     /// Index of the packet in its direction, from 0.
     pub number: usize,
-    /// The packet in the first capture, or `None` if that capture has fewer packets.
+    /// The packet in the first capture; `None` if that capture has fewer packets.
     pub one: Option<&'a Segment>,
-    /// The packet in the second capture, or `None` if that capture has fewer packets.
+    /// The packet in the second capture; `None` if that capture has fewer packets.
     pub other: Option<&'a Segment>,
     /// The fields in which the two packets differ.
     pub differ: Fields,
@@ -226,20 +229,20 @@ impl Pair<'_> {
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// The end that sent the packets.
+    /// The end that sent the two packets.
     pub fn from(&self) -> Option<End> {
         self.one.or(self.other).map(|segment| segment.from)
     }
 }
 
-/// The first difference of some kind between two captures.
+/// The place at which two captures first differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// Time of the earlier of the two packets, in nanoseconds since its connection's SYN.
     pub at: u64,
-    /// The end that sent the packets.
+    /// The end that sent the two packets.
     pub from: End,
-    /// Number of packets that this end had sent before.
+    /// Number of packets that this end had sent before the difference.
     pub number: usize,
     /// Number of packets of both ends that precede the difference in the first capture.
     pub packets: usize,
@@ -283,18 +286,18 @@ pub struct Divergence {
 /// ```
 #[derive(Debug)]
 pub struct Alignment<'a> {
-    /// The pairs of each direction, up to and including the first pair of different packets.
+    /// For each direction, the pairs of packets up to and including the first pair of different packets.
     common: [Vec<Pair<'a>>; 2],
     one: &'a Conversation,
 }
 
-/// The ends of the two captures, in nanoseconds since the connection's SYN. A packet after the end of the other capture
-/// is not a missing packet.
+/// Times at which the two captures end, in nanoseconds since the connection's SYN. A packet after the end of the other
+/// capture does not count as missing there.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasted {
-    /// End of the first capture.
+    /// End time of the first capture.
     pub one: u64,
-    /// End of the second capture.
+    /// End time of the second capture.
     pub other: u64,
 }
 
@@ -305,25 +308,25 @@ impl<'a> Alignment<'a> {
         Alignment { common, one }
     }
 
-    /// The first difference in any compared field.
+    /// The first difference in any of the compared fields; `None` if there is none.
     pub fn first(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.is_empty())
     }
 
     /// The first pair of different packets: other data, another acknowledgement, other control flags, or a missing
-    /// packet.
+    /// packet. `None` if there is no such pair.
     pub fn parted(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.and(Fields::IDENTITY).is_empty())
     }
 
-    /// The first difference in one field, at or before the first pair of different packets.
+    /// The first difference in one field, no later than the first pair of different packets.
     pub fn first_in(&self, field: Field) -> Option<Divergence> {
-        // A difference after that time may be a consequence of the different packet.
+        // A later difference may be a consequence of the different packet.
         let until = self.parted().map_or(u64::MAX, |parted| parted.at);
         self.earliest(|pair| pair.differ.has(field)).filter(|found| found.at <= until)
     }
 
-    /// The pairs of both directions in order of time, up to the first pair of different packets in each direction.
+    /// The pairs of both directions, sorted by time, up to the first pair of different packets in each direction.
     pub fn pairs(&self) -> Vec<Pair<'a>> {
         let mut pairs: Vec<Pair<'a>> = self.common.iter().flatten().copied().collect();
         pairs.sort_by_key(|pair| (pair.at(), pair.from(), pair.number));
@@ -334,8 +337,8 @@ impl<'a> Alignment<'a> {
         let first_of_each = self.common.iter().filter_map(|pairs| pairs.iter().find(|pair| wanted(pair)));
         let found = first_of_each.min_by_key(|pair| pair.at())?;
         let (at, from) = (found.at(), found.from()?);
-        // A packet of the first capture has a position there. A packet that only the second capture has follows
-        // everything up to its time.
+        // A packet of the first capture has a position there. If only the second capture contains the packet, count all
+        // packets of the first capture up to its time.
         let packets = match found.one {
             Some(_) => self.one.place_of(from, found.number),
             None => self.one.segments.partition_point(|segment| segment.at <= at),
@@ -359,7 +362,7 @@ fn common<'a>(
         let differ = match (one, other) {
             (None, None) => break,
             (Some(one), Some(other)) => rules.differences(one, other),
-            // The other capture may have ended before this packet passed.
+            // The other capture may have ended before this packet passed, so it does not count as missing.
             (Some(only), None) if only.at + rules.tolerance >= lasted.other => break,
             (None, Some(only)) if only.at + rules.tolerance >= lasted.one => break,
             _ => Fields::NONE.with(Field::Missing),

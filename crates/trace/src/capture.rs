@@ -1,8 +1,8 @@
-//! An observer that writes the packets at some points of a simulated network to a pcapng file.
+//! An observer that writes the packets at chosen points of a simulated network to a pcapng file.
 //!
-//! A file should hold the packets that one real observer could have seen: those of one host, or of the two directions
-//! of one link. With both ends of a path in one file every packet appears twice, and trace tools count the second as a
-//! retransmission.
+//! A file should contain the packets that one real observer could have captured: those of one host, or those of the two
+//! directions of one link. If a file contains both ends of a path, every packet appears twice, and trace tools count
+//! the second copy as a retransmission.
 
 use crate::pcapng::{self, Direction, PacketBlock};
 use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packet, Time, wire};
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::ops::BitOr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A point of capture. It becomes an interface of the file.
+/// A point of capture, which becomes an interface in the file.
 #[derive(Clone, Debug)]
 pub struct Tap {
     name: String,
@@ -43,13 +43,13 @@ impl Tap {
         Tap { name: name.into(), node, point: Point::Host, speed: None }
     }
 
-    /// Captures the packets of one direction of a link, each at the moment it leaves the queue.
+    /// Captures the packets of one direction of a link when they leave the queue.
     pub fn link(name: impl Into<String>, node: NodeId, rate: Option<BitRate>) -> Tap {
         Tap { name: name.into(), node, point: Point::Link { drops: false }, speed: rate }
     }
 
-    /// Also captures the packets that the link loses, with the reason as the packet's comment. Trace tools do not read
-    /// that comment: they treat the packet as delivered and report its retransmission as unnecessary.
+    /// Also captures the packets that the link loses, with the reason as the packet's comment. Trace tools ignore this
+    /// comment: they treat the packet as delivered, and report its retransmission as unnecessary.
     #[must_use]
     pub fn with_drops(self) -> Tap {
         match self.point {
@@ -81,16 +81,17 @@ pub struct Capture {
 struct Shared {
     out: Box<dyn Write + Send>,
     taps: Vec<Tap>,
-    /// Packets not yet written, in order of time. Packets of equal time keep their order of arrival.
+    /// Packets that are not written yet, sorted by time. Packets with equal times stay in the order in which they were
+    /// reported.
     pending: VecDeque<Record>,
-    /// Longest time by which a tap may report an event after a later event of another tap.
+    /// Longest time by which a tap may report an event after other taps have reported later events.
     lateness: Duration,
     newest: Time,
     written: u64,
     failed: Option<io::Error>,
 }
 
-/// A packet that is not yet written, because an earlier packet may still be reported.
+/// A packet that is not written yet, because an earlier packet may still be reported.
 struct Record {
     at: Time,
     tap: usize,
@@ -102,9 +103,9 @@ struct Record {
 }
 
 impl Capture {
-    /// Begins a file. `lateness` is the longest time by which a tap may report an event late. It is 0 for hosts. For
+    /// Starts a file. `lateness` is the longest delay with which a tap may report an event. It is 0 for hosts. For
     /// links it is at most the longest propagation delay, because a link reports its past departures only when it is
-    /// next used.
+    /// next called.
     pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
         let interest = taps.iter().map(|tap| tap.point.events()).fold(EventMask::NONE, BitOr::bitor);
         let mut shared = Shared {
@@ -116,7 +117,7 @@ impl Capture {
             written: 0,
             failed: None,
         };
-        // `finish` reports the error: an observer has no way to do so.
+        // An observer cannot return an error, so `finish` returns this one.
         shared.failed = shared.begin().err();
         Capture { interest, shared: Arc::new(Mutex::new(shared)) }
     }
@@ -164,7 +165,7 @@ impl Shared {
             (Point::Link { drops: true }, Event::Dropped { packet, why }) => {
                 let comment = format!("dropped: {}", why.name());
                 match self.find(at, tap, packet.id()) {
-                    // The packet left the queue and was then lost on the medium.
+                    // The medium lost the packet after it had left the queue.
                     Some(record) => record.comment = Some(comment),
                     None => self.keep(at, tap, packet, None, Some(comment)),
                 }
@@ -173,8 +174,8 @@ impl Shared {
         }
     }
 
-    /// The record of this packet at this instant, if it left the queue and was then lost on the medium: that is one
-    /// record, not two.
+    /// Finds the record of this packet at this time. The record exists if the medium lost the packet after it had left
+    /// the queue, which must produce one record, not two.
     fn find(&mut self, at: Time, tap: usize, packet_id: u64) -> Option<&mut Record> {
         let same_instant = self.pending.iter_mut().rev().take_while(|record| record.at >= at);
         same_instant.into_iter().find(|record| record.tap == tap && record.packet_id == packet_id)
@@ -183,19 +184,19 @@ impl Shared {
     fn keep(&mut self, at: Time, tap: usize, packet: &Packet, direction: Option<Direction>, comment: Option<String>) {
         debug_assert!(at + self.lateness >= self.newest, "reported at {at:?}, too late after {:?}", self.newest);
         let octets =
-            // A virtual payload has no contents to write; `original_len` still states its size.
+            // A virtual payload has no bytes to write. `original_len` still contains its size.
             if packet.payload().bytes().is_some() { wire::encode(packet) } else { wire::encode_headers(packet) };
         let original_len = packet.size().get() as u32;
         let record = Record { at, tap, packet_id: packet.id(), direction, octets, original_len, comment };
-        // Search from the end: most packets are reported in order.
+        // Search backwards, because most packets are reported in the order of time.
         let later = self.pending.iter().rev().take_while(|other| other.at > at).count();
         self.pending.insert(self.pending.len() - later, record);
         self.newest = self.newest.max(at);
-        // A tap may be late by at most `lateness`, so everything older is final.
+        // Taps report events at most `lateness` late, so all older records are complete.
         self.write_before(self.newest - self.lateness);
     }
 
-    /// Writes the records before `until`. No packet from before that time can be reported any more.
+    /// Writes the records with times before `until`. No further packet can be reported for that time.
     fn write_before(&mut self, until: Time) {
         while self.pending.front().is_some_and(|record| record.at < until) {
             let Some(record) = self.pending.pop_front() else { break };

@@ -1,8 +1,8 @@
 //! The TCP connections of a capture, with all numbers relative to the start of the connection.
 //!
-//! Two captures of the same connection differ in addresses, ports, initial sequence numbers and the clocks of the
-//! timestamps option (RFC 9293, section 3.4.1; RFC 7323, section 5.4). Here all of these count from the connection's
-//! first SYN, so the rest can be compared byte for byte.
+//! Two captures of the same connection differ in addresses, ports, initial sequence numbers and timestamp clocks (RFC
+//! 9293, section 3.4.1; RFC 7323, section 5.4). Here sequence numbers, timestamps and times count from the connection's
+//! first SYN, so that captures can be compared directly.
 //!
 //! Left out: connections whose SYN is not in the capture, and other protocols.
 
@@ -11,7 +11,7 @@ use lopsided_core::packet::{Ecn, Flags, SackBlock, TcpHeader};
 use lopsided_core::{Packet, Seq, Time};
 use std::collections::BTreeMap;
 
-/// An end of a connection. The opener sent the first SYN.
+/// One of the two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// The end that sent the first SYN.
@@ -25,16 +25,17 @@ impl End {
     pub const BOTH: [End; 2] = [End::Opener, End::Answerer];
 }
 
-/// One packet of a connection. Sequence numbers count from the initial number of their direction and do not wrap.
+/// A packet of a connection. Sequence numbers count from the initial sequence number of their direction and do not
+/// wrap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Time at the point of capture, in nanoseconds since the connection's first SYN.
     pub at: u64,
     /// The end that sent the packet.
     pub from: End,
-    /// Sequence number; 0 is the SYN's.
+    /// Sequence number; the SYN has 0.
     pub seq: u64,
-    /// Acknowledgement number, or `None` without the ACK flag.
+    /// Acknowledgement number; `None` without the ACK flag.
     pub ack: Option<u64>,
     /// Length of the data in bytes.
     pub len: u32,
@@ -42,67 +43,67 @@ pub struct Segment {
     pub flags: Flags,
     /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// Window field as on the wire, not scaled.
+    /// The window field as in the packet, before scaling.
     pub window: u16,
     /// Start and end of each SACK block, in the order of the option.
     pub sack: Vec<(u64, u64)>,
-    /// The timestamps option: the sender's clock since its first packet, and the echo of the peer's clock since the
-    /// peer's first packet. The echo is `None` if the field is 0.
+    /// The timestamps option: the sender's clock since the sender's first packet, and the echoed clock of the peer
+    /// since the peer's first packet. The echo is `None` if its field is 0.
     pub timestamps: Option<(u32, Option<u32>)>,
-    /// Option MSS of a SYN.
+    /// The MSS option of a SYN, in bytes.
     pub mss: Option<u16>,
-    /// Option window scale of a SYN.
+    /// The window scale option of a SYN.
     pub window_scale: Option<u8>,
     /// True for a SYN with the option SACK permitted.
     pub sack_permitted: bool,
 }
 
 impl Segment {
-    /// One past the packet's last sequence number. SYN and FIN take one number each.
+    /// Sequence number after the packet. SYN and FIN occupy one number each.
     pub fn end(&self) -> u64 {
         let control = u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN));
         self.seq + u64::from(self.len) + control
     }
 }
 
-/// Progress of one end: the highest numbers seen.
+/// How far one end has progressed: its highest sequence numbers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// One past the highest sequence number sent.
+    /// Sequence number after the highest byte sent.
     pub sent: u64,
-    /// The highest number that the peer acknowledged.
+    /// Highest acknowledgement number that the peer sent.
     pub acked: u64,
 }
 
-/// A connection from its first SYN on.
+/// A connection, starting with its first SYN.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     /// Addresses and ports, with the opener as the source.
     pub key: FlowKey,
     /// Time of the first SYN.
     pub begun: Time,
-    /// The packets in order of time.
+    /// The packets, sorted by time.
     pub segments: Vec<Segment>,
     ends: [Origin; 2],
 }
 
-/// Reference numbers of one direction.
+/// The values of one direction that its relative numbers count from.
 #[derive(Clone, Debug, Default)]
 struct Origin {
     /// The initial sequence number.
     initial: Option<Seq>,
-    /// The first value of the direction's timestamps clock.
+    /// First value of the direction's timestamp clock.
     clock: Option<u32>,
-    /// The highest sequence or acknowledgement number seen, unwrapped.
+    /// Highest sequence or acknowledgement number so far, unwrapped.
     highest: u64,
 }
 
 impl Origin {
-    /// Unwraps a number: returns the value with these low 32 bits that is nearest to the highest seen.
+    /// Unwraps a number: returns the value with these low 32 bits that is nearest to the highest number so far.
     fn unwrapped(&mut self, number: Seq) -> u64 {
         let since = u64::from(number.since(*self.initial.get_or_insert(number)));
         let round = 1_u64 << 32;
-        // The number may lie in the round before or after the highest one seen.
+        // The number may belong to the previous or the next cycle of 2^32 numbers.
         let base = self.highest - self.highest % round + since;
         let nearest = [base.saturating_sub(round), base, base + round]
             .into_iter()
@@ -115,14 +116,14 @@ impl Origin {
 }
 
 impl Conversation {
-    /// Index in `segments` of an end's n-th packet, counted from 0. Returns `segments.len()` if the end sent fewer
+    /// Index in `segments` of the n-th packet of an end, counted from 0; `segments.len()` if the end sent fewer
     /// packets.
     pub fn place_of(&self, from: End, number: usize) -> usize {
         let of_it = self.segments.iter().enumerate().filter(|(_, segment)| segment.from == from);
         of_it.map(|(place, _)| place).nth(number).unwrap_or(self.segments.len())
     }
 
-    /// Progress of an end in the packets before index `place`, as seen at the point of capture.
+    /// Progress of an end after the packets before index `place`, as seen at the point of capture.
     pub fn standing(&self, end: End, place: usize) -> Standing {
         let mut standing = Standing::default();
         for segment in &self.segments[..place] {
@@ -142,14 +143,14 @@ impl Conversation {
         };
         let ack = header.flags.has(Flags::ACK).then(|| self.ends[there].unwrapped(header.ack));
         let seq = self.ends[here].unwrapped(header.seq);
-        // RFC 7323, section 5.4: clocks may start at a random offset, so they count from the first value seen.
+        // RFC 7323, section 5.4: clocks may start at a random offset, so subtract the first value.
         let timestamps = header.options.timestamps.map(|stamps| {
             let value = stamps.value.wrapping_sub(*self.ends[here].clock.get_or_insert(stamps.value));
             let echo = self.ends[there].clock.filter(|_| stamps.echo != 0);
             (value, echo.map(|clock| stamps.echo.wrapping_sub(clock)))
         });
         let block = |block: &SackBlock| {
-            // On a clone: a block must not advance `highest`, because SACK numbers lie beyond the acknowledged data.
+            // Use a clone: a SACK block is above the acknowledged data and must not advance `highest`.
             let start = self.ends[there].clone().unwrapped(block.start);
             (start, start + u64::from(block.end.since(block.start)))
         };
@@ -171,7 +172,7 @@ impl Conversation {
         });
     }
 
-    /// True for the SYN of another connection between the same ports.
+    /// True for a SYN that opens another connection between the same ports.
     fn is_followed_by(&self, header: &TcpHeader) -> bool {
         opens(header) && self.ends[0].initial.is_some_and(|initial| initial != header.seq)
     }
@@ -197,7 +198,7 @@ fn opens(header: &TcpHeader) -> bool {
 #[derive(Debug, Default)]
 pub struct Conversations {
     all: Vec<Conversation>,
-    /// Index in `all` of the newest connection between two ports.
+    /// For each pair of endpoints, the index in `all` of the newest connection.
     open: BTreeMap<FlowKey, usize>,
     last: Time,
 }
@@ -213,7 +214,7 @@ impl Conversations {
             self.all[*number].take(at, packet, header, End::Opener);
         } else if let Some(number) = self.open.get(&key.reverse()) {
             self.all[*number].take(at, packet, header, End::Answerer);
-        // Without its SYN a connection has no reference for its numbers, so ignore it.
+        // A connection without its SYN has no reference for its numbers and is ignored.
         } else if opens(header) {
             self.open.insert(key, self.all.len());
             let mut begun = Conversation { key, begun: at, segments: Vec::new(), ends: <[Origin; 2]>::default() };
@@ -222,7 +223,7 @@ impl Conversations {
         }
     }
 
-    /// The connections in order of their first SYN.
+    /// The connections, sorted by their first SYN.
     pub fn all(&self) -> &[Conversation] {
         &self.all
     }

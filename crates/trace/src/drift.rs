@@ -1,15 +1,16 @@
-//! Measures how far two captures of one connection drift apart: the number of packets that occur in both, the delay of
-//! the second capture, and the position of both ends.
+//! Measures how two captures of one connection drift apart: how many packets occur in both, by how much the second
+//! capture is delayed, and how far both ends have progressed.
 //!
 //! A packet matches a packet of the other capture with the same data and acknowledgement. The n-th transmission matches
-//! the n-th, so a retransmission matches a retransmission. The duration is divided into equal parts.
+//! the n-th, so a retransmission matches a retransmission. The duration is divided into equal parts, which are measured
+//! separately.
 
 use crate::align::{Fields, Rules};
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
 use std::collections::BTreeMap;
 
-/// One part of the connection's duration.
+/// Measurements for one part of the connection's duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretch {
     /// Start of the part, in nanoseconds since the SYN.
@@ -18,20 +19,20 @@ pub struct Stretch {
     pub until: u64,
     /// Number of packets in the first and in the second capture.
     pub packets: [usize; 2],
-    /// Highest sequence number sent by the end of the part, for each capture. The opener's number comes first, then the
-    /// answerer's.
+    /// Highest sequence number sent by the end of the part, for each capture: the opener's, then the answerer's.
     pub position: [[u64; 2]; 2],
-    /// Packets of the first capture that have a match in the second.
+    /// Number of packets of the first capture that have a match in the second.
     pub matched: usize,
-    /// Matched packets whose times differ by at most the tolerance.
+    /// Number of matched packets whose times differ by at most the tolerance.
     pub in_time: usize,
-    /// Matched packets that are equal in all compared fields.
+    /// Number of matched packets that are equal in all compared fields.
     pub alike: usize,
-    /// Delay of the matched packets, or `None` without a match.
+    /// Delay of the matched packets; `None` without a match.
     pub later: Option<Later>,
 }
 
-/// Delay of the matched packets in the second capture, in nanoseconds. Negative if they are earlier there.
+/// Delay of the matched packets in the second capture relative to the first, in nanoseconds; negative if they are
+/// earlier there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Later {
     /// The smallest delay.
@@ -53,7 +54,7 @@ impl Later {
 /// Divides the time from the SYN to `until` nanoseconds into `parts` equal parts and compares the captures in each.
 pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize, rules: &Rules) -> Vec<Stretch> {
     let parts = parts.max(1);
-    // Round up, so that the parts cover the whole time.
+    // Round up, so that the parts cover the whole duration.
     let width = until.div_ceil(parts as u64).max(1);
     let mut stretches: Vec<Stretch> = (0..parts as u64)
         .map(|part| Stretch { from: part * width, until: (part + 1) * width, ..Stretch::default() })
@@ -78,13 +79,13 @@ pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize,
     stretches
 }
 
-/// Counts the packets of one capture in each part, and records the position of its ends.
+/// Counts the packets of one capture in each part, and records how far its ends have progressed.
 fn advance(stretches: &mut [Stretch], capture: usize, segments: &[Segment]) {
     let mut position = [0; 2];
     let mut next = segments.iter().peekable();
     let last = stretches.len() - 1;
     for (part, stretch) in stretches.iter_mut().enumerate() {
-        // Packets after the last part's end count in the last part.
+        // Packets after the end of the last part are counted in the last part.
         while let Some(segment) = next.next_if(|segment| segment.at < stretch.until || part == last) {
             let end = usize::from(segment.from == End::Answerer);
             position[end] = position[end].max(segment.end());
@@ -96,13 +97,13 @@ fn advance(stretches: &mut [Stretch], capture: usize, segments: &[Segment]) {
 
 type Identity = (End, u64, u32, Option<u64>, [bool; 3]);
 
-/// The packets of a capture by their identity. Each packet matches once, the earliest first.
+/// The packets of a capture, by their identity. Each packet is matched once, the earliest first.
 struct Again<'a>(BTreeMap<Identity, Vec<&'a Segment>>);
 
 impl<'a> Again<'a> {
     fn of(conversation: &'a Conversation) -> Again<'a> {
         let mut held: BTreeMap<Identity, Vec<&Segment>> = BTreeMap::new();
-        // In reverse order, so that `pop` returns the earliest.
+        // Insert in reverse order, so that `pop` returns the earliest packet.
         for segment in conversation.segments.iter().rev() {
             held.entry(identity(segment)).or_default().push(segment);
         }

@@ -1,9 +1,9 @@
-//! Statistics of the TCP flows in a capture, as seen at the point of capture: retransmissions, round-trip times,
-//! outstanding data and goodput.
+//! Statistics of the TCP flows in a capture, as seen at the point of capture: retransmissions, RTT, outstanding data
+//! and goodput.
 //!
-//! RTTs are meaningful for a capture at the sender. Each ACK that advances gives one sample, measured from the sending
-//! of the newest segment that it covers. An ACK that also covers a retransmission gives none (Karn's rule: the ACK may
-//! answer either transmission).
+//! RTTs are meaningful if the capture was taken at the sender. Each ACK that advances gives one sample, measured from
+//! the newest segment that it acknowledges. An ACK that covers a retransmission gives no sample (Karn's algorithm: the
+//! ACK may answer either transmission).
 //!
 //! These RTTs are tcptrace's "RTT samples" without those of SYN and FIN. Packets, elapsed time, retransmitted packets
 //! and the maximum of outstanding data equal tcptrace's (compared with tcptrace 6.6.7). The mean of outstanding data
@@ -41,63 +41,63 @@ impl FlowKey {
 pub struct FlowSummary {
     /// Addresses and ports of the direction.
     pub key: FlowKey,
-    /// The flow of a simulation to which the packets belong. Always the first flow for packets read from a file.
+    /// The simulated flow that the packets belong to; always flow 0 for packets read from a file.
     pub flow: FlowId,
-    /// Packets of any kind in this direction.
+    /// Number of packets of any kind in this direction.
     pub packets: u64,
-    /// Packets of any kind in the opposite direction.
+    /// Number of packets of any kind in the opposite direction.
     pub packets_back: u64,
-    /// Time from the first packet of the connection to its last, in either direction.
+    /// Time from the first to the last packet of the connection, in either direction.
     pub elapsed: Duration,
-    /// Segments with data, retransmissions included.
+    /// Number of segments with data, including retransmissions.
     pub data_segments: u64,
-    /// Bytes of data in these segments, retransmissions included.
+    /// Payload bytes of the segments with data, including retransmissions.
     pub data_bytes: u64,
-    /// Segments with data that start below the highest sequence number seen.
+    /// Number of segments with data that start below the highest sequence number so far.
     pub retransmitted_segments: u64,
-    /// Bytes of data in these retransmitted segments.
+    /// Payload bytes of the retransmitted segments.
     pub retransmitted_bytes: u64,
-    /// Bytes that the receiver acknowledged.
+    /// Number of bytes that the receiver acknowledged.
     pub acked_bytes: u64,
     /// Time from the first segment with data to the last ACK of new data.
     pub active: Duration,
     /// Round-trip times.
     pub rtt: RttSummary,
-    /// Data sent and not yet acknowledged.
+    /// Data that was sent but not yet acknowledged.
     pub outstanding: OutstandingSummary,
-    /// Mean receive window offered by the sender of the data, over its packets except SYNs, in bytes (tcptrace's "avg
-    /// win adv").
+    /// Mean receive window that the data sender advertised, over its packets except SYNs, in bytes (tcptrace's "avg win
+    /// adv").
     pub window_mean_bytes: f64,
-    /// Mean receive window offered by the receiver of the data, in bytes.
+    /// Mean receive window that the data receiver advertised, over its packets except SYNs, in bytes.
     pub window_back_mean_bytes: f64,
 }
 
-/// Data sent and not yet acknowledged.
+/// Data that was sent but not yet acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OutstandingSummary {
     /// The maximum.
     pub max_bytes: u64,
     /// Time at which the maximum was first reached.
     pub max_at: Time,
-    /// Mean over the connection's elapsed time.
+    /// Mean over the connection's elapsed time, in bytes.
     pub mean_bytes: f64,
 }
 
 impl FlowSummary {
-    /// Acknowledged bytes over the active time, in bits per second; 0 if the active time is 0.
+    /// Acknowledged bytes divided by the active time, in bit/s; 0 if the active time is 0.
     pub fn goodput_bps(&self) -> f64 {
         if self.active.is_zero() { 0.0 } else { self.acked_bytes as f64 * 8.0 / self.active.as_secs_f64() }
     }
 }
 
-/// Round-trip times of a flow.
+/// RTT statistics of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttSummary {
     /// Number of samples.
     pub samples: u64,
-    /// The smallest sample, or 0 without samples.
+    /// Minimum RTT; 0 without samples.
     pub min: Duration,
-    /// The largest sample, or 0 without samples.
+    /// Maximum RTT; 0 without samples.
     pub max: Duration,
     sum_ms: f64,
     sum_of_squares_ms2: f64,
@@ -112,18 +112,18 @@ impl RttSummary {
         self.sum_of_squares_ms2 += rtt.as_millis_f64() * rtt.as_millis_f64();
     }
 
-    /// Mean in milliseconds, or 0 without samples.
+    /// Mean RTT in milliseconds; 0 without samples.
     pub fn mean_ms(&self) -> f64 {
         if self.samples == 0 { 0.0 } else { self.sum_ms / self.samples as f64 }
     }
 
-    /// Standard deviation in milliseconds, or 0 without samples.
+    /// Standard deviation of the RTT in milliseconds; 0 without samples.
     pub fn std_ms(&self) -> f64 {
         if self.samples == 0 {
             return 0.0;
         }
         let mean = self.mean_ms();
-        // Rounding can make the difference of the squares slightly negative.
+        // Rounding can make the variance slightly negative.
         (self.sum_of_squares_ms2 / self.samples as f64 - mean * mean).max(0.0).sqrt()
     }
 }
@@ -184,7 +184,7 @@ impl FlowTable {
         }
     }
 
-    /// One summary for each direction that carried data, ordered by addresses and ports.
+    /// Returns one summary for each direction that carried data, sorted by addresses and ports.
     pub fn summaries(&self) -> Vec<FlowSummary> {
         let with_data = self.flows.iter().filter(|(_, flow)| flow.data_segments > 0);
         with_data.map(|(key, flow)| flow.summary(*key, self.flows.get(&key.reverse()))).collect()
@@ -207,11 +207,11 @@ struct Flow {
     retransmitted_bytes: u64,
     rtt: RttSummary,
     most: OutstandingSummary,
-    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds. An integer: the sum does not
-    /// depend on how packets divide the time.
+    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds. With an integer, the sum
+    /// does not depend on how packets divide the time.
     area: u128,
     changed_at: Time,
-    /// Shift count of the window scale option, if the SYN had one.
+    /// Shift count of the window scale option; `None` if the SYN had no such option.
     scale: Option<u8>,
     /// Sum of the window fields of all packets except SYNs, and the number of these packets.
     windows: (u64, u64),
@@ -246,14 +246,14 @@ impl Flow {
     fn seen(&mut self, at: Time, header: &TcpHeader) {
         self.packets += 1;
         self.last_seen = at;
-        // RFC 7323, section 2.2: the window of a SYN is never scaled, so leave SYNs out of the mean.
+        // RFC 7323, section 2.2: the window of a SYN is never scaled, so the mean excludes SYNs.
         if !header.flags.has(Flags::SYN) {
             self.windows.0 += u64::from(header.window);
             self.windows.1 += 1;
         }
     }
 
-    /// Mean window that this end offers, in bytes.
+    /// Mean receive window that this end advertises, in bytes.
     fn window_mean_bytes(&self, other: Option<&Flow>) -> f64 {
         let shift = match (self.scale, other.and_then(|other| other.scale)) {
             // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option; section 2.3 limits the shift
@@ -264,7 +264,7 @@ impl Flow {
         if self.windows.1 == 0 { 0.0 } else { self.windows.0 as f64 * f64::from(1u32 << shift) / self.windows.1 as f64 }
     }
 
-    /// Adds the time since the last change to the integral. Call before the outstanding data changes.
+    /// Adds the time since the last change to the integral. Must be called before the outstanding data changes.
     fn settle(&mut self, at: Time) {
         let since = at.saturating_since(self.changed_at).as_nanos();
         self.area += u128::from(self.flight.outstanding()) * u128::from(since);

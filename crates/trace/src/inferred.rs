@@ -4,7 +4,7 @@
 //! For a sender, the events are retransmissions, the timers that caused them, and changes of the congestion state:
 //!
 //! - A segment retransmitted right after an ACK was sent because of that ACK (fast recovery, RFC 6675).
-//! - A segment retransmitted after a silence of about a round trip or more was sent by a timer: by the tail loss probe
+//! - A segment retransmitted after a pause of about one RTT or more was sent by a timer: by the tail loss probe
 //!   if it is the last segment (RFC 8985), otherwise by the retransmission timer (RFC 6298).
 //! - Recovery and loss end when all data outstanding at their start is acknowledged (RFC 6582), or when an ACK echoes a
 //!   timestamp older than the retransmission (RFC 3522).
@@ -12,13 +12,13 @@
 //! For a receiver, the events are ACKs with their probable reason, derived from the packets that had arrived since the
 //! last ACK (RFC 5681, section 4.2; RFC 2018; RFC 2883).
 //!
-//! Left out, because packets do not show it:
+//! Left out, because packets do not reveal it:
 //!
 //! - congestion windows and their reductions,
-//! - the rule by which a segment was declared lost,
+//! - why a segment was declared lost,
 //! - undo by DSACK,
 //! - the RACK reordering timer,
-//! - the limit that held a sender back,
+//! - what limited the sender,
 //! - whether the count of segments or the delay of the first segment caused an ACK of two segments.
 
 use crate::conversation::{Conversation, End, Segment};
@@ -27,14 +27,15 @@ use lopsided_core::tcp_event::{AckReason, CaReason, CaState, TcpEvent, TimedTcpE
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::BTreeMap;
 
-/// An ACK sent at least this long after the data arrived was delayed, in nanoseconds. Linux's shortest delay is 40 ms.
+/// An ACK counts as delayed if it is sent at least this long after the data arrived, in nanoseconds. Linux's shortest
+/// ACK delay is 40 ms.
 const AT_ONCE: u64 = 5_000_000;
-/// A packet sent within this time after another arrived is a response to it, in nanoseconds.
+/// A packet counts as a response if it is sent at most this long after another packet arrived, in nanoseconds.
 const AN_ANSWER: u64 = 100_000;
-/// A silence below this fraction of the RTT is a gap between segments, not the wait of a timer.
+/// A pause shorter than this fraction of the RTT is a gap between segments; a timer would have waited longer.
 const TIMER_SHARE: f64 = 0.9;
 
-/// Infers the events of an end as the sender of data. The capture must come from that end's host.
+/// Infers the events of an end as the sender of data. The capture must have been taken at that end's host.
 pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut sender = Sender::default();
     for segment in &conversation.segments {
@@ -48,8 +49,8 @@ pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     timed(conversation, sender.told)
 }
 
-/// Infers the events of an end as the receiver of data. The capture must come from that end's host. Acknowledgement
-/// numbers count from the first SYN.
+/// Infers the events of an end as the receiver of data. The capture must have been taken at that end's host.
+/// Acknowledgement numbers count from the first SYN.
 pub fn of_receiver(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut receiver = Receiver::default();
     for segment in &conversation.segments {
@@ -67,30 +68,30 @@ fn timed(conversation: &Conversation, told: Vec<(u64, TcpEvent)>) -> Vec<TimedTc
     told.into_iter().map(|(nanos, event)| TimedTcpEvent { at: at(nanos), event }).collect()
 }
 
-/// The state of a sender as far as packets show it. Sequence number 0 is the sender's SYN.
+/// State of a sender, as far as packets reveal it. Sequence number 0 is the sender's SYN.
 #[derive(Debug)]
 struct Sender {
     /// The inferred events, with their times in nanoseconds since the SYN.
     told: Vec<(u64, TcpEvent)>,
     state: CaState,
-    /// One past the highest sequence number sent.
+    /// Sequence number after the highest byte sent.
     next: u64,
-    /// The highest cumulative acknowledgement.
+    /// Highest cumulative acknowledgement.
     acked: u64,
     /// Recovery and loss end when this number is acknowledged.
     recovery_point: u64,
-    /// The highest number that was acknowledged selectively.
+    /// Highest sequence number that a SACK block covered.
     highest_sack: u64,
     /// Time of the last packet in either direction.
     quiet_since: u64,
-    /// Send times of the segments not yet acknowledged, by the segment's end. 0 marks a retransmitted segment, which
-    /// gives no RTT sample (Karn's rule).
+    /// Send times of the unacknowledged segments, by the segment's end. 0 marks a retransmitted segment, which gives no
+    /// RTT sample (Karn's algorithm).
     in_flight: BTreeMap<u64, u64>,
     /// The newest RTT sample, in nanoseconds.
     rtt: Option<u64>,
-    /// True if a tail loss probe was sent since the last ACK that advanced.
+    /// True if a tail loss probe was sent since an ACK last advanced.
     probed: bool,
-    /// Timestamp of the first retransmission since the current recovery or loss began.
+    /// Timestamp of the first retransmission in the current recovery or loss; `None` before it.
     first_repair: Option<u32>,
 }
 
@@ -130,9 +131,9 @@ impl Sender {
 
     fn sends_again(&mut self, segment: &Segment) {
         let silence = segment.at - self.quiet_since;
-        // A first retransmission needs an RTT sample to recognize a timer; without one it counts as fast recovery.
+        // Without an RTT sample a timer cannot be recognized, so the retransmission then counts as fast recovery.
         let by_timer = self.rtt.is_some_and(|rtt| silence as f64 >= TIMER_SHARE * rtt as f64);
-        // RFC 8985, section 7.3: a tail loss probe sends the last segment, once per flight.
+        // RFC 8985, section 7.3: a tail loss probe retransmits the last segment, once per flight.
         let probe = by_timer && segment.end() >= self.next && !self.probed && self.state < CaState::Recovery;
         if by_timer {
             let kind = if probe { TimerKind::TailProbe } else { TimerKind::Retransmission };
@@ -145,7 +146,7 @@ impl Sender {
         } else if self.state < CaState::Recovery {
             self.begins(segment.at, CaState::Recovery, CaReason::LossDetected);
         }
-        // RFC 3522 compares later echoes with the first retransmission only.
+        // RFC 3522 compares later echoes only with the first retransmission.
         self.first_repair = self.first_repair.or(segment.timestamps.map(|(value, _)| value));
         self.told.push((segment.at, TcpEvent::Retransmitted { start: segment.seq - 1, len: segment.len, probe }));
     }
@@ -164,10 +165,10 @@ impl Sender {
             self.acked = ack;
             self.probed = false;
         } else if ack == self.acked && segment.len == 0 && ack < self.next && segment.sack.is_empty() {
-            // Without SACK, only duplicate ACKs show a gap. A pure window update looks the same.
+            // Without SACK, only duplicate ACKs reveal a gap. A pure window update looks the same.
             self.is_disordered(segment.at);
         }
-        // A SACK block above all earlier ones means that a segment arrived out of order.
+        // A SACK block above all earlier blocks means that a segment arrived out of order.
         if sacked > self.highest_sack.max(self.acked) {
             self.highest_sack = sacked;
             self.is_disordered(segment.at);
@@ -194,15 +195,15 @@ impl Sender {
         }
     }
 
-    /// Eifel detection (RFC 3522): true if the ACK echoes a timestamp older than the first retransmission, so the
-    /// original arrived.
+    /// Eifel detection (RFC 3522): true if the ACK echoes a timestamp older than the first retransmission, which means
+    /// that the original segment arrived.
     fn echoes_the_original(&self, ack: &Segment) -> bool {
         let echo = ack.timestamps.and_then(|(_, echo)| echo);
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// Starts the next recovery or disorder if a gap remains above the acknowledged data. Recovery starts at once if
-    /// the segment in the gap was already retransmitted.
+    /// Starts another disorder or recovery if a gap remains above the acknowledged data. It is a recovery if the
+    /// segment in the gap was already retransmitted.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;
@@ -219,11 +220,11 @@ impl Sender {
         }
     }
 
-    /// Takes one RTT sample from an ACK that advances, from the newest segment that it covers.
+    /// Takes an RTT sample from an ACK that advances, measured from the newest segment that it covers.
     fn measures(&mut self, at: u64, ack: u64) {
         let still_out = self.in_flight.split_off(&(ack + 1));
         let covered = std::mem::replace(&mut self.in_flight, still_out);
-        // Karn's rule: no sample if any covered segment was retransmitted.
+        // Karn's algorithm: no sample if any covered segment was retransmitted.
         if covered.values().all(|sent| *sent != 0) {
             if let Some(sent) = covered.values().next_back() {
                 self.rtt = Some(at - sent);
@@ -232,8 +233,8 @@ impl Sender {
     }
 
     fn passes_to(&mut self, at: u64, to: CaState, why: CaReason) {
-        // The ACK that revealed the gap also triggered the retransmission, so the host went to recovery directly.
-        // Replace the event of the disorder.
+        // The same ACK revealed the gap and triggered the retransmission, so the host entered recovery directly.
+        // Replace the event about the disorder.
         let from = match self.told.last() {
             Some((before, TcpEvent::CaState { from, to: CaState::Disorder, .. }))
                 if to == CaState::Recovery && at - before <= AN_ANSWER =>
@@ -252,28 +253,28 @@ impl Sender {
     }
 }
 
-/// The state of a receiver as far as packets show it. Sequence number 0 is the other end's SYN.
+/// State of a receiver, as far as packets reveal it. Sequence number 0 is the other end's SYN.
 #[derive(Debug, Default)]
 struct Receiver {
     /// The inferred events, with their times in nanoseconds since the SYN.
     told: Vec<(u64, TcpEvent)>,
-    /// One past the highest number received without a gap.
+    /// Sequence number after the last byte received in order.
     next: u64,
-    /// Data received above the first gap, by start; the values are the ends.
+    /// Ranges of data received above the first gap: the keys are their starts, the values their ends.
     held: BTreeMap<u64, u64>,
-    /// The longest segment so far, in bytes.
+    /// Payload of the longest segment so far, in bytes.
     largest: u32,
-    /// The newest segment with data since the last ACK.
+    /// Newest segment with data since the last ACK; `None` if none arrived.
     arrived: Option<Arrived>,
     /// The highest acknowledgement number sent.
     acked: u64,
-    /// True once a FIN arrived.
+    /// True after a FIN has arrived.
     ends: bool,
     /// True if the last ACK had ECE set.
     echoes: bool,
 }
 
-/// A segment with data, and the reason for which a receiver would acknowledge it.
+/// A segment with data, and why a receiver would acknowledge it.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     at: u64,
@@ -320,7 +321,8 @@ impl Receiver {
     fn sends(&mut self, segment: &Segment) {
         let Some(ack) = segment.ack else { return };
         let echoes = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
-        // Only a pure ACK has a reason of its own. With data or control flags the ACK needs no packet of its own.
+        // Only a pure ACK was sent for a reason of its own. With data or control flags, the packet would have been sent
+        // anyway.
         let alone = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         if alone && !segment.flags.has(Flags::RST) {
             let why = self.reason(segment, ack, echoes);
@@ -333,7 +335,7 @@ impl Receiver {
 
     fn reason(&self, segment: &Segment, ack: u64, echoes: bool) -> AckReason {
         let Some(arrived) = self.arrived else {
-            // Nothing arrived, so a read by the application opened the window; the first ACK completes the handshake.
+            // No data arrived, so a read by the application opened the window. The first ACK completes the handshake.
             return if ack <= 1 { AckReason::Handshake } else { AckReason::WindowUpdate };
         };
         if self.acked == 0 {
@@ -343,9 +345,9 @@ impl Receiver {
         if self.ends && ack >= self.next && self.held.is_empty() {
             return AckReason::Fin;
         }
-        // RFC 5681, section 4.2: an ACK for at least every second full-sized segment.
+        // RFC 5681, section 4.2: a receiver should acknowledge at least every second full-sized segment.
         let is_enough = ack - self.acked > u64::from(self.largest);
-        // If another gap remains above, the ACK counts as an ordinary one for two segments.
+        // If another gap remains above, the ACK counts as a normal ACK for two segments.
         if arrived.kind == AckReason::GapFilled && is_enough && !self.held.is_empty() {
             return AckReason::Count;
         }

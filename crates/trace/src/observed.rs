@@ -1,4 +1,4 @@
-//! Statistics of flows at hosts during a run, as a capture at these hosts would show them, without writing files.
+//! Flow statistics at hosts during a run, as captures at these hosts would show them, without writing files.
 
 use crate::flow::{FlowSummary, FlowTable};
 use lopsided_core::{Event, EventMask, NodeId, Observer, Time};
@@ -22,7 +22,7 @@ pub struct HostTracer {
     tables: Arc<Mutex<Vec<(NodeId, FlowTable)>>>,
 }
 
-/// The flows seen at one host.
+/// The flows that one host sent or received.
 #[derive(Clone, Debug)]
 pub struct HostFlows {
     /// The host.
@@ -32,13 +32,13 @@ pub struct HostFlows {
 }
 
 impl HostTracer {
-    /// An observer of these hosts.
+    /// Creates an observer of these hosts.
     pub fn at(hosts: impl IntoIterator<Item = NodeId>) -> HostTracer {
         let tables = hosts.into_iter().map(|host| (host, FlowTable::default())).collect();
         HostTracer { tables: Arc::new(Mutex::new(tables)) }
     }
 
-    /// The flows seen so far at each host, in the order given to [`HostTracer::at`].
+    /// Returns the flows so far at each host, in the order given to [`HostTracer::at`].
     pub fn flows(&self) -> Vec<HostFlows> {
         self.lock().iter().map(|(host, table)| HostFlows { host: *host, flows: table.summaries() }).collect()
     }

@@ -1,7 +1,8 @@
-//! The part of the pcapng file format (draft-ietf-opsawg-pcapng) that writing needs: one section, interfaces with
-//! nanosecond timestamps, packets with a direction and a comment.
+//! Writes the pcapng file format (draft-ietf-opsawg-pcapng), limited to one section, interfaces with nanosecond
+//! timestamps, and packets with a direction and a comment.
 //!
-//! Interfaces carry raw IP (LINKTYPE_RAW), because the frames of a simulated link have no link-layer addresses.
+//! Interfaces have the link type raw IP (LINKTYPE_RAW), because the frames of a simulated link have no link-layer
+//! addresses.
 
 use lopsided_core::{BitRate, Time};
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ const INTERFACE_SPEED: u16 = 8;
 const INTERFACE_TIME_RESOLUTION: u16 = 9;
 const SECTION_APPLICATION: u16 = 4;
 
-/// The direction in which a packet passed an interface. The values are those of the packet flags option.
+/// The direction in which a packet passed an interface, encoded as in the packet flags option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Inbound = 1,
@@ -31,7 +32,7 @@ pub(crate) fn write_section(out: &mut dyn Write) -> io::Result<()> {
     body.extend_from_slice(&BYTE_ORDER_MAGIC.to_le_bytes());
     // Version 1.0 of the format.
     body.extend_from_slice(&[1, 0, 0, 0]);
-    // Section length -1: the length is unknown while the section is written.
+    // Section length -1: unknown, because the section is still being written.
     body.extend_from_slice(&u64::MAX.to_le_bytes());
     option(&mut body, SECTION_APPLICATION, concat!("lopsided ", env!("CARGO_PKG_VERSION")).as_bytes());
     end_of_options(&mut body);
@@ -43,7 +44,7 @@ pub(crate) fn write_interface(out: &mut dyn Write, name: &str, speed: Option<Bit
     let mut body = Vec::new();
     body.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
     body.extend_from_slice(&[0, 0]);
-    // Snapshot length 0: packets are captured whole.
+    // Snapshot length 0: packets are never truncated.
     body.extend_from_slice(&0u32.to_le_bytes());
     option(&mut body, INTERFACE_NAME, name.as_bytes());
     if let Some(speed) = speed {
@@ -55,7 +56,7 @@ pub(crate) fn write_interface(out: &mut dyn Write, name: &str, speed: Option<Bit
     block(out, INTERFACE_DESCRIPTION, &body)
 }
 
-/// A packet to be written.
+/// A packet to write.
 #[derive(Debug)]
 pub(crate) struct PacketBlock<'a> {
     pub interface: u32,

@@ -11,7 +11,7 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// RFC 7464: each JSON text begins with this character.
+/// RFC 7464: this character precedes each JSON text.
 const RECORD_SEPARATOR: char = '\u{1e}';
 /// RFC 9000, section 18.2: ACK delays are in units of 2^3 µs unless a transport parameter changes the unit.
 const ACK_DELAY_UNIT_MS: f64 = 0.008;
@@ -38,14 +38,14 @@ pub struct Qlog {
 
 struct Shared {
     out: Box<dyn Write + Send>,
-    /// Largest packet number of each packet number space, for packets sent and received.
+    /// Largest packet number of each packet number space, for sent and for received packets.
     largest: [[Option<u64>; 3]; 2],
     sends: bool,
     failed: Option<io::Error>,
 }
 
 impl Qlog {
-    /// Begins the file for the end of `flow` at `node`. `sends` is true if this end sends the flow's data, `client` if
+    /// Starts the file for the end of `flow` at `node`. `sends` is true if this end sends the flow's data, `client` if
     /// it opened the connection.
     pub fn new(
         out: impl Write + Send + 'static,
@@ -57,7 +57,7 @@ impl Qlog {
     ) -> Qlog {
         let mut shared = Shared { out: Box::new(out), largest: Default::default(), sends, failed: None };
         let vantage = if client { "client" } else { "server" };
-        // The title goes into a JSON string without escaping.
+        // Remove characters that would need escaping, because the title is inserted into a JSON string as it is.
         let title: String = title.chars().filter(|letter| !letter.is_control() && !"\"\\".contains(*letter)).collect();
         shared.write(&format!(
             "{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
@@ -120,7 +120,7 @@ impl Shared {
         let payload = packet.payload();
         let (Some(octets), Transport::Udp(_)) = (payload.bytes(), packet.transport()) else { return };
         for view in packets(octets) {
-            // RFC 9000, appendix A.3: the full number follows from the largest one before.
+            // RFC 9000, appendix A.3: the full packet number is derived from the largest number so far.
             let largest = &mut self.largest[usize::from(sent)][space(view.kind)];
             let number = view.number(*largest);
             *largest = Some(largest.map_or(number, |known| known.max(number)));
@@ -155,7 +155,7 @@ impl Shared {
     }
 }
 
-/// qlog's name for the limit of a sender, or `None` if qlog has none.
+/// qlog's name for a sender's limit; `None` if qlog has no name for it.
 fn reason(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Congestion => Some("congestion_control"),
@@ -168,7 +168,7 @@ fn reason(limit: Limit) -> Option<&'static str> {
     }
 }
 
-/// The name that qlog uses for the state of a connection.
+/// qlog's name for the state of a connection.
 fn state(name: &str) -> &str {
     match name {
         "syn-sent" | "syn-received" => "attempted",
@@ -188,7 +188,7 @@ fn space(kind: PacketKind) -> usize {
 
 fn packet_json(view: &PacketView<'_>, number: u64) -> String {
     let mut text = format!("\"header\":{{\"packet_type\":\"{}\"", view.kind.name());
-    // RFC 9000, section 17.2: these two types have no packet number.
+    // RFC 9000, section 17.2: packets of these two types have no packet number.
     if !matches!(view.kind, PacketKind::Retry | PacketKind::VersionNegotiation) {
         let _ = write!(text, ",\"packet_number_length\":{},\"packet_number\":{number}", view.number_len);
     }
@@ -277,7 +277,7 @@ fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
         Frame::RetireConnectionId { sequence } => with(out, "retire_connection_id", "sequence_number", sequence),
         Frame::PathChallenge => simple(out, "path_challenge"),
         Frame::PathResponse => simple(out, "path_response"),
-        // Without a name for the error: "unknown" says that the code follows.
+        // qlog has no name for such an error: "unknown" means that the numeric code follows.
         Frame::ConnectionClose { by_application, code } => {
             let space = if by_application { "application" } else { "transport" };
             write!(
@@ -287,7 +287,8 @@ fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
             )
         }
         Frame::HandshakeDone => simple(out, "handshake_done"),
-        // The qlog draft has no name for the two frames of draft-ietf-quic-ack-frequency, but lets extensions add frames.
+        // The qlog draft has no names for the two frames of draft-ietf-quic-ack-frequency, but permits extensions to
+        // add frames.
         Frame::AckFrequency { threshold, max_delay_us, reordering } => write!(
             out,
             "{{\"frame_type\":\"ack_frequency\",\"ack_eliciting_threshold\":{threshold},\

@@ -1,8 +1,8 @@
 //! Reads the packets of captures in the formats pcap and pcapng, written by this crate or by other tools.
 //!
 //! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags; [`lopsided_capture::frames`] reads the file
-//! itself. Packets of other protocols than IP, and fragments, are counted and skipped. A host with BIG TCP may capture
-//! packets longer than their length field can express; the length of the record counts then.
+//! itself. Fragments and packets other than IP are counted and skipped. A host with BIG TCP may capture packets that
+//! are too long for their IP length field; then the length of the record is used.
 
 use lopsided_capture::{Frame, frames};
 use lopsided_core::{Packet, Time, wire};
@@ -11,14 +11,14 @@ use std::io::Read;
 
 pub use lopsided_capture::ReadError;
 
-/// The result of reading a capture.
+/// Counters of a finished read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceRead {
-    /// Packets passed to the caller.
+    /// Number of packets passed to the caller.
     pub packets: u64,
-    /// Packets skipped because they are not IP, are fragments, or cannot be parsed.
+    /// Number of packets skipped because they are not IP, are fragments, or cannot be parsed.
     pub passed_over: u64,
-    /// True if the file ends within a record or continues with invalid data. The packets before that place were read.
+    /// True if the file ends within a record or contains invalid data. All packets before that place were read.
     pub cut: bool,
 }
 
@@ -54,7 +54,7 @@ fn ip_packet(link: Linktype, frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Skips the VLAN tags of an Ethernet frame, given from its type field on, and returns the IP packet.
+/// Skips the VLAN tags of an Ethernet frame and returns the IP packet. The slice starts at the frame's type field.
 fn after_ethernet(from_type: &[u8]) -> Option<&[u8]> {
     match from_type {
         [0x08, 0x00, packet @ ..] | [0x86, 0xdd, packet @ ..] => Some(packet),

@@ -1,7 +1,7 @@
-//! RTT samples of TCP data from a capture made at the sender.
+//! RTT samples of TCP data from a capture taken at the sender.
 //!
-//! Each ACK that advances gives one sample, measured from the newest segment that it covers. An ACK that covers a
-//! retransmitted segment gives none (Karn's rule, RFC 6298, section 3).
+//! Each ACK that advances gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
+//! retransmitted segment gives no sample (Karn's algorithm, RFC 6298, section 3).
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::Flags;
@@ -16,13 +16,13 @@ pub struct RoundTrip {
     pub flow: u32,
     /// Time at which the ACK passed the point of capture.
     pub at: Time,
-    /// Time since the newest segment that the ACK covers passed the point of capture.
+    /// The RTT: time from the newest segment that the ACK covers to the ACK, at the point of capture.
     pub took: Duration,
 }
 
 /// Collects the RTT samples of flows. The receiver's port identifies the flow of a packet.
 ///
-/// A flow may have many connections, which differ by the receiver's address and the sender's port.
+/// A flow may have many connections, which differ in the receiver's address or the sender's port.
 #[derive(Debug)]
 pub struct RoundTrips {
     ports: BTreeMap<u16, u32>,
@@ -31,7 +31,7 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// An empty collection. `ports` gives the flow's number for each receiver's port.
+    /// Creates an empty collection. `ports` maps each receiver's port to the number of its flow.
     pub fn of(ports: BTreeMap<u16, u32>) -> RoundTrips {
         RoundTrips { ports, flights: BTreeMap::new(), found: Vec::new() }
     }
@@ -54,7 +54,7 @@ impl RoundTrips {
         }
     }
 
-    /// All samples, in the order of the ACKs.
+    /// Returns all samples in the order of the ACKs.
     pub fn found(self) -> Vec<RoundTrip> {
         self.found
     }

@@ -1,4 +1,5 @@
-//! A `WindowAlgorithm`: how the window grows, and what is left of it after congestion. All else is lopsided's.
+//! A `WindowAlgorithm`: defines only how the window grows and by how much congestion reduces it. Lopsided does the
+//! rest.
 
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};

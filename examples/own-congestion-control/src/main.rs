@@ -1,4 +1,5 @@
-//! Two congestion controls of one's own beside reno and cubic: each alone on an ADSL line against an upload.
+//! Compares two user-defined congestion controls with Reno and CUBIC. Each downloads in turn over an asymmetric link of
+//! 16 and 1 Mbit/s.
 
 mod gentle;
 mod shallow;
@@ -40,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The names that scenarios may use beside the built-in ones, and what makes a controller for each connection.
+/// Registers the names that scenarios may use in addition to the built-in ones, each with a function that creates a
+/// controller for a connection.
 fn own() -> Result<RunControllers, Box<dyn Error>> {
     let mut controllers = RunControllers::default();
     controllers.add("gentle", |setup| Box::new(WindowController::new(setup, Gentle)))?;
@@ -54,8 +56,8 @@ mod tests {
     use lopsided_tcp::cc::Signal;
     use lopsided_tcp::cc::harness::{MSS, Path, path_state, setup};
 
-    /// One controller on a line of 20 Mbit/s, 50 ms and a queue of a bandwidth-delay product, after it has found its
-    /// window.
+    /// Runs one controller for 20 s, until its window has settled, on a link with 20 Mbit/s, an RTT of 50 ms and a
+    /// queue of one bandwidth-delay product (86 segments).
     fn settled(name: &str) -> Path {
         let make = own().unwrap().get(name).unwrap();
         let mut path = Path::new(make(&setup()), 20.0, Duration::from_millis(50), 86);

@@ -1,18 +1,18 @@
-//! A `Controller`: the window is its own.
+//! A `Controller`, which sets the window itself.
 
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{Acked, Controller, PathState, Setup, Signal};
 
-/// Keeps little waiting: each round trip the window becomes what the line carries in the shortest round trip seen, and
-/// `standing` more.
+/// Keeps the queue short: in each round trip it sets the window to what the link carries in the minimum RTT plus the
+/// time `standing`.
 #[derive(Debug)]
 pub struct Shallow {
     cwnd: u64,
     ssthresh: Option<u64>,
-    /// The window before the last signal, should that prove wrong.
+    /// Window in bytes before the last congestion signal, restored if the signal was spurious.
     before: u64,
     standing: Duration,
-    /// The round trip is over when this octet is acknowledged.
+    /// The round trip ends when this byte is acknowledged.
     round_end: u64,
 }
 
@@ -34,7 +34,7 @@ impl Controller for Shallow {
             return;
         }
         if self.ssthresh.is_none() {
-            // Slow start, until something waits.
+            // Slow start ends when the queueing delay exceeds `standing`.
             self.cwnd += ack.delivered.get();
             if srtt > min_rtt + self.standing {
                 self.ssthresh = Some(self.cwnd);
@@ -44,7 +44,8 @@ impl Controller for Shallow {
             self.round_end = path.nxt;
             let target = min_rtt + self.standing;
             let wanted = u128::from(self.cwnd) * u128::from(target.as_nanos()) / u128::from(srtt.as_nanos().max(1));
-            // Half of the way, as the round-trip time is a smoothed one; and up only a segment at a time.
+            // Move only half of the distance, because the smoothed RTT lags behind, and grow by at most one segment per
+            // round trip.
             let next = (self.cwnd + wanted as u64) / 2;
             self.cwnd = next.clamp(2 * path.mss.get(), self.cwnd + path.mss.get());
         }

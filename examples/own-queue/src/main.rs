@@ -1,4 +1,4 @@
-//! A queue discipline of one's own, given to a run: `docs/own-queue.md` tells more.
+//! A run with a user-defined queue discipline: see `docs/own-queue.md`.
 
 mod marking;
 

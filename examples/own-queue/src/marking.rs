@@ -1,4 +1,4 @@
-//! A drop-tail queue that marks what arrives behind a number of packets.
+//! A drop-tail queue that marks packets if more than a given number of packets are queued.
 
 use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet};
 use lopsided_queue::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
@@ -58,7 +58,7 @@ impl Qdisc for Marking {
             return;
         }
         if self.backlog.packets >= self.mark_above {
-            // Leaves packets alone that cannot be marked, and counts the others.
+            // `mark` ignores packets that are not ECN-capable and counts the others.
             cx.mark(&mut packet, MarkReason::Threshold);
         }
         let size = packet.size();
@@ -76,8 +76,8 @@ impl Qdisc for Marking {
         self.backlog
     }
 
-    /// Not needed: without it a token bucket takes the packet at the head out of the queue and holds it until its
-    /// tokens are there.
+    /// This method is optional. Without it, a token bucket removes the packet at the head of the queue and holds it
+    /// until enough tokens are available.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         self.ring.front().map(|head| head.packet.size())
     }

@@ -1,6 +1,6 @@
-//! One end of a flow over smoltcp's TCP: a device whose frames are lopsided's packets, one interface, one socket.
+//! One end of a flow over smoltcp's TCP: a device whose frames are lopsided's packets, one interface and one socket.
 //!
-//! Leaves out: more than one connection, counters other than octets, a congestion window (smoltcp shows none).
+//! Left out: several connections, counters other than bytes, and the congestion window, which smoltcp does not expose.
 
 use lopsided_app::{
     CloseReason, Datagram, SocketEvent, SocketId, Transport, TransportEnd, TransportInfo, TransportSettings,
@@ -16,10 +16,10 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-/// smoltcp as a scenario chooses it.
+/// Settings of `transport = "smoltcp"` in a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smoltcp {
-    /// The size of the send and of the receive buffer.
+    /// Size of the send buffer and of the receive buffer, in bytes each.
     pub buffer: Bytes,
 }
 
@@ -61,7 +61,7 @@ fn control(cc: &str) -> Option<tcp::CongestionControl> {
     }
 }
 
-/// The frames that wait for smoltcp, and those that it sent.
+/// Frames that smoltcp has yet to receive, and frames that it has sent.
 #[derive(Debug)]
 struct Wire {
     mtu: usize,
@@ -116,7 +116,7 @@ struct Endpoint {
     handle: SocketHandle,
     local: SocketAddr,
     remote: Option<SocketAddr>,
-    /// Events that the application has seen: connected, closed by the peer, over.
+    /// Events that were reported to the application: connected, closed by the peer, ended.
     told: (bool, bool, bool),
     opened: bool,
     events: VecDeque<SocketEvent>,
@@ -145,7 +145,7 @@ impl Endpoint {
         settings.random_seed = end.rng.clone().next_u64();
         let mut interface = Interface::new(settings, &mut wire, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
-            // Everything is on this link: no routes are needed.
+            // All addresses are on this link, so no routes are needed.
             addresses.push(IpCidr::new(IpAddress::Ipv4(address), 0)).expect("room for one address");
         });
         let buffer = || tcp::SocketBuffer::new(vec![0; config.buffer.get() as usize]);
@@ -183,7 +183,7 @@ impl Endpoint {
         self.timeout = due.map(|at| Time::from_nanos(at.total_micros().max(0) as u64 * 1000).max(earliest));
     }
 
-    /// Lets smoltcp work after an input, and finds out what changed.
+    /// Lets smoltcp process its input, then determines what has changed.
     fn poll(&mut self, now: Time) {
         self.work(now);
         let (opens, opened) = (self.remote.is_some(), self.opened);

@@ -1,4 +1,4 @@
-//! A foreign TCP on one of lopsided's lines: smoltcp, given to scenarios as `transport = "smoltcp"`.
+//! Runs another TCP over one of lopsided's links: smoltcp, which scenarios select with `transport = "smoltcp"`.
 
 mod endpoint;
 

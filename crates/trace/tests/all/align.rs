@@ -1,4 +1,4 @@
-//! Compares two captures of one connection after a known change in one of them: the reported difference must be that
+//! Compares two captures of one connection after a known change in one of them. The reported difference must be that
 //! change.
 
 use crate::story::{CLIENT, SERVER, download_seen_by_the_server, packet};
@@ -46,7 +46,7 @@ fn a_flag_is_found_and_what_follows_is_still_compared() {
     let aligned = Alignment::of(&one, &other, FOREVER, &RULES);
     let first = aligned.first().expect("PSH differs");
     assert_eq!(first.fields, Fields::NONE.with(Field::Psh));
-    // The server's SYN ACK and two segments precede the difference, and the client's SYN and ACK.
+    // Five packets precede the difference: the server's SYN-ACK and two segments, and the client's SYN and ACK.
     assert_eq!((first.from, first.number, first.packets), (End::Answerer, 3, 5));
     assert_eq!(aligned.first_in(Field::Window).map(|found| found.packets), Some(9));
     assert_eq!(aligned.parted(), None);
@@ -63,7 +63,7 @@ fn a_missing_acknowledgement_parts_its_direction_alone() {
     let parted = aligned.parted().expect("an ACK is missing");
     assert_eq!((parted.from, parted.number, parted.packets), (End::Opener, 3, 7));
     assert!(parted.fields.has(Field::Ack));
-    // The other direction is compared to its end.
+    // A difference in one direction does not end the comparison of the other direction.
     assert!(
         aligned.pairs().iter().filter(|pair| pair.from() == Some(End::Answerer)).all(|pair| pair.differ.is_empty())
     );
@@ -130,7 +130,7 @@ fn a_new_connection_on_the_same_ports_is_another_one() {
 }
 
 proptest! {
-    /// Sequence numbers beyond 32 bits keep counting, and old numbers are distinguished from new ones.
+    /// Sequence numbers continue beyond 32 bits, and old numbers are distinguished from new ones.
     #[test]
     fn numbers_go_on_beyond_32_bits(steps in prop::collection::vec((1_u32..1 << 30, 0_u32..1 << 20), 1..40)) {
         let mut capture = Conversations::default();
@@ -155,7 +155,7 @@ fn conversation(story: &Story) -> Conversation {
     capture.all()[0].clone()
 }
 
-/// The packet with a changed TCP header.
+/// Returns the packet with a changed TCP header.
 fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
     let mut header = packet.tcp().expect("a story of TCP").clone();
     change(&mut header);

@@ -1,4 +1,4 @@
-//! Writes captures, reads them back, and has tshark read them.
+//! Writes captures, reads them back, and lets tshark read them.
 
 use crate::story::{CLIENT, SERVER, SharedFile, download_seen_by_the_server, is_dropped, leaves_queue, millis, packet};
 use lopsided_core::packet::Flags;
@@ -31,16 +31,16 @@ fn the_flow_table_tells_the_story_of_the_download() {
     assert_eq!(download.acked_bytes, 3 * 1448);
     assert_eq!(download.active, Duration::from_millis(250));
     assert_eq!(download.goodput_bps(), 3.0 * 1448.0 * 8.0 / 0.25);
-    // The first segment took 25 ms. The ACK of the others covers a retransmission and gives no sample.
+    // The first segment has an RTT of 25 ms. The ACK of the other segments covers a retransmission and gives no sample.
     assert_eq!(download.rtt.samples, 1);
     assert_eq!((download.rtt.min, download.rtt.max), (Duration::from_millis(25), Duration::from_millis(25)));
     let story = download_seen_by_the_server();
     let outbound = story.iter().filter(|(_, outbound, _)| *outbound).count() as u64;
     assert_eq!((download.packets, download.packets_back), (outbound, story.len() as u64 - outbound));
     assert_eq!(download.elapsed, story[story.len() - 1].0 - story[0].0);
-    // Three segments are outstanding for 25 ms and two of them for 225 ms more, in 291 ms altogether.
+    // Three segments are outstanding for 25 ms, then two of them for another 225 ms. The connection lasts 291 ms.
     let segment_ms = 3.0 * 25.0 + 2.0 * 225.0;
-    // Equal to the last bit: other builds may divide the time in other places.
+    // Compare exactly: the mean must not depend on how packets divide the time.
     assert_eq!(download.outstanding.mean_bytes, 1448.0 * segment_ms / 291.0);
     assert_eq!((download.outstanding.max_bytes, download.outstanding.max_at), (3 * 1448, millis(20)));
 }
@@ -204,7 +204,7 @@ fn tshark(file: &[u8], filter: &str, field: &str) -> String {
     String::from_utf8(output.stdout).expect("tshark writes text")
 }
 
-/// A capture of raw IP packets in the older format pcap.
+/// Returns a capture of raw IP packets in the older pcap format.
 fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0x40000, 101] {
@@ -219,7 +219,8 @@ fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A segment with this much payload. Its length field is 0 if the length does not fit, as Linux writes it.
+/// Returns a segment with this payload in bytes. If its length does not fit the length field, the field is 0, as in
+/// Linux.
 fn segment(payload: usize) -> Vec<u8> {
     let len = u16::try_from(40 + payload).unwrap_or(0).to_be_bytes();
     let mut octets = vec![0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -242,7 +243,7 @@ fn records_of_offloading_hosts_are_read_whole() {
     }
 }
 
-/// A source that returns at most one page per read.
+/// An input that returns at most one page per read.
 struct Pipe<'a>(&'a [u8]);
 
 impl Read for Pipe<'_> {

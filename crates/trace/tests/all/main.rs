@@ -1,4 +1,4 @@
-//! Captures of a hand-written connection and of simulated runs. The tests damage them, read them back, check them with
+//! Captures of a hand-written connection and of simulated runs. The tests read them back, damage them, check them with
 //! tshark, and align them.
 
 mod align;

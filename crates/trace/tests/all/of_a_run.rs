@@ -1,4 +1,4 @@
-//! Captures of simulated runs: packets are in order of time, and the flows' statistics equal the run's own tables.
+//! Captures of simulated runs: packets are sorted by time, and the flows' statistics equal those of the run itself.
 
 use crate::story::SharedFile;
 use lopsided_core::tcp_event::TcpEvent;
@@ -47,7 +47,7 @@ fn a_capture_at_the_sender_tells_what_the_tables_tell() {
         assert_eq!(sent.rtt.max.as_millis_f64(), flows.rtt_max_ms[flow]);
         assert!((sent.rtt.mean_ms() / flows.rtt_mean_ms[flow] - 1.0).abs() < 1e-9);
         assert!((sent.rtt.std_ms() / flows.rtt_std_ms[flow] - 1.0).abs() < 1e-6);
-        // The data delivered in the last RTT is not acknowledged yet.
+        // Data delivered in the last RTT has not been acknowledged yet.
         let delivered = flows.delivered_bytes[flow];
         assert!(sent.acked_bytes <= delivered && sent.acked_bytes + 100_000 > delivered);
         assert!(sent.retransmitted_segments > 0, "a scenario without losses would show little");
@@ -65,7 +65,7 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
     let (_, files) = run(&scenario, taps);
     for (seen, file) in observing.flows().iter().zip(&files) {
-        // Packets read from a file do not belong to a flow of a run.
+        // Packets read from a file carry no flow number of a run.
         let of_file = summaries(file).into_iter().zip(&seen.flows);
         let of_file = of_file.map(|(of_file, seen)| FlowSummary { flow: seen.flow, ..of_file });
         assert_eq!(format!("{:?}", seen.flows), format!("{:?}", of_file.collect::<Vec<_>>()));
@@ -94,7 +94,7 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
             rows.filter(|row| told.flow[*row] == flow && told.end[*row] == end && told.event[*row] == event).collect()
         };
         let conversations: Vec<Conversation> = files.iter().map(|file| conversation(file, flow as usize)).collect();
-        // Each host sends the flow of its own number.
+        // Host 0 sends flow 0, and host 1 sends flow 1.
         let sender = of_sender(&conversations[flow as usize], End::Opener);
         let receiver = of_receiver(&conversations[1 - flow as usize], End::Answerer);
 
@@ -132,15 +132,15 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
     assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario shows little: {passed:?}");
 }
 
-/// True if packets cannot distinguish the reported reason of an ACK from the inferred one.
+/// True if packets cannot distinguish the reported reason for an ACK from the inferred reason.
 fn looks_the_same(told: &str, inferred: &str) -> bool {
     match told {
-        // A timer sends the ACK that Linux's compression held back, or an ACK of two segments that would have reduced
-        // the window.
+        // A timer sends an ACK that Linux's ACK compression held back, or an ACK of two segments that would have
+        // reduced the window.
         "delay" => ["out of order", "enough segments"].contains(&inferred),
-        // Linux does not ACK the second segment if the ACK would offer a smaller window than the one before. A filled
-        // gap, the quick ACKs at the start or a read by the application then cause an ACK at once; packets show none of
-        // these.
+        // Linux does not acknowledge the second segment if the ACK would advertise a smaller window than the previous
+        // ACK. A filled gap, the quick ACKs at the start or a read by the application can then cause an ACK at once;
+        // packets reveal none of these causes.
         "gap filled" => inferred == "enough segments",
         "quick ACK" => ["gap filled", "enough segments"].contains(&inferred),
         "message read" => ["quick ACK", "enough segments"].contains(&inferred),
@@ -211,7 +211,8 @@ fn summaries(file: &[u8]) -> Vec<FlowSummary> {
     table.summaries()
 }
 
-/// The download is sent by the first host, the upload by the second. Both hosts see both flows, ordered by addresses.
+/// The first host sends the download, the second host sends the upload. Both hosts observe both flows, sorted by
+/// addresses.
 fn sent_by(host: usize, mut summaries: Vec<FlowSummary>) -> FlowSummary {
     assert_eq!(summaries.len(), 2, "each flow carries data one way");
     summaries.swap_remove(host)

@@ -1,4 +1,4 @@
-//! A connection written by hand, and a file in memory for captures.
+//! A hand-written connection, and an in-memory file for captures.
 
 use lopsided_core::Transport;
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
@@ -14,7 +14,7 @@ pub const CLIENT: NodeId = NodeId(1);
 const MSS: u32 = 1448;
 const PORTS: (u16, u16) = (5201, 40000);
 
-/// A file in memory that outlives the capture.
+/// An in-memory file that outlives the capture.
 #[derive(Clone, Default)]
 pub struct SharedFile(Arc<Mutex<Vec<u8>>>);
 
@@ -63,8 +63,8 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
     Packet::unbooked(id, at, contents)
 }
 
-/// A download as the server sees it: the handshake, three segments, the second of which is lost and retransmitted, and
-/// the close.
+/// A download as captured at the server: the handshake, three segments, and the close. The second segment is lost and
+/// retransmitted.
 pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
     let ack = Flags::ACK;
     let (one, two, three) = (1 + MSS, 1 + 2 * MSS, 1 + 3 * MSS);
