@@ -1,21 +1,21 @@
-//! Congestion detection at the receiver: finds holes in the arriving data, and decides whether a queue or the channel
-//! caused them.
+//! Congestion detection at the receiver: detects losses as holes in the arriving data, and decides for each hole
+//! whether a queue or the channel caused the loss.
 //!
-//! A segment that arrives out of order reveals a hole before it. The paper counts every hole as congestion. But a queue
-//! grows before it overflows, and the receiver detects the growth because answers to its requests take longer. A hole
-//! is therefore attributed to the channel if answers take no longer than the shortest one did (as in TCP Veno, Fu and
-//! Liew 2003).
+//! A segment that arrives out of order reveals a hole before it. The paper treats every hole as a sign of congestion.
+//! But a queue grows before it overflows, and the receiver can measure the growth, because responses to its requests
+//! take longer. So a hole is attributed to the channel if responses take no longer than the fastest response so far (as
+//! in TCP Veno, Fu and Liew 2003).
 //!
-//! A queue can overflow without being long enough to be noticed. Such an overflow makes holes on several streams within
-//! one round trip: at least 3, and more than are likely by chance. A channel loses single packets, so its holes are
-//! nearly independent, and the number of holes that start in a round trip is a Poisson variable. Its mean follows from
-//! the proportion of round trips without a hole. Overflows raise this mean only a little, because their holes occur
-//! together.
+//! A short queue can overflow without a measurable delay. Such an overflow causes holes on several streams within one
+//! round trip: at least 3, and more than are likely by chance. A channel loses single packets, so its holes are nearly
+//! independent, and the number of holes that start in a round trip is a Poisson variable. The mean of this variable is
+//! computed from the proportion of round trips without a hole. Overflows raise the mean only a little, because their
+//! holes occur in the same round trips.
 //!
-//! A round-trip sample is the time from a request to the first byte of its answer. The detection of a queue uses the
-//! smallest of the latest samples, because a request that is lost and repeated makes a single sample too long;
-//! everything else uses their median. A loss at the end of an answer leaves no hole: the sender waits for its timer, at
-//! least 2 round trips. Such a pause counts as a hole (a rule of this crate; the paper has none).
+//! A round-trip sample is the time from a request to the first byte of its response. Queue detection uses the smallest
+//! of the latest samples, because the loss of a request makes a single sample too long. All other computations use
+//! their median. A loss at the end of a response leaves no hole: the sender waits for its timer, at least 2 round
+//! trips. Such a pause counts as a hole (a rule of this crate that the paper does not have).
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
@@ -24,30 +24,30 @@ use std::collections::VecDeque;
 /// The rule that decides which holes count as congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// Holes that coincide with a queue, or with holes on other streams.
+    /// Only holes that coincide with a queue, or with holes on other streams.
     #[default]
     Queued,
     /// All holes (the paper's rule).
     Every,
 }
 
-/// The cause of a hole, or of a pause that counts as one.
+/// The cause of a hole, or of a pause that counts as a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Loss on the channel: no congestion.
+    /// A loss on the channel, which is not congestion.
     Channel,
-    /// Congestion: there was a queue before the hole.
+    /// Congestion: the round-trip time showed a queue.
     Queue,
     /// Congestion: holes on more streams at the same time than are likely by chance.
     Together,
     /// Congestion, because the paper's rule counts every hole.
     Every,
-    /// Congestion within one round trip after the last reduction, which already reacted to it.
+    /// Congestion that needs no further reduction, because the window was already reduced less than one round trip ago.
     Answered,
 }
 
 impl Loss {
-    /// Returns the word for the cause in tables.
+    /// Returns the name of the cause, as used in tables.
     pub fn name(self) -> &'static str {
         match self {
             Loss::Channel => "channel",
@@ -63,20 +63,21 @@ impl Choice for Detection {
     const WORDS: &'static [(&'static str, Detection)] = &[("queued", Detection::Queued), ("every", Detection::Every)];
 }
 
-/// Number of round-trip samples that are stored.
+/// Number of round-trip samples to store.
 const RECENT: usize = 8;
-/// Divisor of the shortest round trip. A queue is detected if the round trip exceeds the shortest one by more than this
-/// part of it.
+/// Divisor of the shortest round trip. A queue is detected if the round trip exceeds the shortest one by more than 1/8
+/// of it.
 const QUEUE_PART: u64 = 8;
-/// Smallest excess that counts as a queue.
+/// A queue is detected only if the round trip also exceeds the shortest one by more than this time.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// Smallest number of streams with holes in one round trip that can indicate an overflow.
+/// Minimum number of streams that must have a hole in the same round trip to indicate a queue overflow.
 const TOGETHER: usize = 3;
-/// Probability below which holes on several streams are not attributed to chance.
+/// Holes on several streams are attributed to an overflow if the probability that they coincide by chance is below this
+/// value.
 const BY_CHANCE: f64 = 0.01;
-/// Smallest number of round trips before a sender's timer expires (RFC 8985, section 7.2).
+/// Minimum number of round trips until a sender's timer expires (RFC 8985, section 7.2).
 const REPAIR_RTTS: u64 = 2;
-/// Round trip that is assumed until the first answer.
+/// Round-trip time that is assumed until the first response.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 /// The state of the detection.
@@ -85,19 +86,19 @@ pub(crate) struct Detector {
     how: Detection,
     /// The latest round-trip samples.
     recent: VecDeque<Duration>,
-    /// The smallest round trip so far.
+    /// The shortest round trip so far; `None` before the first response.
     least: Option<Duration>,
     /// Time of each stream's last hole.
     holes: Vec<Option<Time>>,
     rounds: Rounds,
 }
 
-/// The latest round trips, up to 64: whether each one had a hole.
+/// History of the latest round trips, up to 64: for each of them, whether it had a hole.
 #[derive(Debug, Default)]
 struct Rounds {
     /// Start of the current round trip.
     began: Time,
-    /// One bit for each completed round trip, set if it had a hole. The lowest bit is the latest.
+    /// One bit for each completed round trip, set if it had a hole. The lowest bit is the most recent round trip.
     with_hole: u64,
     /// Number of completed round trips, at most 64.
     over: u32,
@@ -115,7 +116,7 @@ impl Detector {
         self.rounds.advance(now, self.rtt());
     }
 
-    /// Adds a sample: the time from a request to the first byte of its answer.
+    /// Adds a round-trip sample: the time from a request to the first byte of its response.
     pub fn sample(&mut self, rtt: Duration) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -124,27 +125,27 @@ impl Detector {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// Returns the current round trip: the median of the latest samples.
+    /// Returns the current round-trip time: the median of the latest samples.
     pub fn rtt(&self) -> Duration {
         let mut sorted: Vec<Duration> = self.recent.iter().copied().collect();
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).copied().unwrap_or(UNKNOWN_RTT)
     }
 
-    /// Returns the smallest round trip so far, or `None` before the first answer.
+    /// Returns the shortest round trip so far; `None` before the first response.
     pub fn least_rtt(&self) -> Option<Duration> {
         self.least
     }
 
-    /// True if the `pause` after the stream's arrival at `last` shows that the sender's timer expired, because of a
-    /// loss that made no hole.
+    /// True if a pause shows that the sender's timer expired, because of a loss that left no hole. `last` is the time
+    /// of the stream's last arrival before the pause.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
-        // A loss that made a hole is counted already.
+        // A loss that left a hole was already counted.
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
     }
 
-    /// Attributes a new hole of a stream to a cause.
+    /// Returns the cause of a new hole on a stream.
     pub fn judge(&mut self, now: Time, stream: usize) -> Loss {
         self.holes[stream] = Some(now);
         self.rounds.has_hole = true;
@@ -156,46 +157,47 @@ impl Detector {
         }
     }
 
-    /// True if the round trip shows a queue.
+    /// True if the round-trip time shows a queue.
     fn sees_queue(&self) -> bool {
         let least = self.least.unwrap_or(Duration::MAX);
-        // Two bounds: a part of the round trip for long paths, and a time for short ones.
+        // The bound is a fraction of the round trip on long paths, and a fixed time on short paths.
         let part = Duration::from_nanos(least.as_nanos() / QUEUE_PART);
         let latest = self.recent.iter().min().copied().unwrap_or_default();
         latest.saturating_sub(least) > part.max(LEAST_QUEUE)
     }
 
-    /// True if the current holes on several streams indicate an overflow.
+    /// True if the recent holes on several streams indicate a queue overflow.
     fn holes_together(&self, now: Time) -> bool {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
-        // The stream's own new hole is among them.
+        // Subtract 1 for the new hole on this stream.
         let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
         let expected = self.rounds.holes_each();
-        // On a very lossy channel every stream has a hole in nearly every round trip. Holes on all streams at once
-        // count as an overflow even there.
+        // On a very lossy channel, every stream has a hole in nearly every round trip. So holes on all streams at once
+        // always count as an overflow.
         let by_chance = at_least(others as u32, expected) > BY_CHANCE && others + 1 < self.holes.len();
         others + 1 >= TOGETHER && !by_chance
     }
 }
 
 impl Rounds {
-    /// Ends the current round trip if it is over.
+    /// Starts the next round trip if the current one is over.
     fn advance(&mut self, now: Time, rtt: Duration) {
         // A round trip ends with the first arrival after its duration.
         if now.saturating_since(self.began) < rtt {
             return;
         }
         self.with_hole = (self.with_hole << 1) | u64::from(self.has_hole);
-        // Older round trips have left the 64 bits of `with_hole`.
+        // `with_hole` has only 64 bits, so older round trips are no longer stored.
         self.over = (self.over + 1).min(u64::BITS);
         (self.began, self.has_hole) = (now, false);
     }
 
-    /// Returns the mean number of holes in a round trip. With a Poisson mean m, a proportion e^-m of round trips has no
-    /// hole.
+    /// Returns the mean number of holes per round trip. If the number is a Poisson variable with mean m, a proportion
+    /// e^-m of the round trips has no hole.
     fn holes_each(&self) -> f64 {
         let with_hole = f64::from(self.with_hole.count_ones());
-        // Half a round trip without a hole is added (Laplace's rule), so that the logarithm stays finite.
+        // Add half a round trip without a hole, similar to Laplace's rule of succession, so that the logarithm is
+        // finite.
         let without = (f64::from(self.over) - with_hole + 0.5) / (f64::from(self.over) + 0.5);
         -libm::log(without)
     }
@@ -248,7 +250,7 @@ mod tests {
         assert!(detector.is_repair(1, last, ms(221)));
     }
 
-    /// From a table of the Poisson distribution: P(X >= 3) is 0.0803 for a mean of 1.
+    /// From a table of the Poisson distribution: P(X >= 3) = 0.0803 for a mean of 1.
     #[test]
     fn chance_is_poissons() {
         assert!((at_least(3, 1.0) - 0.0803).abs() < 1e-4);
@@ -256,8 +258,8 @@ mod tests {
         assert!(at_least(1, 0.0).abs() < 1e-12);
     }
 
-    /// Three holes within a round trip are an overflow if holes are rare, and chance if every second round trip has
-    /// one. Six holes are an overflow in both cases.
+    /// Three holes within a round trip are an overflow if holes are rare, and chance if every second round trip has a
+    /// hole. Six holes are an overflow in both cases.
     #[test]
     fn holes_that_meet_by_chance_are_the_channels() {
         let mut detector = after(&[100; 8], Detection::Queued);

@@ -1,27 +1,28 @@
-//! The window rule as printed in the paper (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, where t
-//! is the time in seconds since the last congestion and `K = cbrt(W_max beta / C)`.
+//! The paper's window rule as printed (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, where t is the
+//! time in seconds since the last congestion and `K = cbrt(W_max beta / C)`.
 //!
-//! The paper prints beta = 0.8, which would leave 20 % of the window. CUBIC at that time kept 80 % of the window, so
-//! 0.8 is interpreted as the part that is kept. The paper does not describe the start: here the curve starts as after a
-//! loss at the initial window. The equations have no slow start and no lower bound by Reno's window.
+//! The paper prints beta = 0.8, which would reduce the window to 20 %. At that time CUBIC reduced the window to 80 %,
+//! so 0.8 is interpreted as the fraction that is kept. The paper does not describe the start. Here the curve starts as
+//! if a loss had occurred at the initial window. The equations have neither slow start nor a lower bound by Reno's
+//! window.
 
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};
 
 /// The scaling constant of CUBIC, in segments per second cubed.
 const C: f64 = 0.4;
-/// Part of the window that is kept after congestion.
+/// Fraction of the window that is kept after congestion.
 const KEPT: f64 = 0.8;
 
 /// The paper's equations.
 #[derive(Debug, Default)]
 pub(crate) struct Equations {
-    /// Start of the curve, and `W_max` in segments. `None` before the first ACK.
+    /// Start time of the curve, and `W_max` in segments; `None` before the first ACK.
     epoch: Option<(Time, f64)>,
 }
 
 impl Equations {
-    /// Returns the window in segments, for a curve that started at `began`.
+    /// Returns the window in segments, for a curve that started at the time `began`.
     fn window(now: Time, (began, w_max): (Time, f64)) -> f64 {
         let k = libm::cbrt(w_max * (1.0 - KEPT) / C);
         let t = now.saturating_since(began).as_secs_f64();

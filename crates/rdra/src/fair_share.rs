@@ -1,4 +1,4 @@
-//! The window that a single TCP sender would have, computed at the receiver by a congestion control.
+//! The window that a single TCP sender would use. A congestion control computes it at the receiver.
 
 use crate::congestion::{Detection, Detector, Loss};
 use crate::equations::Equations;
@@ -12,11 +12,11 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 const INITIAL_SEGMENTS: u64 = 10;
 /// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// Divisor of the window. The window does not grow while less than this part of it arrives per round trip: the senders
-/// then send less than the window allows.
+/// Divisor of the window. The window does not grow if less than 25 % of it arrives per round trip, because the senders
+/// then send less than the window permits.
 const LEAST_USE: u64 = 4;
 
-/// A rule by which the window grows and is reduced, identified by name.
+/// The rule by which the window grows and is reduced, selected by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowRule(&'static str);
 
@@ -27,9 +27,9 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
 /// The paper's equations, which are not a congestion control of `lopsided-tcp`.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The congestion controls that react to loss, the default first, and Vegas, the extension of section 2.5. Vegas uses
-/// the times from requests to the first bytes of their answers as round trips. Controls that model the path are not
-/// included, because they need delivery rates, which requests do not provide.
+/// The valid names: congestion controls that react to loss, the default first, and Vegas (the extension of section
+/// 2.5). Vegas uses as RTT the time from a request to the first byte of its response. Congestion controls that model
+/// the path are not included, because they need delivery rates, which the receiver cannot derive from requests.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -70,32 +70,32 @@ impl WindowRule {
     }
 }
 
-/// The window, and the detection of congestion that drives it.
+/// The window, and the congestion detection that controls it.
 #[derive(Debug)]
 pub(crate) struct FairShare {
     rule: Box<dyn Controller>,
     detector: Detector,
     mss: Bytes,
-    /// True once data has arrived.
+    /// True after the first data has arrived.
     established: bool,
     delivered: Bytes,
-    /// Number of holes so far.
+    /// Number of holes detected so far.
     holes: u64,
     /// Number of reductions of the window so far.
     reductions: u64,
-    /// Holes before this time are covered by the last reduction.
+    /// End of the round trip after the last reduction. Until then, a further hole causes no reduction.
     until: Time,
     round: Round,
 }
 
-/// Bytes that arrive in a round trip.
+/// Number of bytes that arrive per round trip.
 #[derive(Debug, Default)]
 struct Round {
     /// Start of the current round trip.
     began: Time,
-    /// Bytes of the current round trip.
+    /// Number of bytes received in the current round trip.
     octets: u64,
-    /// Bytes of the previous round trip; `None` in the first.
+    /// Number of bytes received in the previous round trip; `None` in the first.
     before: Option<u64>,
 }
 
@@ -130,8 +130,8 @@ impl FairShare {
         self.mss = mss;
     }
 
-    /// Handles arriving bytes. `rtt` is set if they are the first of an answer. `requested` is the number of bytes
-    /// requested and not received.
+    /// Handles the arrival of `octets` bytes. `rtt` is set if they include the first byte of a response. `requested` is
+    /// the number of bytes that were requested but not received.
     pub fn arrived(&mut self, now: Time, octets: u64, rtt: Option<Duration>, requested: u64) {
         if let Some(rtt) = rtt {
             self.detector.sample(rtt);
@@ -152,8 +152,8 @@ impl FairShare {
             delivered: octets,
             cumulative: octets,
             segments: octets.get().div_ceil(path.mss.get().max(1)) as u32,
-            // The receiver has no ACKs, so everything that only a sender's ACK processing provides has its neutral
-            // value.
+            // The receiver processes no ACKs, so all fields that only a sender's ACK processing can compute have
+            // neutral values.
             predicted: true,
             told: false,
             may_raise: true,
@@ -175,33 +175,33 @@ impl FairShare {
         self.rule.on_ack(now, &ack, &path);
     }
 
-    /// Handles a new hole of a stream: finds its cause, and reduces the window if the hole is congestion.
+    /// Handles a new hole on a stream: determines its cause, and reduces the window if the cause is congestion.
     pub fn hole(&mut self, now: Time, stream: usize, requested: u64) -> Loss {
         self.holes += 1;
         let loss = self.detector.judge(now, stream);
         if loss == Loss::Channel {
             return loss;
         }
-        // As for a sender: at most one reduction per round trip.
+        // Like a sender, reduce the window at most once per round trip.
         if now < self.until {
             return Loss::Answered;
         }
         self.until = now + self.detector.rtt();
         self.reductions += 1;
         let path = self.path(requested);
-        // The congestion control reduces its window as for a loss at a sender.
+        // The congestion control reduces the window as a sender would after a loss.
         self.rule.on_congestion(now, Signal::Loss, &path);
         loss
     }
 
-    /// Handles the arrival that ends a pause since `last`. Returns `None` if the pause shows no loss, or a loss that
-    /// the last reduction covers.
+    /// Handles an arrival after a pause. `last` is the time of the arrival before the pause. Returns `None` if the
+    /// pause indicates no loss, or a loss for which the window was already reduced.
     pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
         let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
         is_loss.then(|| self.hole(now, stream, requested))
     }
 
-    /// Returns the state of the path, as a sender would report it to its congestion control.
+    /// Returns the state of the path in the form in which a sender passes it to its congestion control.
     fn path(&self, requested: u64) -> PathState {
         PathState {
             mss: self.mss,
@@ -220,7 +220,7 @@ impl FairShare {
 }
 
 impl Round {
-    /// Counts arriving bytes, and starts a new round trip if the current one is over.
+    /// Counts the bytes that arrived, and starts a new round trip if the current one is over.
     fn count(&mut self, now: Time, octets: u64, rtt: Duration) {
         if now.saturating_since(self.began) >= rtt {
             self.before = (self.octets > 0).then_some(self.octets);

@@ -44,12 +44,12 @@ impl Ranges {
         self.ranges.iter().cloned()
     }
 
-    /// Adds a range and merges it with the ranges that it overlaps or touches.
+    /// Adds a range. Merges it with all ranges that overlap or touch it.
     pub fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;
         }
-        // Ranges that touch the new one are merged too, so that no two ranges touch.
+        // Ranges that only touch the new range are merged as well, so that the set never contains adjacent ranges.
         let from = self.ranges.partition_point(|range| range.end < new.start);
         let to = self.ranges.partition_point(|range| range.start <= new.end);
         let mut merged = new;
@@ -77,7 +77,8 @@ impl Ranges {
         self.ranges.splice(from..to, kept);
     }
 
-    /// Removes and returns the lowest offsets: at most `most` of them, all from one range. `None` if the set is empty.
+    /// Removes and returns the lowest offsets: at most `most` of them, from a single range. Returns `None` if the set
+    /// is empty.
     pub fn take_first(&mut self, most: u64) -> Option<Range<u64>> {
         let first = self.ranges.first()?;
         let taken = first.start..first.end.min(first.start.saturating_add(most));
@@ -92,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The set behaves like a set of single offsets.
+        /// The set behaves like a set of individual offsets.
         #[test]
         fn ranges_are_sets(steps in prop::collection::vec((any::<bool>(), 0u64..40, 0u64..12), 0..40)) {
             let (mut ranges, mut plain) = (Ranges::default(), [false; 64]);

@@ -4,15 +4,15 @@ use crate::{Detection, WindowRule};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::Choice;
 
-/// The rule for the amount of data that is requested.
+/// The rule that determines how much data is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All streams together request as much as a single TCP sender would have in flight (equation 2.4).
+    /// All streams together request as much data as a single TCP sender would have in flight (equation 2.4).
     #[default]
     Fair,
-    /// Only its own sender limits a stream: plain parallel TCP.
+    /// Plain parallel TCP: the receiver does not limit the streams; only each stream's TCP sender does.
     Greedy,
-    /// One stream with one request: plain TCP.
+    /// Plain TCP: one stream with one request.
     Single,
 }
 
@@ -24,22 +24,22 @@ impl Choice for Mode {
 /// The settings of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The rule for the amount of data that is requested.
+    /// The rule that determines how much data is requested.
     pub mode: Mode,
     /// Number of parallel connections; [`Mode::Single`] always has one.
     pub streams: u32,
-    /// The rule for the window.
+    /// The rule that computes the window.
     pub window: WindowRule,
     /// Which holes count as congestion.
     pub detection: Detection,
     /// Smallest size of a request in bytes; only the last request may be smaller.
     pub min_chunk: Bytes,
-    /// A stream on which nothing arrives for this time is given up.
+    /// If nothing arrives on a stream for this time, the stream counts as stalled and its connection is replaced.
     pub stall_timeout: Duration,
 }
 
 impl Default for Settings {
-    /// Eight streams and requests of at least 1 kB, as in the paper.
+    /// Returns the paper's settings: eight streams, and requests of at least 1 kB.
     fn default() -> Settings {
         Settings {
             mode: Mode::Fair,

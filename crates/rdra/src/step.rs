@@ -1,10 +1,10 @@
-//! The calls of a transfer and its state after each of them: enough to repeat the transfer, and to explain its
+//! The calls of a transfer, each with the state after it. They suffice to replay the transfer and to explain its
 //! reactions.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};
 
-/// A call, and the state after it.
+/// A call of a transfer's method, and the state after the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Time of the call.
@@ -17,42 +17,42 @@ pub struct Step {
     pub loss: Option<Loss>,
     /// The window of the single sender; `None` if the mode has no window.
     pub window: Option<Bytes>,
-    /// Bytes requested and not received.
+    /// Number of bytes that were requested but not received.
     pub requested: u64,
 }
 
 /// A call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// An idle stream requested data.
+    /// A range was requested on an idle stream.
     Asked {
         /// Offset of the first byte in the object.
         first: u64,
         /// Number of bytes.
         octets: u64,
     },
-    /// Received data was reported.
+    /// The arrival of data was reported.
     Received {
         /// Offset of the first byte in the object.
         first: u64,
         /// Number of bytes.
         octets: u64,
-        /// Time between the arrival and the report.
+        /// Time between the arrival of the data and the report.
         late: Duration,
     },
-    /// A connection reported the state of its TCP.
+    /// The state of a connection's TCP was reported.
     Observed {
         /// Segments received out of order since the start of the connection.
         out_of_order: u64,
         /// Segment size.
         mss: Bytes,
     },
-    /// The stream's connection was lost.
+    /// The failure of the stream's connection was reported.
     Failed,
 }
 
 impl What {
-    /// Returns the word for the call in tables.
+    /// Returns the name of the call, as used in tables.
     pub fn name(&self) -> &'static str {
         match self {
             What::Asked { .. } => "asked",

@@ -1,4 +1,4 @@
-//! A transfer: the missing parts of an object, the stream that requested each part, and the next request.
+//! A transfer: which parts of an object are missing, which stream requested each part, and what to request next.
 
 use crate::fair_share::FairShare;
 use crate::{Loss, Mode, Ranges, Settings, Step, What};
@@ -6,9 +6,11 @@ use lopsided_core::{Bytes, Duration, Time};
 use std::fmt;
 use std::ops::Range;
 
-/// Smallest request of plain parallel TCP in bytes, so that the wait for an answer costs little.
+/// Size of the smallest request of plain parallel TCP, in bytes. With smaller requests, the wait for each response
+/// would cost too much throughput.
 const LEAST_PIECE: u64 = 64 << 10;
-/// Largest request of plain parallel TCP in bytes, so that all streams end at about the same time.
+/// Size of the largest request of plain parallel TCP, in bytes. With larger requests, the streams would end at very
+/// different times.
 const LARGEST_PIECE: u64 = 4 << 20;
 
 /// The download of one object over several streams, which are numbered from 0. It has no clock and no I/O.
@@ -33,16 +35,16 @@ const LARGEST_PIECE: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Transfer {
     settings: Settings,
-    /// Bytes neither received nor requested.
+    /// The bytes that are neither received nor requested.
     missing: Ranges,
     streams: Vec<Stream>,
-    /// The window of a single sender; `None` if only the streams' senders limit the transfer.
+    /// The window of a single TCP sender; `None` if only the streams' TCP senders limit the transfer.
     share: Option<FairShare>,
-    /// Bytes requested and not received, over all streams.
+    /// Number of bytes that were requested but not received, over all streams.
     requested: u64,
     /// Bytes received.
     received: u64,
-    /// Steps since the last [`Transfer::take_steps`]; `None` unless steps are recorded.
+    /// Steps since the last call of [`Transfer::take_steps`]; `None` if steps are not recorded.
     steps: Option<Vec<Step>>,
 }
 
@@ -50,29 +52,29 @@ pub struct Transfer {
 #[derive(Debug, Default)]
 struct Stream {
     chunk: Option<Chunk>,
-    /// Number of segments received out of order on the connection, as of the last report.
+    /// Number of out-of-order segments on the connection, according to its last report.
     out_of_order: u64,
-    /// Segment size of the connection, as of the last report.
+    /// MSS of the connection, according to its last report.
     mss: Bytes,
-    /// True from a new hole until data arrives in order.
+    /// True from the detection of a hole until data arrives in order.
     has_hole: bool,
 }
 
-/// A stream's current request.
+/// The current request of a stream.
 #[derive(Debug)]
 struct Chunk {
     /// The part that has not been received.
     range: Range<u64>,
     /// Time of the request.
     asked: Time,
-    /// Time of the last arrival, or of the request before any.
+    /// Time of the last arrival, or of the request if nothing has arrived yet.
     moved: Time,
-    /// True once a part has been received.
+    /// True once a part of the range has been received.
     begun: bool,
 }
 
 impl Transfer {
-    /// Creates a transfer of the ranges `missing`.
+    /// Creates a transfer that downloads the ranges in `missing`.
     pub fn new(settings: Settings, missing: Ranges) -> Transfer {
         let streams = if settings.mode == Mode::Single { 1 } else { settings.streams.max(1) as usize };
         let share = match settings.mode {
@@ -83,17 +85,17 @@ impl Transfer {
         Transfer { settings, missing, streams, share, requested: 0, received: 0, steps: None }
     }
 
-    /// Records every step from now on.
+    /// Starts to record every step.
     pub fn record(&mut self) {
         self.steps = Some(Vec::new());
     }
 
-    /// Removes and returns the steps recorded since the last call.
+    /// Removes and returns the steps that were recorded since the last call.
     pub fn take_steps(&mut self) -> Vec<Step> {
         self.steps.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Records a step, if steps are recorded.
+    /// Records a step, if recording is on.
     fn write_down(&mut self, at: Time, stream: usize, what: What, loss: Option<Loss>) {
         let (window, requested) = (self.window(), self.requested);
         if let Some(steps) = &mut self.steps {
@@ -106,12 +108,13 @@ impl Transfer {
         self.streams.len()
     }
 
-    /// Returns the next request of an idle stream. `None` if the stream is busy, or if everything is requested.
+    /// Returns the next range to request on an idle stream. Returns `None` if the stream is busy, or if all missing
+    /// ranges are requested.
     pub fn request(&mut self, now: Time, stream: usize) -> Option<Range<u64>> {
         if self.streams.get(stream)?.chunk.is_some() {
             return None;
         }
-        // The lowest missing bytes first, so that a reader of the object can follow.
+        // Request the lowest missing bytes first, so that the object can be read while it downloads.
         let range = self.missing.take_first(self.chunk_size())?;
         self.requested += range.end - range.start;
         self.streams[stream].chunk = Some(Chunk { range: range.clone(), asked: now, moved: now, begun: false });
@@ -149,7 +152,7 @@ impl Transfer {
         if octets == 0 {
             return Ok(chunk.range.start..chunk.range.start);
         }
-        // The caller's times may be slightly out of order; a stream's arrivals must not go back in time.
+        // Times of the caller may be slightly out of order, but the arrivals on a stream must be in order.
         let came = came.clamp(chunk.moved, now.max(chunk.moved));
         let rtt = (!chunk.begun).then(|| came.saturating_since(chunk.asked));
         let pause = came.saturating_since(chunk.moved);
@@ -160,7 +163,7 @@ impl Transfer {
         chunk.range.start = place.end;
         let ended = chunk.range.is_empty();
         let at = &mut self.streams[stream];
-        // Data in order shows that the hole is filled.
+        // Data that arrives in order shows that the hole is filled.
         at.has_hole = false;
         if ended {
             at.chunk = None;
@@ -177,14 +180,14 @@ impl Transfer {
         Ok(place)
     }
 
-    /// Reports the state of a stream's connection: segments received out of order since its start (`tcpi_rcv_ooopack`),
-    /// and the segment size.
+    /// Reports the state of a stream's connection: its number of out-of-order segments since the start
+    /// (`tcpi_rcv_ooopack`), and its MSS.
     pub fn observe(&mut self, now: Time, stream: usize, out_of_order: u64, mss: Bytes) {
         let Some(seen) = self.streams.get_mut(stream) else { return };
         if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
             return;
         }
-        // Until the hole is filled, further segments out of order belong to the same hole.
+        // Until the hole is filled, further out-of-order segments belong to the same hole.
         let hole = out_of_order > seen.out_of_order && !seen.has_hole;
         (seen.out_of_order, seen.mss) = (out_of_order, mss);
         seen.has_hole |= hole;
@@ -200,11 +203,11 @@ impl Transfer {
         self.write_down(now, stream, What::Observed { out_of_order, mss }, loss);
     }
 
-    /// Reports that the stream's connection was lost. The rest of its request is missing again. The stream can continue
-    /// with a new connection.
+    /// Reports that the stream's connection has failed. The rest of its request becomes missing again. The stream can
+    /// be used again with a new connection.
     pub fn failed(&mut self, now: Time, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
-        // The counters of a new connection start at 0, so the whole state of the stream is reset.
+        // The counters of a new connection start at 0, so reset the whole state of the stream.
         let chunk = std::mem::take(failed).chunk;
         if let Some(chunk) = chunk {
             self.requested -= chunk.range.end - chunk.range.start;
@@ -213,34 +216,34 @@ impl Transfer {
         self.write_down(now, stream, What::Failed, None);
     }
 
-    /// Returns the streams on which nothing has arrived for the stall timeout. The caller closes their connections,
-    /// reports them as [failed](Transfer::failed) and opens new ones.
+    /// Returns the streams on which nothing has arrived for the stall timeout. The caller must close their connections,
+    /// report them as [failed](Transfer::failed), and open new connections.
     pub fn stalled(&self, now: Time) -> Vec<usize> {
         let late = |stream: &Stream| self.stalls_at(stream).is_some_and(|at| at <= now);
         (0..self.streams.len()).filter(|at| late(&self.streams[*at])).collect()
     }
 
-    /// Returns the time at which the next stream stalls if nothing arrives.
+    /// Returns the earliest time at which a stream stalls if nothing arrives; `None` if no stream has a request.
     pub fn next_stall(&self) -> Option<Time> {
         self.streams.iter().filter_map(|stream| self.stalls_at(stream)).min()
     }
 
-    /// Returns the time at which the stream stalls, if it has a request.
+    /// Returns the time at which the stream stalls; `None` if it has no request.
     fn stalls_at(&self, stream: &Stream) -> Option<Time> {
         Some(stream.chunk.as_ref()?.moved + self.settings.stall_timeout)
     }
 
-    /// True if nothing is missing and no request is open.
+    /// True if every byte was received.
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.requested == 0
     }
 
-    /// Returns the lowest offset that was neither received nor requested.
+    /// Returns the lowest offset that is neither received nor requested.
     pub fn first_missing(&self) -> Option<u64> {
         self.missing.iter().next().map(|range| range.start)
     }
 
-    /// Returns the number of bytes that have not arrived, requested or not.
+    /// Returns the number of bytes that have not arrived, whether requested or not.
     pub fn left(&self) -> u64 {
         self.missing.octets() + self.requested
     }
@@ -250,12 +253,12 @@ impl Transfer {
         self.received
     }
 
-    /// Returns the number of bytes requested and not received.
+    /// Returns the number of bytes that were requested but not received.
     pub fn requested(&self) -> u64 {
         self.requested
     }
 
-    /// Returns the window that a single sender would have; `None` if the mode has no window.
+    /// Returns the window that a single TCP sender would have; `None` if the mode uses no window.
     pub fn window(&self) -> Option<Bytes> {
         self.share.as_ref().map(FairShare::window)
     }
@@ -265,13 +268,13 @@ impl Transfer {
         self.share.as_ref().map_or(0, FairShare::reductions)
     }
 
-    /// Returns the round trip of requests, the median of the latest samples; `None` if the mode has no window.
+    /// Returns the round-trip time of requests, as the median of the latest samples; `None` if the mode uses no window.
     pub fn rtt(&self) -> Option<Duration> {
         self.share.as_ref().map(FairShare::rtt)
     }
 }
 
-/// The error of a stream on which more data arrived than it requested.
+/// Error: more data arrived on a stream than was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Excess;
 

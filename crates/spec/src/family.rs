@@ -1,19 +1,19 @@
-//! Families: several parts of which a scenario chooses one by `kind`.
+//! Families: several parts, one of which a scenario selects by `kind`.
 
 use crate::{AnyPart, Part, PartInfo};
 
-/// Several parts of which a scenario chooses one by `kind`, for example the queue disciplines.
+/// Several parts, one of which a scenario selects by `kind`. For example, the queue disciplines form a family.
 #[derive(Debug)]
 pub struct Family {
-    /// Name of the table, in error messages and in the reference.
+    /// Name of the table, for error messages and the reference page.
     pub name: &'static str,
-    /// One sentence for lists and the reference.
+    /// Description in one sentence, for lists and the reference page.
     pub text: &'static str,
-    /// The key that a bare value sets if it stands where a table is expected: `queue = "15 packets"` sets `limit`.
+    /// The key that is set if a scenario has a single value instead of a table: `queue = "15 packets"` sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// True if `kind` may be omitted when the other keys identify the kind.
+    /// True if a scenario may omit `kind` when the other keys identify it.
     pub infer_kind: bool,
-    /// The kinds, the default first.
+    /// Returns the kinds; the default is first.
     pub members: fn() -> Vec<Member>,
 }
 
@@ -22,21 +22,21 @@ pub struct Family {
 pub struct Member {
     /// The part's declaration.
     pub info: PartInfo,
-    /// The part with its defaults.
+    /// The part with default settings.
     pub part: Box<dyn AnyPart>,
 }
 
 impl Member {
-    /// The kind whose settings are `P`.
+    /// Returns the kind whose settings have the type `P`.
     pub fn of<P: Part>() -> Member {
         Member { info: PartInfo::of::<P>(), part: Box::new(P::default()) }
     }
 }
 
 impl Family {
-    /// The names of the kinds, the default first.
+    /// Returns the names of the kinds; the default is first.
     pub fn kinds(&self) -> Vec<&'static str> {
-        // A function, because users register kinds at run time.
+        // `members` is a function, because users can register kinds at run time.
         (self.members)().iter().map(|member| member.info.name).collect()
     }
 }

@@ -1,6 +1,7 @@
-//! Macros that make a part, or a part of a family, the type of a key's value.
+//! Macros with which the value of a key can be a part, or a part of a family.
 
-/// Makes a part usable as the type of a key, with a table of its own below the key: `part_value!(GilbertConfig);`
+/// Makes a part usable as the type of a key. In the scenario, the key is then a table with the part's own keys.
+/// Example: `part_value!(GilbertConfig);`
 #[macro_export]
 macro_rules! part_value {
     ($part:ty) => {
@@ -18,9 +19,9 @@ macro_rules! part_value {
     };
 }
 
-/// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a key. The key `kind` in the table chooses
-/// the part of the family. Example: `family_value!(QueueConfig, QUEUES, KINDS);` with the [`Family`](crate::Family) and
-/// the registry of its kinds.
+/// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a key. In the scenario, the key is then a
+/// table whose key `kind` selects the part. Example: `family_value!(QueueConfig, QUEUES, KINDS);`, with the
+/// [`Family`](crate::Family) and the registry of its kinds.
 #[macro_export]
 macro_rules! family_value {
     ($config:ident, $family:ident, $kinds:ident) => {

@@ -30,17 +30,19 @@ use std::fmt::{self, Debug};
 /// # Ok::<(), String>(())
 /// ```
 pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
-    /// The part's name. In a family it is the value of `kind`; elsewhere the name of the table in the reference.
+    /// Name of the part. In a family, it is the value of `kind`; otherwise it is the name of the table in the reference
+    /// page.
     const NAME: &'static str;
-    /// One sentence for the reference and for editors: what the part models.
+    /// What the part models, in one sentence, for the reference page and for editors.
     const TEXT: &'static str;
-    /// The key that a bare value sets if it stands where a table is expected: `queue = "15 packets"` sets `limit`.
+    /// The key that is set if a scenario has a single value instead of a table: `queue = "15 packets"` sets `limit`.
     const SHORTHAND: Option<&'static str> = None;
-    /// The keys in the order of the reference.
+    /// The keys, in the order of the reference page.
     const KEYS: &'static [Key<Self>];
-    /// Named settings that a scenario can start from.
+    /// Named sets of values that a scenario can select; `None` if the part has none.
     const PRESETS: Option<Presets<Self>> = None;
-    /// Groups of keys that exclude each other. If several tables set keys of one group, the most specific table wins.
+    /// Groups of keys that exclude each other. If several tables set keys of the same group, the most specific table
+    /// wins.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
     /// Computes settings that the scenario did not give and that depend on other keys or on the line.
@@ -60,25 +62,25 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Presets of a part, and the key that chooses one. Other keys override the values of the preset.
+/// Presets of a part, and the key that selects one of them. Other keys override the values of the preset.
 #[derive(Debug)]
 pub struct Presets<P: 'static> {
-    /// The key that chooses a preset.
+    /// The key that selects a preset.
     pub key: &'static str,
-    /// One sentence for the reference.
+    /// Description in one sentence, for the reference page.
     pub text: &'static str,
-    /// The kind of preset in error messages: "unknown framing".
+    /// The word for a preset in error messages, such as `framing` in "unknown framing".
     pub noun: &'static str,
     /// The presets, by name.
     pub named: &'static [(&'static str, P)],
 }
 
-/// One key of a part, made by [`key`].
+/// One key of a part. Create it with [`key`].
 pub struct Key<P> {
-    /// The key's name, as in a scenario.
+    /// Name of the key in a scenario.
     pub name: &'static str,
     field: fn(&mut P) -> &mut dyn Setting,
-    /// One sentence for the reference.
+    /// Description in one sentence, for the reference page.
     pub text: &'static str,
     default_text: Option<&'static str>,
     example: Option<&'static str>,
@@ -93,36 +95,36 @@ pub const fn key<P>(name: &'static str, field: fn(&mut P) -> &mut dyn Setting, t
 }
 
 impl<P> Key<P> {
-    /// The default in words, for a default that depends on other keys.
+    /// Describes the default in words. Needed if the default depends on other keys.
     #[must_use]
     pub const fn default_text(mut self, text: &'static str) -> Key<P> {
         self.default_text = Some(text);
         self
     }
 
-    /// Makes the key mandatory. `example` is a value in TOML, for error messages.
+    /// Makes the key mandatory. `example` is a valid value in TOML, for error messages.
     #[must_use]
     pub const fn required(mut self, example: &'static str) -> Key<P> {
         self.example = Some(example);
         self
     }
 
-    /// The word that a scenario writes for `None`, such as `"unlimited"`.
+    /// Sets the word that means `None` in a scenario, such as `"unlimited"`.
     #[must_use]
     pub const fn none_word(mut self, word: &'static str) -> Key<P> {
         self.none_word = Some(word);
         self
     }
 
-    /// Marks a key whose meaning is contained in other keys once the part is complete. It is read, but not written.
+    /// Marks a key that is read but not written, because other keys of the completed part contain its meaning.
     #[must_use]
     pub const fn input_only(mut self) -> Key<P> {
         self.input_only = true;
         self
     }
 
-    /// Overrides the type that follows from the field: [`ValueType::Packets`] for a `u32`, [`ValueType::Number`] for an
-    /// `f64`.
+    /// Overrides the value type that follows from the field, for example with [`ValueType::Packets`] for a `u32` or
+    /// [`ValueType::Number`] for an `f64`.
     #[must_use]
     pub const fn typed(mut self, value_type: ValueType) -> Key<P> {
         self.value_type = Some(value_type);
@@ -136,33 +138,33 @@ impl<P> Debug for Key<P> {
     }
 }
 
-/// The declaration of a key without the type of its part.
+/// The declaration of a key, independent of the type of its part.
 #[derive(Clone, Debug)]
 pub struct KeyInfo {
     /// The key's name.
     pub name: &'static str,
-    /// The type of its value.
+    /// Type of the key's value.
     pub value_type: ValueType,
-    /// One sentence for the reference.
+    /// Description in one sentence, for the reference page.
     pub text: &'static str,
-    /// The value if the key is not given.
+    /// The value if the scenario does not set the key.
     pub default: Value,
-    /// The default in words, for a default that depends on other keys.
+    /// Description of the default in words, if the default depends on other keys.
     pub default_text: Option<&'static str>,
-    /// A value in TOML if the key is mandatory; `None` if it is optional.
+    /// A valid value in TOML, if the key is mandatory; `None` if the key is optional.
     pub example: Option<&'static str>,
-    /// The word that a scenario writes for [`Value::None`].
+    /// The word that means [`Value::None`] in a scenario.
     pub none_word: Option<&'static str>,
     /// True if the key is read but not written, because other keys contain its meaning.
     pub input_only: bool,
-    /// The kind of value in error messages, if it differs from the key's name.
+    /// The word for such a value in error messages, if it differs from the key's name.
     pub noun: Option<&'static str>,
     /// True if [`Value::None`] is a valid value.
     pub optional: bool,
 }
 
 impl KeyInfo {
-    /// A key without a field: it holds a table, or is read by code of its own.
+    /// Creates a key without a field, for a table or for a key that is read by special code.
     pub fn new(name: &'static str, value_type: ValueType, text: &'static str) -> KeyInfo {
         KeyInfo {
             name,
@@ -178,38 +180,38 @@ impl KeyInfo {
         }
     }
 
-    /// Sets the default in words.
+    /// Describes the default in words.
     #[must_use]
     pub fn default_text(self, text: &'static str) -> KeyInfo {
         KeyInfo { default_text: Some(text), ..self }
     }
 
-    /// The word for [`Value::None`].
+    /// Sets the word that means [`Value::None`] in a scenario.
     #[must_use]
     pub fn none_word(self, word: &'static str) -> KeyInfo {
         KeyInfo { none_word: Some(word), ..self }
     }
 }
 
-/// The declaration of a part without its type: a table of keys.
+/// The declaration of a part, independent of its type: a table of keys.
 #[derive(Clone, Debug)]
 pub struct PartInfo {
     /// The part's name.
     pub name: &'static str,
-    /// One sentence for the reference.
+    /// Description in one sentence, for the reference page.
     pub text: &'static str,
-    /// The key that a bare value stands for.
+    /// The key that is set if a scenario has a single value instead of the table.
     pub shorthand: Option<&'static str>,
-    /// The keys in the order of the reference.
+    /// The keys, in the order of the reference page.
     pub keys: Vec<KeyInfo>,
-    /// Groups of keys of which at most one may be given.
+    /// Groups of keys. A table may set at most one key of each group.
     pub exclusive: &'static [&'static [&'static str]],
-    /// Creates the part with its defaults; `None` for a table that is read by code of its own.
+    /// Creates the part with default settings; `None` for a table that is read by special code.
     pub make: Option<fn() -> Box<dyn AnyPart>>,
 }
 
 impl PartInfo {
-    /// The declaration of `P`.
+    /// Returns the declaration of the part `P`.
     pub fn of<P: Part>() -> PartInfo {
         let keys = keys_of::<P>();
         let make: fn() -> Box<dyn AnyPart> = || Box::new(P::default());
@@ -223,19 +225,19 @@ impl PartInfo {
         }
     }
 
-    /// The declaration of a key; `None` if the part has no such key.
+    /// Returns the declaration of a key; `None` if the part has no such key.
     pub fn key(&self, name: &str) -> Option<&KeyInfo> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The names of all keys.
+    /// Returns the names of all keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + '_ {
         self.keys.iter().map(|key| key.name)
     }
 }
 
 fn keys_of<P: Part>() -> Vec<KeyInfo> {
-    // A key's field is a function from the struct, so the default is read from a default struct.
+    // A key accesses its field by a function on the struct, so read the default from a struct with default settings.
     let mut usual = P::default();
     let describe = |key: &Key<P>| {
         let field = (key.field)(&mut usual);
@@ -252,7 +254,7 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             optional: field.is_optional(),
         }
     };
-    // The preset key is not written back: the values it sets are.
+    // The key that selects a preset is not written. The values that the preset sets are written instead.
     let preset = P::PRESETS.map(|presets| KeyInfo {
         input_only: true,
         noun: Some(presets.noun),
@@ -265,7 +267,7 @@ fn preset_names<P: Part>() -> Vec<&'static str> {
     P::PRESETS.iter().flat_map(|presets| presets.named).map(|(name, _)| *name).collect()
 }
 
-/// The preset that a value of the preset key names.
+/// Returns the preset that the value selects; `None` if `key` is not the key that selects presets.
 fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
     let presets = P::PRESETS.filter(|presets| presets.key == key)?;
     let Value::Word(name) = value else { return None };
@@ -302,7 +304,7 @@ fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
 pub trait AnyPart: Any + Debug + Send + Sync {
     /// The part's declaration.
     fn info(&self) -> PartInfo;
-    /// The value of a key; [`Value::None`] for a key that is not there.
+    /// Returns the value of a key; [`Value::None`] if the part has no such key.
     fn get(&self, key: &str) -> Value;
     /// Sets a key.
     ///
@@ -317,7 +319,7 @@ pub trait AnyPart: Any + Debug + Send + Sync {
     fn boxed_clone(&self) -> Box<dyn AnyPart>;
     /// True if the other part has the same type and value.
     fn equals(&self, other: &dyn AnyPart) -> bool;
-    /// The part for downcasting.
+    /// Returns the part as `Any`, for downcasting.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -328,12 +330,13 @@ impl<P: Part> AnyPart for P {
 
     fn get(&self, name: &str) -> Value {
         let found = P::KEYS.iter().find(|key| key.name == name);
-        // A copy, because fields are only accessible mutably.
+        // Work on a copy, because the fields are accessible only through a mutable reference.
         found.map_or(Value::None, |key| (key.field)(&mut self.clone()).get())
     }
 
     fn set(&mut self, name: &str, value: Value) -> Result<(), String> {
-        // A preset replaces all settings. It is the first key of the part, so later keys override it.
+        // A preset replaces all settings. Its key is the first of the part, so later keys override the values of the
+        // preset.
         if let Some(settings) = preset::<P>(name, &value) {
             *self = settings;
             return Ok(());
@@ -366,7 +369,7 @@ impl<P: Part> AnyPart for P {
 }
 
 impl dyn AnyPart {
-    /// The settings, if the part is of this type.
+    /// Returns the settings; `None` if the part has another type.
     pub fn downcast<P: Part>(&self) -> Option<&P> {
         self.as_any().downcast_ref()
     }
@@ -384,24 +387,25 @@ impl PartialEq for dyn AnyPart {
     }
 }
 
-/// The keys that a scenario gave, for [`Part::complete`].
+/// The keys that a scenario sets, and the context of the part, for [`Part::complete`].
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'g> {
-    /// Names of the keys that were given.
+    /// Names of the keys that the scenario sets.
     pub keys: &'g [&'g str],
-    /// Name of the chosen preset.
+    /// Name of the selected preset; `None` if the scenario selects none.
     pub preset: Option<&'g str>,
-    /// The rate of the part's line; `None` if it is unlimited, or if the part does not belong to a line.
+    /// Rate of the link that the part belongs to; `None` if the rate is unlimited, or if the part does not belong to a
+    /// link.
     pub line_rate: Option<BitRate>,
-    /// True if the line has a token bucket, which looks at the packet at the head of the queue before it takes the
-    /// packet.
+    /// True if the link has a token bucket. A token bucket examines the packet at the head of the queue before it
+    /// dequeues the packet.
     pub line_peeks: bool,
-    /// Folder of the scenario's file. Relative names of other files start here.
+    /// The folder of the scenario file. Relative paths in the scenario start from this folder.
     pub folder: &'g str,
 }
 
 impl Given<'_> {
-    /// True if the scenario gives this key.
+    /// True if the scenario sets this key.
     pub fn has(&self, key: &str) -> bool {
         self.keys.contains(&key)
     }
@@ -419,22 +423,22 @@ impl Given<'_> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The key with the error.
+    /// The key that contains the error.
     pub key: &'static str,
-    /// The error in one sentence, without a full stop.
+    /// Description of the error in one sentence, without a full stop.
     pub message: String,
-    /// How to correct the error.
+    /// Advice on how to correct the error; `None` if there is none.
     pub help: Option<String>,
 }
 
 impl Fault {
-    /// An error at a key.
+    /// Creates an error at a key.
     pub fn new(key: &'static str, message: impl Into<String>) -> Fault {
         Fault { key, message: message.into(), help: None }
     }
 
     #[must_use]
-    /// Adds how to correct the error.
+    /// Adds advice on how to correct the error.
     pub fn help(self, help: impl Into<String>) -> Fault {
         Fault { help: Some(help.into()), ..self }
     }

@@ -1,4 +1,4 @@
-//! Registries: the names that a scenario can choose from, built in or registered by users.
+//! Registries of objects that a scenario can select by name. An object is either built in or registered by a user.
 
 use crate::{AnyPart, Member, Part, Value};
 use std::fmt;
@@ -27,40 +27,40 @@ use std::sync::{PoisonError, RwLock};
 /// assert!(COLOURS.register(Colour("red")).is_err(), "a built-in name cannot be replaced");
 /// ```
 pub trait Named: Clone {
-    /// The name under which the entry is chosen.
+    /// Returns the name by which a scenario selects the object.
     fn name(&self) -> &'static str;
 }
 
-/// All objects that a key of a scenario can name. A registered object is available to all scenarios of the process.
+/// All objects that a key of a scenario can select. A registered object is available to all scenarios of the process.
 ///
-/// Objects for a single run, which have no settings, belong to the run's `RunControllers` (crate `tcp`) or
+/// Objects that belong to a single run, and have no settings, are stored in the run's `RunControllers` (crate `tcp`) or
 /// `RunApplications` (crate `app`).
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
-    /// The built-in objects, the default first.
+    /// Functions that create the built-in objects; the default is first.
     built_in: &'static [fn() -> T],
     registered: RwLock<Vec<T>>,
 }
 
 impl<T: Named> Registry<T> {
-    /// A registry with these built-in entries.
+    /// Creates a registry with these built-in objects.
     pub const fn new(built_in: &'static [fn() -> T]) -> Registry<T> {
         Registry { built_in, registered: RwLock::new(Vec::new()) }
     }
 
-    /// All objects, the default first.
+    /// Returns all objects; the default is first.
     pub fn all(&self) -> Vec<T> {
-        // A panic in another thread leaves the list valid, so a poisoned lock is used as it is.
+        // The list stays valid if another thread panics, so a poisoned lock can be used.
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().map(|make| make()).chain(registered.iter().cloned()).collect()
     }
 
-    /// All names: the built-in ones, then the registered ones.
+    /// Returns all names: first those of the built-in objects, then those of the registered objects.
     pub fn names(&self) -> Vec<&'static str> {
         self.all().iter().map(T::name).collect()
     }
 
-    /// The entry with a name; `None` if there is none.
+    /// Returns the object with this name; `None` if there is none.
     pub fn find(&self, name: &str) -> Option<T> {
         self.all().into_iter().find(|known| known.name() == name)
     }
@@ -71,12 +71,12 @@ impl<T: Named> Registry<T> {
     /// If a built-in object has the name.
     pub fn register(&self, own: T) -> Result<(), NameTaken> {
         let name = own.name();
-        // Replacing a built-in would change all scenarios that use it.
+        // Replacing a built-in object would change every scenario that uses it.
         if self.built_in.iter().any(|make| make().name() == name) {
             return Err(NameTaken(name));
         }
         let mut registered = self.registered.write().unwrap_or_else(PoisonError::into_inner);
-        // A notebook that defines its class again replaces the old one.
+        // If a notebook defines a class again, the new class replaces the old one.
         registered.retain(|known| known.name() != name);
         registered.push(own);
         Ok(())
@@ -95,12 +95,12 @@ impl fmt::Display for NameTaken {
 
 impl std::error::Error for NameTaken {}
 
-/// One kind of a family, with the constructor `B` of the crate that owns the family.
+/// One kind of a family, with its constructor. The crate that owns the family defines the constructor's type `B`.
 #[derive(Clone, Debug)]
 pub struct Kind<B> {
-    /// Name and text of the kind.
+    /// The name and the description of the kind.
     pub member: Member,
-    /// Builds the object from its settings.
+    /// The constructor, which builds the object from its settings.
     pub build: B,
 }
 
@@ -111,30 +111,30 @@ impl<B: Clone> Named for Kind<B> {
 }
 
 impl<B> Kind<B> {
-    /// The kind whose settings are `P`.
+    /// Creates the kind whose settings have the type `P`.
     pub fn of<P: Part>(build: B) -> Kind<B> {
         Kind { member: Member::of::<P>(), build }
     }
 }
 
 impl<B: Clone> Registry<Kind<B>> {
-    /// The kinds, for a [`crate::Family`].
+    /// Returns the kinds in the form that a [`crate::Family`] needs.
     pub fn members(&self) -> Vec<Member> {
         self.all().into_iter().map(|kind| kind.member).collect()
     }
 }
 
-/// The settings of one kind of a family, as plain data.
+/// The settings of the selected kind of a family, as plain data, with the constructor of the kind.
 #[derive(Clone)]
 pub struct Chosen<B> {
     /// The settings.
     pub part: Box<dyn AnyPart>,
-    /// Builds the object from its settings.
+    /// The constructor, which builds the object from its settings.
     pub build: B,
 }
 
 impl<B: Clone> Chosen<B> {
-    /// Settings with the function that builds from them.
+    /// Combines settings with the constructor that uses them.
     pub fn new<P: Part>(settings: P, build: B) -> Chosen<B> {
         Chosen { part: Box::new(settings), build }
     }
@@ -144,7 +144,7 @@ impl<B: Clone> Chosen<B> {
         self.part.info().name
     }
 
-    /// The settings as the value of a key.
+    /// Returns the settings as the value of a key.
     pub fn to_value(&self) -> Value {
         Value::Part(self.part.clone())
     }
@@ -154,7 +154,7 @@ impl<B: Clone> Chosen<B> {
     /// # Errors
     /// If the value is no table, or the kind is not registered.
     pub fn from_value(value: Value, kinds: &Registry<Kind<B>>) -> Result<Chosen<B>, String> {
-        // The scenario reader passes parts for keys of a family.
+        // For a key of a family, the scenario reader always passes a part.
         let Value::Part(part) = value else { return Err("this must be a table".to_owned()) };
         let kind = part.info().name;
         let found = kinds.find(kind).ok_or_else(|| format!("there is no kind `{kind}`"))?;

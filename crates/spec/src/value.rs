@@ -1,4 +1,4 @@
-//! Values of keys: their types, and the values after parsing.
+//! Values of keys, and their types.
 
 use crate::part::PartInfo;
 use crate::{AnyPart, Family, Part};
@@ -9,9 +9,9 @@ use lopsided_core::{BitRate, Bytes, Dir, Duration, Ecn, Time};
 pub enum ValueType {
     /// `true` or `false`.
     Flag,
-    /// An integer, 0 or larger.
+    /// An integer that is 0 or larger.
     Integer,
-    /// A number, 0 or larger, with or without a fraction.
+    /// A number that is 0 or larger. It may have a fraction.
     Number,
     /// A number from 0 to 1, or a percentage.
     Probability,
@@ -21,46 +21,46 @@ pub enum ValueType {
     Time,
     /// A size in bytes: `"1500 B"`.
     Size,
-    /// The limit of a buffer: packets, bytes or bins. A time or a BDP is converted to bytes at the rate of the line.
+    /// The limit of a buffer: packets, bytes or bins. A time or a BDP is converted to bytes at the link's rate.
     Limit,
-    /// A depth of a queue: packets or bytes. A time or a BDP is converted to bytes at the rate of the line.
+    /// A queue depth: packets or bytes. A time or a BDP is converted to bytes at the link's rate.
     Depth,
-    /// Like `Depth`, but a time is kept as the waiting time of a packet.
+    /// Like `Depth`, but a time is not converted: it remains the queueing delay of a packet.
     DepthOrTime,
     /// A number of packets: `"1000 packets"`.
     Packets,
-    /// A window: full segments or bytes, `"10 segments"` or `"64 KiB"`.
+    /// A window in full segments or in bytes: `"10 segments"` or `"64 KiB"`.
     Window,
-    /// One of these words. If they include `on` and `off`, `true` and `false` are accepted as well.
+    /// One of these words. If `on` or `off` is among them, `true` or `false` is accepted for it.
     Word(fn() -> Vec<&'static str>),
     /// The word in `kind` that selects a part of this family, such as `fifo` among the queue disciplines.
     Kind(&'static Family),
     /// Any text.
     Text,
-    /// Letters, digits, `-` and `_`.
+    /// A name of letters, digits, `-` and `_`.
     Name,
     /// Two names.
     Names,
-    /// Two instants; the second is later.
+    /// A pair of times; the second must be later.
     Period,
-    /// One part with its keys.
+    /// A table with the keys of one part.
     Part(fn() -> PartInfo),
-    /// One part of several kinds.
+    /// A table with the keys of one part of a family.
     Family(&'static Family),
-    /// Several parts of one type, under names that the user chooses.
+    /// A table that contains parts of one type under names that the user chooses.
     Map(fn() -> PartInfo),
     /// A list of values of one type.
     List(&'static ValueType),
-    /// One value, or a list of them.
+    /// A single value, or a list of such values.
     OneOrMore(&'static ValueType),
-    /// Any table. The code that reads it checks its keys.
+    /// Any table. The code that reads the table checks its keys.
     Free,
 }
 
-/// A value after parsing, in its base unit.
+/// A parsed value, in its base unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Not given, or the key's word for "none".
+    /// The key is not set, or is set to its word for "none".
     None,
     /// True or false.
     Flag(bool),
@@ -80,7 +80,7 @@ pub enum Value {
     Word(&'static str),
     /// Any text.
     Text(String),
-    /// Two instants, as times since the start of the run.
+    /// Two points in time, measured from the start of the run.
     Period(Duration, Duration),
     /// A table of keys.
     Part(Box<dyn AnyPart>),
@@ -88,28 +88,28 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// An amount of data that can be counted in several units.
+/// An amount of data, in one of several units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// A number of packets.
     Packets(u32),
     /// A number of segments.
     Segments(u32),
-    /// Bytes, from the IP header on.
+    /// A number of bytes, including IP headers.
     Bytes(Bytes),
-    /// `count` memory cells of `size` bytes each. A packet occupies whole cells.
+    /// A number `count` of memory cells (bins), each of `size` bytes. A packet occupies whole bins.
     Bins {
         /// Number of bins.
         count: u32,
         /// Size of a bin.
         size: Bytes,
     },
-    /// The data that the line sends in this time.
+    /// The amount of data that the link sends in this time.
     Time(Duration),
 }
 
 impl Value {
-    /// A part as a value. [`part_value!`](crate::part_value) makes the part usable as the type of a key.
+    /// Converts a part to a value. [`part_value!`](crate::part_value) makes the part usable as the type of a key.
     pub fn of_part<P: Part>(part: &P) -> Value {
         Value::Part(Box::new(part.clone()))
     }
@@ -155,7 +155,7 @@ impl Value {
 /// assert_eq!(Share(0.5).to_value(), Value::Number(0.5));
 /// ```
 pub trait Scalar: Sized {
-    /// The type of value that a key of this type takes.
+    /// The value type of a key whose field has this type.
     const TYPE: ValueType;
     /// True if [`Value::None`] is a valid value.
     const OPTIONAL: bool = false;
@@ -183,9 +183,9 @@ pub trait Scalar: Sized {
 /// # Ok::<(), String>(())
 /// ```
 pub trait Setting {
-    /// The type of value.
+    /// Returns the type of the value.
     fn value_type(&self) -> ValueType;
-    /// True if the setting may be absent.
+    /// True if [`Value::None`] is a valid value.
     fn is_optional(&self) -> bool;
     /// The current value.
     fn get(&self) -> Value;
@@ -230,9 +230,9 @@ pub trait Choice: Copy + PartialEq + 'static {
     /// All variants with their words.
     const WORDS: &'static [(&'static str, Self)];
 
-    /// The word of this variant.
+    /// Returns the word for this variant.
     fn word(self) -> &'static str {
-        // A list instead of a match, so that words and variants are declared together.
+        // A list instead of a match expression, so that each word is declared next to its variant.
         let found = Self::WORDS.iter().find(|(_, choice)| *choice == self);
         found.expect("every variant has a word").0
     }
@@ -261,7 +261,7 @@ impl<T: Choice> Scalar for T {
     }
 }
 
-/// The error for a value of another type. It cannot happen for values that the scenario crate parsed.
+/// Returns the error for a value of a wrong type. Values that the scenario crate has parsed never cause this error.
 fn wrong<T>(value: Value) -> Result<T, String> {
     Err(format!("the value has the wrong type: {value:?}"))
 }
@@ -305,19 +305,19 @@ impl Scalar for u32 {
     fn from_value(value: Value) -> Result<u32, String> {
         match value {
             Value::Integer(number) => u32::try_from(number).map_err(|_| format!("{number} is too large")),
-            // `ValueType::Packets` keys are plain numbers in Rust.
+            // A key of the type `ValueType::Packets` has a plain integer as its field.
             Value::Amount(Amount::Packets(packets)) => Ok(packets),
             other => wrong(other),
         }
     }
 }
 
-/// The half-open interval from the first instant to the second.
+/// The half-open interval between two points in time.
 impl Scalar for (Time, Time) {
     const TYPE: ValueType = ValueType::Period;
 
     fn to_value(&self) -> Value {
-        // A scenario writes instants as times since the start.
+        // In a scenario, points in time are written as times since the start of the run.
         Value::Period(self.0 - Time::ZERO, self.1 - Time::ZERO)
     }
 
@@ -355,7 +355,7 @@ impl<T: Scalar> Scalar for Vec<T> {
 
     fn from_value(value: Value) -> Result<Vec<T>, String> {
         match value {
-            // A list that is not given is empty.
+            // A list that the scenario does not set is empty.
             Value::None => Ok(Vec::new()),
             Value::List(values) => values.into_iter().map(T::from_value).collect(),
             other => wrong(other),

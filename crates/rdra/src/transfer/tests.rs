@@ -13,7 +13,8 @@ fn transfer(mode: Mode, size: u64) -> Transfer {
     Transfer::new(Settings { mode, ..Settings::default() }, Ranges::whole(size))
 }
 
-/// Each of 8 streams requests 1/8 of the rest of the window: for 10 segments 1,810, 1,583, ... bytes.
+/// Each of the 8 streams requests 1/8 of the part of the window that is not yet requested: with 10 segments, 1,810
+/// bytes, then 1,583 bytes, and so on.
 #[test]
 fn the_first_chunks_are_those_of_equation_2_4() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -60,7 +61,8 @@ fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
     assert_eq!(fair.reductions(), 2);
 }
 
-/// Bytes that a busy client reads 300 ms late arrived in time: they indicate neither a long round trip nor a pause.
+/// A busy client reads bytes 300 ms after their arrival. The delay must count neither as a long round trip nor as a
+/// pause.
 #[test]
 fn a_late_reader_is_no_congestion() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -90,7 +92,8 @@ fn a_stalled_stream_owes_its_rest_to_the_next() {
     assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
 }
 
-/// The kernel counts per connection: the counter of the old connection neither hides nor creates a hole of the new one.
+/// The kernel counts out-of-order segments per connection. So the counter of the old connection must neither hide nor
+/// create a hole on the new one.
 #[test]
 fn a_new_connection_counts_from_zero() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -135,7 +138,7 @@ fn calls() -> impl Strategy<Value = Vec<(Call, usize, u64)>> {
     prop::collection::vec((call, 0usize..9, 0u64..300), 0..200)
 }
 
-/// Repeats the steps in another transfer. Returns the steps of that transfer.
+/// Replays the steps in another transfer, and returns the steps of that transfer.
 fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
     let mut transfer = Transfer::new(settings, Ranges::whole(size));
     transfer.record();
@@ -154,8 +157,8 @@ fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
 }
 
 proptest! {
-    /// Whatever happens, every byte is received once, none is lost, and the rest can always be requested. The same
-    /// steps lead to the same result again.
+    /// In any sequence of calls, every byte is received exactly once, and the rest can always be requested. Replaying
+    /// the same steps gives the same result.
     #[test]
     fn every_octet_arrives_once(
         calls in calls(),
@@ -200,8 +203,8 @@ proptest! {
     }
 }
 
-/// Section 2.5: the window can follow the delay, because requests measure round trips. Vegas's window stops growing
-/// when a queue grows at the line; CUBIC's grows until a loss.
+/// Section 2.5: the window can react to delay, because requests measure the round-trip time. The window of Vegas stops
+/// growing when a queue builds up; the window of CUBIC grows until a loss.
 #[test]
 fn a_delay_based_window_stops_where_a_queue_grows() {
     let window_after = |rule: &str| {
@@ -213,7 +216,8 @@ fn a_delay_based_window_stops_where_a_queue_grows() {
                 .filter_map(|stream| transfer.request(ms(now_us / 1000), stream))
                 .map(|range| range.end - range.start)
                 .sum();
-            // A line of 10 Mbit/s after 100 ms: each byte above 125 kB waits for 0.8 us.
+            // The line has a rate of 10 Mbit/s and a delay of 100 ms, so each byte above 125 kB adds a queueing delay
+            // of 0.8 us.
             now_us += 100_000 + asked.saturating_sub(125_000) * 8 / 10;
             for stream in 0..8 {
                 let left = transfer.streams[stream].chunk.as_ref().expect("a request").range.clone();
