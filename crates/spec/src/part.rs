@@ -33,7 +33,7 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// Name of the part. In a family, it is the value of `kind`; otherwise it is the name of the table in the reference
     /// page.
     const NAME: &'static str;
-    /// What the part models, in one sentence, for the reference page and for editors.
+    /// The model of the part in one sentence, for the reference page and for editors.
     const TEXT: &'static str;
     /// The key that is set if a scenario has a single value instead of a table: `queue = "15 packets"` sets `limit`.
     const SHORTHAND: Option<&'static str> = None;

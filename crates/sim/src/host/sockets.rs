@@ -90,7 +90,7 @@ pub(crate) struct AppSlot {
     pub dscp: u8,
     /// True if this application sends the flow's data. RTTs and congestion windows are measured only at that end.
     pub sends: bool,
-    /// What the host does when a socket of the application is ready.
+    /// The reaction of the application when one of its sockets is ready.
     pub on_ready: OnReady,
     /// The remote end. Its port is known in advance only at the end that opens connections or sends the first datagram.
     pub remote: Option<Remote>,
