@@ -1,4 +1,4 @@
-//! Compares two captures of the same flows, connection by connection.
+//! Compares two captures of the same flows, connection by connection, and finds the packet at which they diverge.
 
 use crate::error::Failure;
 use lopsided_core::packet::Ecn;
@@ -14,11 +14,11 @@ use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Address and port at which a flow's receiver listens.
+/// The address and port on which a flow's receiver listens.
 type Place = (String, u16);
 
-/// The extent of the result: packets before and after a divergence, packets around it for a plot, and parts of the
-/// connection's duration.
+/// The amount of detail in the result: the number of packets before and after a divergence, the number of packets
+/// around it for a plot, and the number of parts into which the connection's duration is divided.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
@@ -27,9 +27,9 @@ struct Wanted {
     parts: usize,
 }
 
-/// Compares the connections of each flow, the n-th of one capture with the n-th of the other. A flow is given by its
-/// receiver's address and port in each capture. Times are in nanoseconds since each connection's SYN. `ignored` names
-/// fields to skip; see `PACKET_FIELDS`.
+/// Compares the connections of each flow: the n-th connection in one capture with the n-th in the other. The address
+/// and port of its receiver identify a flow in each capture. Times are in nanoseconds since each connection's SYN.
+/// `ignored` contains the names of fields that are not compared; see `PACKET_FIELDS`.
 #[pyfunction]
 #[pyo3(signature = (one, other, flows, tolerance_ns, ignored, *, before, after, drawn, parts))]
 #[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]
@@ -52,14 +52,15 @@ pub(crate) fn align<'py>(
     }
     let rules = Rules { tolerance: tolerance_ns, compared };
     let wanted = Wanted { before, after, drawn, parts };
-    // Reading captures can take seconds. Other Python threads may run meanwhile.
+    // Reading captures can take seconds, so release the interpreter for other Python threads.
     let (one, other) = py.detach(|| Ok::<_, Failure>((load(&one)?, load(&other)?)))?;
     let found = PyList::empty(py);
     for (place_one, place_other) in flows {
         let these = of_flow(&one, &place_one)?;
         let those = of_flow(&other, &place_other)?;
         let connections = PyList::empty(py);
-        // Extra connections of one capture have no counterpart; `connections` reports their number.
+        // If one capture has more connections, the additional ones are not compared; `connections` reports their
+        // number.
         for (this, that) in these.iter().zip(&those) {
             let lasted = Lasted { one: since(&one, this), other: since(&other, that) };
             connections.append(connection(py, this, that, lasted, &rules, wanted)?)?;
@@ -72,7 +73,7 @@ pub(crate) fn align<'py>(
     Ok(found)
 }
 
-/// Returns the number of TCP packets before a time in nanoseconds, and the number of all TCP packets of a capture.
+/// Returns two numbers for a capture: the TCP packets before a time in nanoseconds, and all TCP packets.
 #[pyfunction]
 pub(crate) fn count_packets(py: Python<'_>, path: PathBuf, before_ns: u64) -> PyResult<(u64, u64)> {
     let counted = py.detach(|| {
@@ -149,7 +150,8 @@ fn nanos(time: Time) -> u64 {
     time.as_nanos()
 }
 
-/// A divergence with the packets before it, the packets that follow in each capture, and the progress of both ends.
+/// Returns a divergence, with the packets before it, the packets that follow it in each capture, and the state of both
+/// ends.
 fn scene<'py>(
     py: Python<'py>,
     aligned: &Alignment<'_>,
@@ -159,7 +161,7 @@ fn scene<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let pairs = aligned.pairs();
     let is_it = |pair: &Pair<'_>| pair.from() == Some(at.from) && pair.number == at.number;
-    // Include the diverging pair itself in the context.
+    // The context includes the pair of packets that diverges.
     let place = pairs.iter().position(is_it).map_or(0, |place| place + 1);
     let shown = &pairs[place.saturating_sub(wanted.before + 1)..place];
     let sides = [one, other].map(|side| (side, side.place_of(at.from, at.number)));

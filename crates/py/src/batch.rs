@@ -1,4 +1,4 @@
-//! Runs on separate threads, for which Python waits in short intervals so that it can handle signals.
+//! Runs on separate threads. Python waits for them in short intervals, so that it can handle signals in between.
 
 use crate::captures::{Captures, Points};
 use crate::controller::{self, CustomController, RunAbort};
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Batch {
     work: Arc<Work>,
-    /// Bounded, so that finished runs do not accumulate before Python takes them.
+    /// Bounded, so that workers stop if Python does not take results quickly enough.
     done: Mutex<Receiver<(usize, Outcome)>>,
     /// True if runs call Python code.
     asks_python: bool,
@@ -30,7 +30,7 @@ struct Work {
     jobs: Vec<Job>,
     next: AtomicUsize,
     monitors: Vec<Arc<Monitor>>,
-    /// Threads that may be executing a user's code, by Python's thread identifiers.
+    /// Threads that may be executing user code, by Python's thread identifiers.
     within_python: Mutex<Vec<u64>>,
 }
 
@@ -42,16 +42,16 @@ struct Job {
     cores: usize,
 }
 
-/// Time that a call into a user's code may take after everything else has ended.
+/// Maximum time to wait for a call of user code after everything else has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
 #[pymethods]
 impl Batch {
-    /// Starts the jobs, `(scenario, seed)`, on `workers` threads. `capture`, a folder and the kinds of points, applies
-    /// to all jobs. Each run may use `cores` cores if that makes it faster. More than one is permitted only for runs
-    /// without Python code, because Python does not have these threads registered.
+    /// Starts the jobs, each a pair `(scenario, seed)`, on `workers` threads. `capture` contains a folder and the
+    /// points of capture for all jobs. Each run may use up to `cores` cores. More than one is permitted only if no run
+    /// calls Python code, because Python does not know the additional threads.
     #[new]
     #[pyo3(signature = (jobs, workers, capture = None, cores = 1))]
     fn new(
@@ -71,18 +71,19 @@ impl Batch {
                 cores,
             })
             .collect();
-        // More threads than jobs would only wait.
+        // Additional threads would have no job.
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Arc::default()).collect();
         let asks_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());
         let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors, within_python: Mutex::default() });
-        // A full channel stops the workers until Python takes results.
+        // If the channel is full, the workers wait until Python takes results.
         let (sender, receiver) = sync_channel(workers);
         for _ in 0..workers {
             let (work, sender) = (Arc::clone(&work), sender.clone());
             std::thread::spawn(move || {
                 if asks_python {
-                    // Attach the thread once: each call into Python is then much cheaper.
+                    // Attach the thread to the interpreter once, because each later call into Python then takes much
+                    // less time.
                     Python::attach(|py| {
                         let ident = python_ident(py);
                         work.within_python().extend(ident);
@@ -114,19 +115,19 @@ impl Batch {
         }
     }
 
-    /// Stops the runs. Returns true if all threads have ended within `seconds`.
+    /// Stops the runs. Returns true if all threads end within `seconds`.
     fn stop(&self, py: Python<'_>, seconds: f64) -> bool {
         self.cancel();
         let until = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
         py.detach(|| self.drain(until))
     }
 
-    /// Threads that may be executing a user's code, by the identifiers of `threading.get_ident`.
+    /// Returns the threads that may be executing user code, by the identifiers of `threading.get_ident`.
     fn within_python(&self) -> Vec<u64> {
         self.work.within_python().clone()
     }
 
-    /// Completed share of all work, from 0 to 1.
+    /// Returns the completed share of all work, from 0 to 1.
     fn fraction(&self) -> f64 {
         let jobs = self.work.jobs.len().max(1) as f64;
         self.work.monitors.iter().map(|monitor| monitor.fraction()).sum::<f64>() / jobs
@@ -137,7 +138,7 @@ impl Drop for Batch {
     fn drop(&mut self) {
         self.cancel();
         if self.asks_python {
-            // A thread that enters an interpreter during its shutdown would crash the process.
+            // During the interpreter's shutdown, a thread that enters the interpreter would crash the process.
             Python::try_attach(|py| py.detach(|| self.drain(PATIENCE)));
         }
     }
@@ -145,12 +146,12 @@ impl Drop for Batch {
 
 impl Batch {
     fn cancel(&self) {
-        // No job is left to take, so the workers end after their current run.
+        // Mark all jobs as taken, so that the workers end after their current run.
         self.work.next.store(self.work.jobs.len(), Ordering::Relaxed);
         self.work.monitors.iter().for_each(|monitor| monitor.cancel());
     }
 
-    /// Waits until the threads have ended. Gives up if a user's code keeps one of them longer than `patience`.
+    /// Waits until the threads have ended. Returns false if user code keeps a thread busy for longer than `patience`.
     fn drain(&self, patience: Duration) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -163,7 +164,7 @@ impl Batch {
     }
 }
 
-/// Python's identifier of this thread.
+/// Returns Python's identifier of this thread.
 fn python_ident(py: Python<'_>) -> Option<u64> {
     py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok()
 }
@@ -177,7 +178,7 @@ impl Work {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = self.jobs.get(number) else { return };
-            // A panic must end only this run, and reach Python as an error.
+            // A panic must end only this run. It is reported to Python as an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| run(job, &self.monitors[number])))
                 .unwrap_or_else(|panic| Err(Failure::Bug(panic_message(&*panic))));
             if done.send((number, outcome)).is_err() {
@@ -196,7 +197,7 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
     let options = RunOptions { observers, controllers, cores: job.cores, ..RunOptions::default() };
     let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
-    // The user's exception explains the end of the run better than the error of a cancelled run.
+    // An exception in user code cancels the run. Report the exception, because it explains more than "cancelled".
     if let Some(raised) = abort.take() {
         return Err(Failure::Controller(Box::new(raised)));
     }

@@ -1,4 +1,4 @@
-//! The capture files of a run: one per host, one per link with both directions, and a qlog for each end of each QUIC
+//! The capture files of a run: one per host, one per link (both directions), and one qlog for each end of each QUIC
 //! flow.
 
 use crate::error::Failure;
@@ -19,10 +19,10 @@ pub(crate) struct Points {
     pub(crate) links: bool,
 }
 
-/// The files of a run in progress.
+/// The capture files of a run in progress.
 pub(crate) struct Captures {
     packets: Vec<(PathBuf, Capture)>,
-    /// The qlogs of QUIC flows, written if hosts are captured.
+    /// The qlogs of QUIC flows; empty unless hosts are captured.
     qlogs: Vec<(PathBuf, Qlog)>,
 }
 
@@ -44,7 +44,7 @@ impl Captures {
                 let taps = Dir::BOTH.iter().zip(nodes).map(|(dir, label)| {
                     Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate)
                 });
-                // A link reports a departure when it is next used, at the latest when the packet arrives.
+                // A link reports a departure only when the link is next used, but not later than the packet's arrival.
                 let lateness = link.down.delay.max(link.up.delay);
                 files.push(create(&points.folder, "link", &link.name, taps.collect(), lateness)?);
             }
@@ -72,7 +72,7 @@ fn qlogs(scenario: &Scenario, labels: &[NodeLabel], folder: &Path) -> Result<Vec
     for (number, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| flow.transport.kind() == "quic") {
         for (end, host) in [(Side::From, flow.from), (Side::To, flow.to)] {
             let Some(label) = labels.iter().filter(|label| label.kind == NodeKind::Host).nth(host) else { continue };
-            // The client of QUIC is the end that does not listen.
+            // The QUIC client is the end that opens the connection.
             let (sends, client) = (end == Side::From, end != flow.listener());
             let name = if sends { "sender" } else { "receiver" };
             let path = folder.join(format!("qlog-{}-{name}.sqlog", flow.name));

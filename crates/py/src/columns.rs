@@ -1,4 +1,4 @@
-//! The columns of a table as Python values: each a kind with its bytes or texts.
+//! Converts the columns of a table to Python values. Each column has a kind and its values, as bytes or as texts.
 
 use lopsided_sim::Column;
 use pyo3::prelude::*;
@@ -21,12 +21,12 @@ pub(crate) fn columns<'py>(py: Python<'py>, columns: &[(&'static str, Column<'_>
     Ok(table)
 }
 
-/// Encodes words as indices into the list of distinct words, and returns that list.
+/// Encodes words as indices into a list of distinct words. Returns the indices and the list.
 fn coded<'py, 'w>(
     py: Python<'py>,
     values: impl Iterator<Item = &'w str>,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<&'w str>)> {
-    // Columns have few distinct words, so a linear search is fast enough.
+    // A column has few distinct words, so a linear search is fast enough.
     let mut words: Vec<&str> = Vec::new();
     let mut code = |value| match words.iter().position(|word| *word == value) {
         Some(place) => place as u32,
@@ -44,7 +44,7 @@ fn octets<'py, T: Copy, const N: usize>(
     values: &[T],
     convert: impl Fn(T) -> [u8; N],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    // Fill Python's buffer directly, without an intermediate copy.
+    // Write directly into Python's buffer, to avoid an intermediate copy.
     PyBytes::new_with(py, values.len() * N, |out| {
         for (value, place) in values.iter().zip(out.chunks_exact_mut(N)) {
             place.copy_from_slice(&convert(*value));

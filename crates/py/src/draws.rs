@@ -1,9 +1,9 @@
-//! The simulator's random numbers, for another world that must make the same draws.
+//! Random numbers of the simulator, for an emulation that must use the same values.
 
 use lopsided_core::Rng;
 use pyo3::prelude::*;
 
-/// The first draw of a role's stream, uniform in 0..bound.
+/// Returns the first random number, uniform in 0..bound, of the random stream named `role`.
 #[pyfunction]
 pub(crate) fn first_draw(seed: u64, role: &str, bound: u64) -> u64 {
     Rng::for_role(seed, role).below(bound)

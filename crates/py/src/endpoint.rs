@@ -1,4 +1,4 @@
-//! Lopsided's TCP for real packets, as sockets for Python.
+//! Lopsided's TCP on real packets, as sockets for Python.
 
 use lopsided_live::endpoint::{self, OwnPorts, SocketSettings, way_to};
 use pyo3::exceptions::PyOSError;
@@ -21,11 +21,11 @@ fn patience(seconds: Option<f64>) -> Option<Duration> {
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
 }
 
-/// Lopsided's TCP at ports of this machine's own address. Needs root.
+/// Lopsided's TCP on ports of this machine's own address. Requires root.
 #[pyclass(frozen)]
 pub(crate) struct TcpHost {
     host: Mutex<Option<endpoint::TcpHost>>,
-    /// Ports that no connection has used yet.
+    /// Ports that were not used by a connection yet.
     free: Mutex<RangeInclusive<u16>>,
     mtu: u32,
 }
@@ -46,7 +46,7 @@ impl TcpHost {
 
 #[pymethods]
 impl TcpHost {
-    /// Takes free ports of the address from which packets to `peer` leave.
+    /// Reserves free ports of the local address that is used for packets to `peer`.
     #[staticmethod]
     fn towards(py: Python<'_>, peer: &str, ports: u16) -> PyResult<TcpHost> {
         let peer = address(peer)?;
@@ -56,14 +56,14 @@ impl TcpHost {
         })
     }
 
-    /// Takes one port of a local address.
+    /// Reserves one port of a local address.
     #[staticmethod]
     fn at(py: Python<'_>, own: &str, port: u16) -> PyResult<TcpHost> {
         let own = address(own)?;
         py.detach(|| TcpHost::on(OwnPorts::take(own, port..=port)?, own, 1500))
     }
 
-    /// Opens a connection and waits for its handshake.
+    /// Opens a connection, and waits until the handshake is complete.
     fn connect(
         &self,
         py: Python<'_>,
@@ -89,7 +89,7 @@ impl TcpHost {
         Ok(TcpAcceptor { acceptor })
     }
 
-    /// Waits up to `timeout_s` until closed connections have ended, and resets the others.
+    /// Waits up to `timeout_s` for closed connections to end, and then resets all others.
     fn close(&self, py: Python<'_>, timeout_s: f64) {
         let host = self.host.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         py.detach(|| {
@@ -107,15 +107,15 @@ pub(crate) struct TcpAcceptor {
 
 #[pymethods]
 impl TcpAcceptor {
-    /// The next connection. Raises `BlockingIOError` if none arrives in `timeout_s`.
+    /// Returns the next connection. Raises `BlockingIOError` if none arrives within `timeout_s`.
     fn accept(&self, py: Python<'_>, timeout_s: f64) -> PyResult<TcpSocket> {
         let socket = py.detach(|| self.acceptor.accept(patience(Some(timeout_s))))?;
         Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
     }
 }
 
-/// One end of a connection. Calls that wait raise `BlockingIOError` on a timeout; a timeout of `None` waits without
-/// limit.
+/// One end of a connection. If a call waits longer than its timeout, it raises `BlockingIOError`; a timeout of `None`
+/// means no limit.
 #[pyclass(frozen)]
 pub(crate) struct TcpSocket {
     socket: Mutex<Option<std::sync::Arc<endpoint::TcpSocket>>>,
@@ -150,7 +150,7 @@ impl TcpSocket {
         Ok(self.get()?.set_cc(name)?)
     }
 
-    /// Ends the sending direction: a FIN follows the written data.
+    /// Closes the sending direction: a FIN is sent after the written data.
     fn shutdown_write(&self) -> PyResult<()> {
         self.get()?.shutdown(Shutdown::Write);
         Ok(())
@@ -165,7 +165,7 @@ impl TcpSocket {
         self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     }
 
-    /// State of the connection under the names of Linux's tcp_info, but with windows in bytes.
+    /// Returns the state of the connection with the names of Linux's tcp_info, but with windows in bytes.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = self.get()?.info();
         let found = PyDict::new(py);

@@ -1,4 +1,4 @@
-//! The only place where Rust's errors become Python exceptions, which are classes of `lopsided.errors`.
+//! Converts Rust errors to Python exceptions, which are classes of `lopsided.errors`. No other file does so.
 
 use crate::controller::ControllerFailure;
 use crate::queue::QUEUE_DISCIPLINE;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::io;
 
-/// An error below Python.
+/// An error in Rust code.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Scenario {
@@ -29,11 +29,11 @@ pub(crate) enum Failure {
         file: String,
         what: String,
     },
-    /// Real packets are not possible on this machine.
+    /// This machine does not permit runs on real packets.
     Live(String),
-    /// The agent that represents the hosts of a run on real packets ended before the run did.
+    /// The agent that represents the hosts of a run on real packets ended before the run.
     AgentGone,
-    /// A broken invariant, with the message of its panic.
+    /// A violated invariant, with the message of the panic.
     Bug(String),
 }
 
@@ -75,7 +75,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
             let message = format!("the {what} {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
             let class = module.getattr(if what == QUEUE_DISCIPLINE { "QueueError" } else { "ControllerError" })?;
             let exception = PyErr::from_value(class.call1((message, name, called, time_s))?);
-            // The user's own traceback appears as the cause.
+            // Show the user's own traceback as the cause.
             exception.set_cause(py, Some(error));
             return Ok(exception);
         }

@@ -1,5 +1,5 @@
 //! The controller of a fetch over several connections, for a real client. The simulator's application uses the same
-//! one.
+//! controller.
 
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_rdra::{Detection, Loss, Mode, Ranges, Settings, Step, Transfer as Inner, What, WindowRule};
@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Decides which range to request next on which stream, and tracks the missing ranges. Times are in nanoseconds of a
+/// Decides which range to request next on each stream, and stores the missing ranges. Times are in nanoseconds of a
 /// monotonic clock.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Transfer {
         self.inner().request(Time::from_nanos(now_ns), stream).map(|range| (range.start, range.end))
     }
 
-    /// `late_ns` is how long ago the bytes arrived.
+    /// Reports that bytes arrived on a stream. `late_ns` is the time between their arrival and this call.
     #[pyo3(signature = (now_ns, stream, octets, late_ns=0))]
     fn received(&self, now_ns: u64, stream: usize, octets: u64, late_ns: u64) -> PyResult<(u64, u64)> {
         let came = Time::from_nanos(now_ns.saturating_sub(late_ns));
@@ -78,7 +78,7 @@ impl Transfer {
         self.inner().record();
     }
 
-    /// Each step as a row of the table `fetches`, with times in nanoseconds.
+    /// Returns each step as a row of the table `fetches`, with times in nanoseconds.
     fn take_steps(&self) -> Vec<PyStep> {
         self.inner().take_steps().into_iter().map(plain).collect()
     }
@@ -123,8 +123,8 @@ impl Transfer {
     }
 }
 
-/// Time, stream, step, offset, length, lateness, segments out of order, MSS, kind of a loss, window, and bytes
-/// requested.
+/// Time, stream, step, offset, length, delay of the report, out-of-order segments, MSS, cause of a loss, window, and
+/// bytes requested.
 type PyStep = (u64, usize, &'static str, u64, u64, u64, u64, u64, &'static str, Option<u64>, u64);
 
 fn plain(step: Step) -> PyStep {

@@ -1,4 +1,4 @@
-//! Infers the TCP events of a flow from two captures, and lists the segments and ACKs at its sender.
+//! Infers the TCP events of a flow from captures at its two hosts, and lists the segments and ACKs at its sender.
 
 use crate::aligned::{load, of_flow};
 use crate::columns::columns;
@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 table! {
-    /// The data sent by a connection's sender, and the ACKs that it received.
+    /// The segments with data that a flow's sender sent, and the ACKs that it received.
     PassedTable of PassedRow as "passed" {
         /// Time.
         time_s: f64 [Second "time"],
@@ -25,11 +25,11 @@ table! {
     }
 }
 
-/// One side of a flow: the capture at its host, and the name of the host.
+/// One end of a flow: the capture file at its host, and the name of the host.
 type Side = (PathBuf, String);
 
-/// The events of all connections of a flow, as a table like `tcp_events`, and the segments and ACKs at its sender. The
-/// flow is given by its receiver's address and port.
+/// Returns the events of all connections of a flow, as a table like `tcp_events`, and the segments and ACKs at its
+/// sender. The address and port of its receiver identify the flow.
 #[pyfunction]
 pub(crate) fn infer_tcp_events<'py>(
     py: Python<'py>,

@@ -1,8 +1,8 @@
-//! The interface between the Rust crates and Python: conversions only, no logic.
+//! The interface between the Rust crates and Python. It contains only conversions, no logic.
 //!
 //! Users see the Python package around this module; this module exchanges plain values. Simulations run on separate
-//! threads and Python checks on them regularly, so signals work as in any Python code. Columns are passed as bytes in
-//! the machine's order, and the package makes data frames of them.
+//! threads. Python checks their progress regularly, so signals work as in other Python code. Columns are passed as
+//! bytes in the machine's byte order, and the package converts them to data frames.
 
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Commands behind emulated links.
+//! Runs commands behind emulated links.
 
 use crate::columns;
 use crate::error::Failure;

@@ -1,4 +1,4 @@
-//! Runs with real hosts: the path runs on a thread here, and Python starts the agent for the hosts.
+//! Runs with real hosts. The network path runs on a Rust thread, and Python starts the agent that provides the hosts.
 
 use crate::captures::{Captures, Points};
 use crate::error::Failure;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 type Outcome = Result<(Carried, Vec<Seen>), Failure>;
 
-/// A path that waits for its agent, then carries packets until the end of the scenario.
+/// A network path that waits for its agent, and then forwards packets until the end of the scenario.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct LivePath {
     scenario: Arc<lopsided_scenario::Scenario>,
@@ -29,8 +29,9 @@ pub(crate) struct LivePath {
 
 #[pymethods]
 impl LivePath {
-    /// `devices` lists the host's index of each device and the flow ends behind it, as `(flow, it sends)`. `passages`
-    /// lists the simulated hosts whose packets pass a kernel before the path.
+    /// `devices` contains for each network device the index of its host and the flow ends behind it, as pairs `(flow,
+    /// True if this end sends)`. `passages` contains the simulated hosts whose packets pass through a kernel before the
+    /// path.
     #[new]
     #[pyo3(signature = (scenario, seed, devices, passages, capture = None))]
     #[allow(clippy::type_complexity)]
@@ -54,15 +55,15 @@ impl LivePath {
         })
     }
 
-    /// The descriptor of the channel to the path, for the agent to inherit.
+    /// Returns the file descriptor of the channel between path and agent. The agent inherits the descriptor.
     fn descriptor(&self) -> Option<i32> {
         locked(&self.talk).as_ref().and_then(Talk::agents_end)
     }
 
-    /// Starts the path, which listens to the agent from now on. Call after the agent has started.
+    /// Starts the thread of the path. Call this after the agent has started.
     fn begin(&self) {
         if let Some(mut talk) = locked(&self.talk).take() {
-            // Close the agent's end here, otherwise the agent's death would go unnoticed.
+            // Close this process's copy of the agent's end. Otherwise the path would not notice the death of the agent.
             talk.agent_started();
             let (scenario, seed, devices) = (Arc::clone(&self.scenario), self.seed, self.devices.clone());
             let (passages, capture) = (self.passages.clone(), self.capture.clone());
@@ -84,7 +85,7 @@ impl LivePath {
         let bug = || Failure::Bug("the thread of the path panicked".to_owned());
         let outcome = py.detach(|| thread.join()).map_err(|_| bug())?;
         let (carried, seen) = match outcome {
-            // The agent reports its own error, which is more useful than this one.
+            // The agent reports its own error, which is more specific.
             Err(Failure::AgentGone) => return Ok(None),
             other => other?,
         };

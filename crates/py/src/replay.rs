@@ -1,4 +1,4 @@
-//! Replays captured packets to one direction of a link.
+//! Replays captured packets through one direction of a link.
 
 use crate::error::Failure;
 use crate::scenario::Scenario;
@@ -6,14 +6,17 @@ use lopsided_core::{Dir, Duration, FlowId, NewPacket, Time, wire};
 use lopsided_link::{Replayed, replay_at_instants};
 use pyo3::prelude::*;
 
-/// An arrival: the time in nanoseconds, the flow's number, and the packet's first bytes from the IP header on.
+/// An arrival: the time in nanoseconds, the flow's number, and the first bytes of the packet, starting with the IP
+/// header.
 type Arrival = (u64, u32, Vec<u8>);
 
-/// The fate of a packet: its departure time and position, or its drop time and reason; and true if it was marked.
+/// The fate of a packet: its departure time and position if it was sent, the time and reason if it was dropped, and
+/// true if it was marked.
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
-/// Replays captured packets to a direction of a link and returns the fate of each. With `instants`, only the queue
-/// discipline runs, and a packet is dequeued at each of these times. Without these times, the link sends as soon as it can.
+/// Replays captured packets through a direction of a link, and returns the fate of each. If `instants` is given, only
+/// the queue discipline runs, and one packet is dequeued at each of these times. Otherwise the link sends each packet
+/// as soon as possible.
 #[pyfunction]
 #[pyo3(signature = (scenario, link, direction, arrivals, *, instants = None, credit_ns = 0, seed = 1))]
 #[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]

@@ -6,8 +6,8 @@ use lopsided_scenario::Axes;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A resolved scenario with its text, so that settings can be changed and everything checked again; and the user's own
-/// congestion controls that the scenario may name.
+/// A resolved scenario, and the user's own congestion controls that it may select. The text is kept as well, so that a
+/// changed scenario can be parsed and checked again.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Scenario {
     pub(crate) resolved: Arc<lopsided_scenario::Scenario>,
@@ -17,7 +17,7 @@ pub(crate) struct Scenario {
     pub(crate) own: Arc<Vec<CustomController>>,
 }
 
-/// Names of congestion controls with their factories; see [`CustomController`].
+/// Names of congestion controls, each with its factory; see [`CustomController`].
 type Controllers = Vec<(String, Option<Py<PyAny>>)>;
 
 #[pymethods]
@@ -33,7 +33,7 @@ impl Scenario {
         read(Arc::from(text), file, overrides, owned(controllers).collect())
     }
 
-    /// Returns a changed scenario. A controller replaces the one of the same name.
+    /// Returns a changed scenario. A controller in `controllers` replaces an earlier one of the same name.
     #[pyo3(signature = (overrides, controllers = Vec::new()))]
     fn with_changes(&self, overrides: Vec<(String, String)>, controllers: Controllers) -> PyResult<Scenario> {
         let mut own: Vec<CustomController> = owned(controllers).collect();
@@ -45,13 +45,13 @@ impl Scenario {
         read(Arc::clone(&self.text), self.file.clone(), overrides, own)
     }
 
-    /// The names of the user's own congestion controls, each with its factory.
+    /// Returns the names of the user's own congestion controls, each with its factory.
     fn controllers<'py>(&self, py: Python<'py>) -> Vec<(String, Option<Bound<'py, PyAny>>)> {
         let each = self.own.iter();
         each.map(|own| (own.name.clone(), own.make.as_ref().map(|make| make.bind(py).clone()))).collect()
     }
 
-    /// The original text, and the changes to it.
+    /// Returns the original text and the overrides.
     fn source(&self) -> (&str, Vec<(String, String)>) {
         (&self.text, self.overrides.clone())
     }
@@ -76,7 +76,7 @@ impl Scenario {
         self.resolved.seed
     }
 
-    /// The axes of the text's `[sweep]`, and the number of repetitions.
+    /// Returns the axes of the table `[sweep]`, and the number of repetitions.
     fn axes(&self) -> PyResult<(Vec<Axis>, u32)> {
         match Axes::parse(&self.text, &self.file) {
             Ok(found) => Ok((found.axes.into_iter().map(axis_parts).collect(), found.repeat)),
@@ -84,14 +84,14 @@ impl Scenario {
         }
     }
 
-    /// The scenario with these flows only. Their random numbers remain those of the full scenario.
+    /// Returns the scenario with only these flows. Their random numbers are the same as in the full scenario.
     fn only(&self, flows: Vec<String>) -> PyResult<Scenario> {
         let mut reduced = (*self.resolved).clone();
         reduced.flows.retain(|flow| flows.contains(&flow.name));
         read(Arc::from(reduced.to_toml()), self.file.clone(), Vec::new(), self.own.to_vec())
     }
 
-    /// The links that each flow's data crosses: name and direction.
+    /// Returns for each flow the links that its data crosses, as name and direction.
     fn paths(&self) -> Vec<Vec<(&str, &'static str)>> {
         let graph = &self.resolved.graph;
         let routes = graph.routes();
@@ -102,23 +102,23 @@ impl Scenario {
         self.resolved.flows.iter().map(path_of).collect()
     }
 
-    /// Address and port of each flow's receiver in the simulator.
+    /// Returns the address and port of each flow's receiver in the simulator.
     fn receivers(&self) -> Vec<(String, u16)> {
         let places = lopsided_sim::listeners(&self.resolved);
         places.into_iter().map(|(address, port)| (address.to_string(), port)).collect()
     }
 
-    /// The hosts' addresses in the simulator.
+    /// Returns the addresses of the hosts in the simulator.
     fn addresses(&self) -> Vec<String> {
         (0..self.resolved.graph.hosts.len()).map(|host| lopsided_sim::address(host).to_string()).collect()
     }
 
-    /// The scenario as TOML with every default.
+    /// Returns the scenario as TOML, with every default written out.
     fn to_toml(&self) -> String {
         self.resolved.to_toml()
     }
 
-    /// The scenario as JSON with quantities as numbers.
+    /// Returns the scenario as JSON, with quantities as plain numbers.
     fn to_json(&self) -> String {
         self.resolved.to_json()
     }
@@ -141,26 +141,26 @@ fn read(
     }
 }
 
-/// An axis: its name, and its arms with labels and overrides.
+/// An axis: its name, and its values, each with a label and its overrides.
 type Axis = (String, Vec<(String, Vec<(String, String)>)>);
 
 fn axis_parts(axis: lopsided_scenario::Axis) -> Axis {
     (axis.name, axis.arms.into_iter().map(|arm| (arm.label, arm.overrides)).collect())
 }
 
-/// Parses an axis from `key=5..50:5 packets` or `key=a,b,c`.
+/// Parses an axis such as `key=5..50:5 packets` or `key=a,b,c`.
 #[pyfunction]
 pub(crate) fn axis(text: &str) -> PyResult<Axis> {
     lopsided_scenario::Axis::parse(text).map(axis_parts).map_err(|error| Failure::Usage(error.to_string()).into())
 }
 
-/// The JSON Schema of scenario files.
+/// Returns the JSON Schema of scenario files.
 #[pyfunction]
 pub(crate) fn schema() -> String {
     lopsided_scenario::schema_json()
 }
 
-/// The access links by name: name, title, source and keys of `[link]`.
+/// Returns the presets of access links: name, title, source, and keys of `[link]` of each.
 #[pyfunction]
 pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     let told = |preset: &lopsided_scenario::Preset| (preset.name, preset.title, preset.source, preset.link);

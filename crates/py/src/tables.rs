@@ -1,5 +1,5 @@
-//! A run's results as Python values, with each table as a dictionary of columns; and the catalogue that describes each
-//! column.
+//! Converts the results of a run to Python values: each table as a dictionary of columns. Also returns the catalogue,
+//! which describes each column.
 
 use crate::columns::columns;
 use crate::traces::TraceTable;
@@ -8,7 +8,7 @@ use lopsided_sim::{Kind, RunResult, TableSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// All results of a run.
+/// Returns all results of a run as a dictionary.
 pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult, traces: &TraceTable) -> PyResult<Bound<'py, PyDict>> {
     let tables = PyDict::new(py);
     for (name, found) in result.tables() {
@@ -25,7 +25,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult, traces: &Trace
     Ok(run)
 }
 
-/// Every table of a run: its name, its meaning, and the name, kind, unit, heading and meaning of each column.
+/// Returns for every table of a run its name and meaning, and for each of its columns the name, kind, unit, heading and
+/// meaning.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
@@ -33,7 +34,7 @@ pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str;
     specs.map(declared).collect()
 }
 
-/// A table's name and meaning, and the name, kind, unit, heading and meaning of each column.
+/// Returns a table's name and meaning, and the name, kind, unit, heading and meaning of each of its columns.
 pub(crate) fn declared(spec: TableSpec) -> (&'static str, &'static str, Vec<[&'static str; 5]>) {
     (spec.name, spec.meaning, spec.columns.iter().map(told).collect())
 }
@@ -47,7 +48,7 @@ fn told(column: &lopsided_sim::ColumnSpec) -> [&'static str; 5] {
     [column.name, kind, column.unit.name(), column.heading, column.meaning]
 }
 
-/// The reasons in the tables `drops` and `marks`, each with its meaning.
+/// Returns the reasons that occur in the tables `drops` and `marks`, each with its meaning.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn reasons() -> (Vec<(&'static str, &'static str)>, Vec<(&'static str, &'static str)>) {

@@ -1,4 +1,4 @@
-//! Statistics of flows in captures: of a file, or at the hosts of a run.
+//! Statistics of flows in captures, either from a file or measured at the hosts of a run.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -13,14 +13,14 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// The observer of a run's hosts.
+/// Observer that collects the statistics at all hosts of a run.
 pub(crate) struct Observed(HostTracer);
 
-/// One flow at one host: the host's name, and the statistics.
+/// Statistics of one flow at one host, with the name of the host.
 pub(crate) type Seen = (String, FlowSummary);
 
 impl Observed {
-    /// `None` if the scenario does not request traces.
+    /// Returns the observer; `None` if the scenario does not request traces.
     pub(crate) fn of(scenario: &Scenario) -> Option<Observed> {
         let hosts = hosts(scenario).into_iter().map(|label| label.node);
         scenario.record.traces.then(|| Observed(HostTracer::at(hosts)))
@@ -30,7 +30,8 @@ impl Observed {
         Box::new(self.0.clone())
     }
 
-    /// The statistics of the flows that each host sends. A capture at the other end says little about RTTs.
+    /// Returns the statistics of each flow at its sending host. At the receiving host, a capture shows little about
+    /// RTTs.
     pub(crate) fn seen(&self, scenario: &Scenario) -> Vec<Seen> {
         let labels = hosts(scenario);
         let mut seen = Vec::new();
@@ -97,7 +98,7 @@ table! {
 }
 
 table! {
-    /// The ends of a connection in a capture file.
+    /// The two ends of each connection in a capture file.
     EndTable of EndRow as "ends" {
         /// Address of the sender of the data.
         from: String [Text "from"],
@@ -110,7 +111,7 @@ table! {
     }
 }
 
-/// The table of a run.
+/// Returns the table `traces` of a run.
 pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
     let mut table = TraceTable::default();
     for (host, flow) in seen {
@@ -120,11 +121,11 @@ pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
     table
 }
 
-/// The flows of a capture: two tables of columns (ends and measurements), the number of packets read, the number
+/// The flows of a capture: two tables (ends and measurements), the number of packets read, the number of packets
 /// skipped, and true if the file is truncated.
 type CaptureTables<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, bool);
 
-/// Reads the TCP flows of a capture: one row per direction of a connection that carried data.
+/// Reads the TCP flows of a capture. Returns one row per direction of a connection that carried data.
 #[pyfunction]
 pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTables<'py>> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
@@ -147,9 +148,9 @@ pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTabl
     Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over, done.cut))
 }
 
-/// The RTT samples of TCP data in a capture made at the sender. `ports` gives the flow's number for each receiver's port.
-/// Each row has the flow's number, the time of the ACK by the capture's clock and the round-trip time, both in
-/// nanoseconds.
+/// Returns the RTT samples of TCP data in a capture that was taken at the sender. `ports` maps the port of each flow's
+/// receiver to the flow's number. Each row contains the flow's number, the time of the ACK on the capture's clock, and
+/// the RTT, both in nanoseconds.
 #[pyfunction]
 pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u32>) -> PyResult<Vec<(u32, u64, u64)>> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
@@ -162,9 +163,9 @@ pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u3
     Ok(found.into_iter().map(|trip| (trip.flow, trip.at.as_nanos(), trip.took.as_nanos())).collect())
 }
 
-/// The columns of a flow, from a file or from a run.
+/// Returns the row of a flow, from a file or from a run.
 fn row(flow: &FlowSummary) -> TraceRow {
-    // Without samples the RTT does not exist: NaN instead of 0.
+    // Without samples the RTT is undefined: report NaN instead of 0.
     let timed = |value: f64| if flow.rtt.samples > 0 { value } else { f64::NAN };
     TraceRow {
         host: Name::default(),

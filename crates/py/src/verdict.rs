@@ -1,9 +1,9 @@
-//! The sentences about a run, whichever world produced it; and quantities formatted for people.
+//! Sentences about a run, from the simulator or from real hosts, and functions that format quantities for display.
 
 use lopsided_verdict::{Account, FlowFacts, LinkFacts, units};
 use pyo3::prelude::*;
 
-/// A row of the table `flows`, with the kind of its application.
+/// A row of the table `flows`, with the kind of the flow's application.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct FlowRow {
@@ -25,7 +25,7 @@ pub(crate) struct FlowRow {
     lost_packets: Option<u64>,
 }
 
-/// A row of the table `links`, with the kind of its queue.
+/// A row of the table `links`, with the kind of the link's queue.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct LinkRow {
@@ -35,8 +35,8 @@ pub(crate) struct LinkRow {
     sojourn_mean_ms: Option<f64>,
 }
 
-/// The sentences at the top of a run's report. `goodput` returns the mean goodput in bit/s of a flow, given its index,
-/// between two times in seconds.
+/// Returns the sentences for the top of a run's report. `goodput` is a function that returns the mean goodput in bit/s
+/// of a flow, given its index, between two times in seconds.
 #[pyfunction]
 pub(crate) fn verdict(
     flows: Vec<FlowRow>,
@@ -82,25 +82,25 @@ fn account(flows: Vec<FlowRow>, links: Vec<LinkRow>, samples: usize) -> Account 
     Account { flows: flows.into_iter().map(flow).collect(), links: links.into_iter().map(link).collect(), samples }
 }
 
-/// `2.07 Mbit/s`: see [`units::rate`].
+/// Formats a rate, such as `2.07 Mbit/s`: see [`units::rate`].
 #[pyfunction]
 pub(crate) fn rate_text(bits_per_second: f64) -> String {
     units::rate(bits_per_second)
 }
 
-/// `74.3 kB`: see [`units::size`].
+/// Formats a size, such as `74.3 kB`: see [`units::size`].
 #[pyfunction]
 pub(crate) fn size_text(octets: f64) -> String {
     units::size(octets)
 }
 
-/// `206 ms`: see [`units::millis`].
+/// Formats a time, such as `206 ms`: see [`units::millis`].
 #[pyfunction]
 pub(crate) fn millis_text(milliseconds: f64) -> String {
     units::millis(milliseconds)
 }
 
-/// `4.2 %`: see [`units::percent`].
+/// Formats a share, such as `4.2 %`: see [`units::percent`].
 #[pyfunction]
 pub(crate) fn percent_text(share: f64) -> String {
     units::percent(share)

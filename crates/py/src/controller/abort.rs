@@ -1,25 +1,25 @@
-//! Ends a run after an error in a user's Python code.
+//! Ends a run after an error in user code.
 
 use lopsided_core::Time;
 use lopsided_sim::Monitor;
 use pyo3::PyErr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An error in a user's code.
+/// An error in user code.
 #[derive(Debug)]
 pub(crate) struct ControllerFailure {
-    /// The kind of code, such as "congestion control".
+    /// The kind of object that was called, such as "congestion control".
     pub(crate) what: &'static str,
-    /// The name in the scenario.
+    /// Name of the object in the scenario.
     pub(crate) name: String,
-    /// The method called, such as `Gentle.on_ack`.
+    /// Name of the method that was called, such as `Gentle.on_ack`.
     pub(crate) called: String,
-    /// Simulated time of the call.
+    /// Virtual time of the call.
     pub(crate) at: Time,
     pub(crate) error: PyErr,
 }
 
-/// Lets controllers end their run. The first error counts.
+/// Lets user code end its run with an error. Only the first error is kept.
 #[derive(Debug)]
 pub(crate) struct RunAbort {
     monitor: Arc<Monitor>,

@@ -1,5 +1,5 @@
-//! `lopsided.Controller`, the base class of congestion controls in Python. It holds the targets. A value is checked
-//! when it is assigned, so that an error points at the assigning line.
+//! `lopsided.Controller`, the base class of congestion controls in Python. It stores the targets (window, threshold,
+//! pacing rate). Each value is checked when it is assigned, so that an error points at the line of the assignment.
 
 use super::values::{Acked, Lost, PathState, Setup, Signal};
 use lopsided_core::Time;
@@ -10,9 +10,10 @@ use pyo3::types::{PyDict, PyTuple};
 /// RFC 7323, section 2.3: the largest TCP window, in bytes.
 const LARGEST_WINDOW: u64 = 1 << 30;
 
-/// A congestion control: derive from it, define `on_ack`, `on_congestion` and `on_undo`, and assign the targets.
+/// Base class of congestion controls. Derive a class, define `on_ack`, `on_congestion` and `on_undo`, and assign the
+/// targets.
 ///
-/// An object is made for each connection. Its first window is the stack's initial window.
+/// Each connection creates one object. The initial value of the window is the stack's initial window.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct Controller {
@@ -24,7 +25,7 @@ pub(crate) struct Controller {
     pub(super) paces: Option<bool>,
 }
 
-/// A number that is not negative. A fraction is kept, because an algorithm may add fractions of a byte.
+/// A number that is 0 or larger. Fractions are kept, because an algorithm may add fractions of a byte.
 #[derive(Clone, Copy, Debug, IntoPyObject)]
 pub(super) enum Number {
     Whole(u64),
@@ -41,7 +42,7 @@ pub(super) struct Targets {
 
 impl Controller {
     pub(super) fn targets(&self) -> Targets {
-        // An algorithm may compute any number. TCP cannot use a larger window.
+        // An algorithm may compute any number, but TCP cannot use a larger window.
         let window = |number: Number| number.whole().min(LARGEST_WINDOW);
         Targets {
             cwnd: window(self.cwnd),
@@ -57,7 +58,7 @@ impl Controller {
 
 #[pymethods]
 impl Controller {
-    /// Further arguments belong to the derived class.
+    /// Accepts any further arguments, which are for the derived class.
     #[new]
     #[pyo3(signature = (setup, *_own, **_named))]
     fn new(setup: &Bound<'_, Setup>, _own: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Controller {
@@ -75,7 +76,7 @@ impl Controller {
         "classic"
     }
 
-    /// Seconds since the run began.
+    /// Virtual time since the start of the run, in seconds.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
@@ -111,7 +112,7 @@ impl Controller {
     #[setter]
     fn set_pacing_rate_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let rate = Number::read_or_none("pacing_rate_bps", value)?;
-        // The connection chooses between pacing and bursts only once, when it is established.
+        // The connection decides whether to pace only once, when it is established.
         if rate.is_some() && self.paces == Some(false) {
             return Err(PyValueError::new_err(
                 "a controller that paces sets pacing_rate_bps in on_established at the latest",
@@ -125,22 +126,22 @@ impl Controller {
     #[pyo3(text_signature = "($self, feedback)")]
     fn on_feedback_agreed(&self, _feedback: &str) {}
 
-    /// The handshake is over: the segment size and perhaps a round-trip time are known.
+    /// Called after the handshake, when the segment size and possibly an RTT are known.
     #[pyo3(text_signature = "($self, path)")]
     fn on_established(&self, _path: &Bound<'_, PathState>) {}
 
-    /// Data enters an empty network. The last new data was sent `idle_s` ago.
+    /// Called when data is sent while no data is in flight. `idle_s` is the time since new data was last sent.
     #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
-    /// An ACK that delivered data.
+    /// Called for each ACK that delivers data.
     #[pyo3(text_signature = "($self, ack, path)")]
     fn on_ack(this: &Bound<'_, Self>, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>) -> PyResult<()> {
         Err(missing(this, "on_ack(self, ack, path)"))
     }
 
-    /// The window must be reduced. After a timeout, `path.in_flight_bytes` is the data that may still be in the
-    /// network.
+    /// Called when the window must be reduced. After a timeout, `path.in_flight_bytes` is the amount of data that may
+    /// still be in the network.
     #[pyo3(text_signature = "($self, signal, path)")]
     fn on_congestion(
         this: &Bound<'_, Self>,
@@ -150,24 +151,26 @@ impl Controller {
         Err(missing(this, "on_congestion(self, signal, path)"))
     }
 
-    /// A segment was marked lost. Precedes the congestion signal and the ACK that belong to it.
+    /// Called when a segment is marked lost, before the congestion signal and the ACK event that result from the loss.
     #[pyo3(text_signature = "($self, lost, path)")]
     fn on_lost(&self, _lost: &Bound<'_, Lost>, _path: &Bound<'_, PathState>) {}
 
-    /// A reduction is complete: the data outstanding at its start is acknowledged.
+    /// Called when a reduction is complete, because all data that was outstanding at its start is acknowledged.
     #[pyo3(text_signature = "($self, path)")]
     fn on_recovered(&self, _path: &Bound<'_, PathState>) {}
 
-    /// The last congestion signal was wrong: restore the state before it.
+    /// Called when the last congestion signal turns out to be wrong. Restore the state before the signal.
     fn on_undo(this: &Bound<'_, Self>) -> PyResult<()> {
         Err(missing(this, "on_undo(self)"))
     }
 
-    /// The window may be at most this: at the start, and after an idle time of more than one RTO (RFC 5681).
+    /// Called to limit the window to `restart_window_bytes`: at the start, and after an idle time of more than one RTO
+    /// (RFC 5681).
     #[pyo3(text_signature = "($self, restart_window_bytes)")]
     fn on_idle(&self, _restart_window_bytes: u64) {}
 
-    /// The window was not used, or sending paused: it may be at most this (RFC 2861). Calls `on_idle` unless defined.
+    /// Called to limit the window to `window_bytes`, because the window was not fully used or sending paused (RFC
+    /// 2861). The default calls `on_idle`.
     fn on_unused(this: &Bound<'_, Self>, window_bytes: u64) -> PyResult<()> {
         this.call_method1("on_idle", (window_bytes,)).map(drop)
     }
@@ -180,13 +183,13 @@ pub(super) fn missing<T>(this: &Bound<'_, T>, method: &str) -> PyErr {
 }
 
 impl Number {
-    /// Reads a number. `what` names the value in the error.
+    /// Reads a number. The error message contains `what`, the name of the value.
     pub(super) fn read(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Number> {
         let refused = || {
             let shown = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
             format!("{what} must be a number from 0 up, not {shown}")
         };
-        // Try integers first: a float of 64 bits cannot represent every integer.
+        // Integers are tried first, because a 64-bit float cannot represent every integer.
         if let Ok(whole) = value.extract::<u64>() {
             return Ok(Number::Whole(whole));
         }
@@ -201,7 +204,7 @@ impl Number {
         if value.is_none() { Ok(None) } else { Number::read(what, value).map(Some) }
     }
 
-    /// The number rounded down, as bytes and segments are.
+    /// Returns the number rounded down, for quantities in bytes or segments.
     pub(super) fn whole(self) -> u64 {
         match self {
             Number::Whole(whole) => whole,

@@ -1,4 +1,4 @@
-//! Runs a user's controller alone on a link, for tests.
+//! Runs a user's controller alone on a simple link, for tests.
 
 use super::{CustomController, RunAbort, controllers};
 use crate::error::Failure;
@@ -8,12 +8,12 @@ use lopsided_tcp::cc::harness::{Path, setup};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The result: the share of the link's capacity used, the number of segments lost, the times of congestion signals in
-/// seconds, and the window after each ACK (time in seconds, segments).
+/// The result: the used share of the link's capacity, the number of lost segments, the times of congestion signals in
+/// seconds, and after each ACK the time in seconds with the window in segments.
 type ControllerTrace = (f64, u64, Vec<f64>, Vec<(f64, u64)>);
 
-/// Drives the controller that `make` returns over a link of `mbits` Mbit/s with an RTT of `rtt_ns` and a queue of
-/// `room` segments, for `span_ns`.
+/// Runs the controller that `make` returns for a time of `span_ns`, over a link of `mbits` Mbit/s with an RTT of
+/// `rtt_ns` and a queue of `room` segments.
 #[pyfunction]
 pub(crate) fn simulate_controller(
     make: Py<PyAny>,

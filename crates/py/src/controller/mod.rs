@@ -1,7 +1,7 @@
-//! Congestion control in Python: controllers and algorithms that call an object of the user's class.
+//! Congestion control in Python: Rust controllers that call an object of the user's class.
 //!
-//! The class is called in the threads of the runs. Only one thread at a time can execute Python. An exception ends the
-//! run and becomes the run's error.
+//! The object is called on the thread of its run. Only one thread at a time can execute Python code. An exception ends
+//! the run, and becomes the error of the run.
 
 mod abort;
 mod base;
@@ -28,22 +28,22 @@ use python_controller::PythonController;
 use std::sync::Arc;
 use window_algorithm::PythonWindowAlgorithm;
 
-/// A congestion control that scenarios may name.
+/// A user's congestion control that scenarios may select by name.
 #[derive(Clone)]
 pub(crate) struct CustomController {
     pub(crate) name: String,
-    /// Takes a `Setup` and returns a `Controller` or a `WindowAlgorithm`. Without it a scenario can be read but not
-    /// run.
+    /// A callable that receives a `Setup` and returns a `Controller` or a `WindowAlgorithm`. If it is missing, a
+    /// scenario with this control can be read but not run.
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }
 
 const CONGESTION_CONTROL: &str = "congestion control";
 
-/// The controllers of one run.
+/// Returns the congestion controls of one run.
 pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Result<RunControllers, cc::NameTaken> {
     let mut controllers = RunControllers::default();
     for CustomController { name, make } in own {
-        // A scenario read from a file may name a control whose class is not available. It can still be displayed.
+        // If the class of a control is not available, a scenario that names the control can still be displayed.
         let Some(make) = make.clone() else { continue };
         let (own_name, abort) = (name.clone(), Arc::clone(abort));
         controllers.add(name, move |setup| {
@@ -53,7 +53,7 @@ pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Re
                     let name = own_name.clone();
                     let what = CONGESTION_CONTROL;
                     abort.end(ControllerFailure { what, name, called: shown_name(make), at: Time::ZERO, error });
-                    // Any controller will do: the run is cancelled.
+                    // The run is cancelled after an error, so any controller can be returned.
                     cc::build("reno", setup).expect("reno is built in")
                 })
             })
@@ -62,7 +62,7 @@ pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Re
     Ok(controllers)
 }
 
-/// Makes the user's object, and the controller that calls it.
+/// Creates the user's object, and the Rust controller that calls it.
 fn ask(
     name: &str,
     make: &Bound<'_, PyAny>,
@@ -71,7 +71,7 @@ fn ask(
 ) -> PyResult<Box<dyn cc::Controller>> {
     let made = make.call1((Setup(*setup),))?;
     let object = Object::new(CONGESTION_CONTROL, name, &made, abort);
-    // The Rust side of a window algorithm handles timeouts, undo and idle times.
+    // For a window algorithm, Rust code handles timeouts, undo and idle times.
     if made.is_instance_of::<WindowAlgorithm>() {
         return Ok(Box::new(cc::WindowController::new(setup, PythonWindowAlgorithm::new(object, &made, setup)?)));
     }

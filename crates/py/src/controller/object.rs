@@ -1,4 +1,4 @@
-//! An object of the user's class, and the calls of its methods.
+//! An object of a user's class, and calls of its methods.
 
 use super::abort::{ControllerFailure, RunAbort};
 use lopsided_core::Time;
@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) struct Object {
-    /// The kind of object, such as "congestion control".
+    /// The kind of the object, such as "congestion control", for messages.
     what: &'static str,
-    /// The name in the scenario.
+    /// Name of the object in the scenario.
     pub name: String,
     class: String,
     object: Py<PyAny>,
@@ -35,15 +35,15 @@ impl Object {
         }
     }
 
-    /// Calls `question` with the object. Returns `None` if the run is over or the call raised an exception, which ends
-    /// the run.
+    /// Calls `question` with the object. Returns `None` if the run has ended, or if the call raised an exception. The
+    /// exception ends the run.
     pub fn ask<T>(
         &self,
         method: &str,
         now: Time,
         question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
-        // A cancelled run must not execute more of the user's code.
+        // After a run is cancelled, its user code must not be called again.
         if self.abort.is_over() {
             return None;
         }
@@ -71,7 +71,7 @@ pub(crate) fn defines<B: PyTypeInfo>(object: &Bound<'_, PyAny>, method: &str) ->
     Ok(!object.get_type().getattr(method)?.is(&inherited))
 }
 
-/// Checks the result of a method that must return `None`.
+/// Checks that a method has returned `None`.
 pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
     if answer.is_none() {
         return Ok(());
@@ -81,7 +81,7 @@ pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err(text))
 }
 
-/// The name of a class or another callable, for messages.
+/// Returns the name of a class or of another callable, for messages.
 pub(crate) fn shown_name(callable: &Bound<'_, PyAny>) -> String {
     let name = callable.getattr("__qualname__").and_then(|name| name.extract::<String>());
     name.or_else(|_| callable.repr().map(|text| text.to_string())).unwrap_or_else(|_| "a controller".to_owned())

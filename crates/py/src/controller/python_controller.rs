@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 #[derive(Debug)]
 pub(super) struct PythonController {
     object: Object,
-    /// The targets that the object set last.
+    /// The targets that the object assigned last.
     targets: Targets,
     mss: u64,
     owns_recovery: bool,
@@ -31,14 +31,15 @@ impl PythonController {
             mss: 1,
             owns_recovery: made.getattr("owns_recovery")?.extract()?,
             ecn_use: ecn_use(made)?,
-            // Skip calls of methods that the class does not override: each call takes the interpreter's lock.
+            // Methods that the class does not override are not called, because each call must acquire the interpreter's
+            // lock.
             hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
             hears_recovered: defines::<Controller>(made, "on_recovered")?,
             needs_losses: defines::<Controller>(made, "on_lost")?,
         })
     }
 
-    /// Calls a method, then reads the targets that it assigned.
+    /// Calls a method, and then reads the targets that the method has assigned.
     fn tell<A: for<'py> PyCallArgs<'py>>(&mut self, method: &'static str, now: Time, arguments: A) {
         let told = self.object.ask(method, now, |object| {
             let controller = object.cast::<Controller>()?;
@@ -46,7 +47,7 @@ impl PythonController {
             nothing(&object.call_method1(method, arguments)?)?;
             Ok(controller.borrow().targets())
         });
-        // After an error the run ends, so any targets will do.
+        // After an error the run ends, so the old targets can be used.
         self.targets = told.unwrap_or(self.targets);
     }
 }
@@ -57,7 +58,7 @@ impl cc::Controller for PythonController {
     }
 
     fn on_feedback_agreed(&mut self, feedback: Feedback) {
-        // This event has no time of its own: it comes with the end of the handshake.
+        // This event has no time of its own, because it is part of the handshake.
         self.tell("on_feedback_agreed", Time::ZERO, (feedback_word(feedback),));
     }
 
@@ -112,7 +113,7 @@ impl cc::Controller for PythonController {
         self.tell("on_unused", now, (window.get(),));
     }
 
-    /// A window below one segment would stop the connection for good.
+    /// At least one segment, because the connection could never send with a smaller window.
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.targets.cwnd.max(self.mss))
     }

@@ -1,5 +1,5 @@
-//! `lopsided.WindowAlgorithm`: a class that defines only the growth and the reduction of the window, and the Rust
-//! algorithm that calls an object of it.
+//! `lopsided.WindowAlgorithm`, a base class for algorithms that define only how the window grows and is reduced, and
+//! the Rust algorithm that calls an object of such a class.
 
 use super::base::{Number, missing};
 use super::object::{Object, defines, nothing};
@@ -10,9 +10,9 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// The growth of a window, and its size after congestion, in segments: derive from it, define `cong_avoid` and
-/// `ssthresh`. Slow start is part of the growth (`window.reno_cong_avoid`). Timeouts, undo and idle times are handled
-/// for you.
+/// Base class of window algorithms, which compute the growth of the window and its size after congestion, in segments.
+/// Derive a class, and define `cong_avoid` and `ssthresh`. Slow start is part of the growth (`window.reno_cong_avoid`).
+/// Timeouts, undo and idle times are handled automatically.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct WindowAlgorithm {
@@ -21,7 +21,7 @@ pub(crate) struct WindowAlgorithm {
 
 #[pymethods]
 impl WindowAlgorithm {
-    /// Further arguments belong to the derived class.
+    /// Accepts any further arguments, which are for the derived class.
     #[new]
     #[pyo3(signature = (_setup, *_own, **_named))]
     fn new(
@@ -42,25 +42,25 @@ impl WindowAlgorithm {
         "classic"
     }
 
-    /// Seconds since the run began.
+    /// Virtual time since the start of the run, in seconds.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
     }
 
-    /// The handshake is over: the segment size and perhaps a round-trip time are known.
+    /// Called after the handshake, when the segment size and possibly an RTT are known.
     #[pyo3(text_signature = "($self, path, window)")]
     fn on_established(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// Data enters an empty network. The last new data was sent `idle_s` ago.
+    /// Called when data is sent while no data is in flight. `idle_s` is the time since new data was last sent.
     #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
-    /// Called for every ACK, also during recovery.
+    /// Called for every ACK, including those during recovery.
     #[pyo3(text_signature = "($self, ack, path, window)")]
     fn pkts_acked(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// Called for an ACK that may raise the window.
+    /// Called for each ACK that may increase the window.
     #[pyo3(text_signature = "($self, ack, path, window)")]
     fn cong_avoid(
         this: &Bound<'_, Self>,
@@ -71,7 +71,7 @@ impl WindowAlgorithm {
         Err(missing(this, "cong_avoid(self, ack, path, window)"))
     }
 
-    /// The threshold in segments after a signal. At least 2 segments are used.
+    /// Returns the slow-start threshold after a congestion signal, in segments. Values below 2 are raised to 2.
     #[pyo3(text_signature = "($self, signal, path, window)")]
     fn ssthresh(
         this: &Bound<'_, Self>,
@@ -82,19 +82,19 @@ impl WindowAlgorithm {
         Err(missing(this, "ssthresh(self, signal, path, window)"))
     }
 
-    /// The retransmission timer expired. The window is already reduced.
+    /// Called when the retransmission timer has expired. The window is already reduced.
     #[pyo3(text_signature = "($self, path, window)")]
     fn on_timeout(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// A reduction is complete: the data outstanding at its start is acknowledged.
+    /// Called when a reduction is complete, because all data that was outstanding at its start is acknowledged.
     #[pyo3(text_signature = "($self, path, window)")]
     fn on_recovered(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// The last signal was wrong. The window is already restored.
+    /// Called when the last congestion signal turns out to be wrong. The window is already restored.
     fn on_undo(&self) {}
 }
 
-/// The congestion window of an algorithm. It can be changed only during the call that receives it.
+/// The congestion window of a window algorithm. It can be changed only during the call to which it is passed.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct Window(cc::Window);
@@ -123,7 +123,7 @@ impl Window {
         Ok(())
     }
 
-    /// Threshold in segments, rounded down; None before the first congestion signal.
+    /// Slow-start threshold in segments, rounded down; None before the first congestion signal.
     #[getter]
     fn ssthresh(&self) -> Option<u64> {
         self.0.ssthresh()
@@ -145,28 +145,28 @@ impl Window {
         self.0.mss()
     }
 
-    /// Sets the threshold to the current window.
+    /// Sets the slow-start threshold to the current window.
     fn end_slow_start(&mut self) {
         self.0.end_slow_start();
     }
 
-    /// Bytes for which an ACK counts, by the stack's way of counting.
+    /// Returns the number of bytes by which an ACK counts for growth, according to the stack's byte counting.
     fn acked_bytes_for_growth(&self, ack: &Bound<'_, Acked>) -> u64 {
         self.0.acked_bytes_for_growth(&ack.get().0)
     }
 
-    /// Grows by `octets` up to the threshold. Returns the rest for congestion avoidance.
+    /// Increases the window by `octets`, up to the threshold. Returns the remaining bytes, for congestion avoidance.
     fn slow_start(&mut self, octets: u64) -> u64 {
         self.0.slow_start(octets)
     }
 
-    /// Adds a segment for each `every` segments acknowledged.
+    /// Increases the window by 1 segment for each `every` segments acknowledged.
     fn add_one_per(&mut self, every: &Bound<'_, PyAny>, octets: u64) -> PyResult<()> {
         self.0.add_one_per(Number::read("every", every)?.whole(), octets);
         Ok(())
     }
 
-    /// Reno's growth: slow start, then one segment per window acknowledged.
+    /// Increases the window like Reno: slow start, and then 1 segment for each acknowledged window.
     fn reno_cong_avoid(&mut self, octets: u64) {
         self.0.reno_cong_avoid(octets);
     }
@@ -194,7 +194,7 @@ impl PythonWindowAlgorithm {
         })
     }
 
-    /// Calls a method that may change the window, which is its last argument.
+    /// Calls a method that may change the window. The window is the last argument.
     fn tell<A>(&self, method: &'static str, now: Time, window: &mut cc::Window, arguments: impl FnOnce(Py<Window>) -> A)
     where
         A: for<'py> PyCallArgs<'py>,
@@ -202,7 +202,8 @@ impl PythonWindowAlgorithm {
         self.object.ask(method, now, |object| {
             object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
             let lent = self.lent.bind(object.py());
-            // Copy the window in and out: Python may keep the object, but must not change the window later.
+            // Copy the window to the Python object and back. Python may keep the object, but later changes must have no
+            // effect.
             lent.borrow_mut().0 = *window;
             nothing(&object.call_method1(method, arguments(lent.clone().unbind()))?)?;
             *window = lent.borrow().0;
@@ -246,7 +247,7 @@ impl cc::WindowAlgorithm for PythonWindowAlgorithm {
             let answer = object.call_method1("ssthresh", (Signal(signal), PathState(*path), shown))?;
             Number::read("a threshold", &answer)
         });
-        // Without an answer the run is ending, so any threshold will do.
+        // If the call failed, the run ends, so any threshold can be returned.
         asked.map_or_else(|| window.reno_ssthresh(), Number::whole)
     }
 

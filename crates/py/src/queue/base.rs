@@ -7,24 +7,25 @@ use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// The place of a queue in its run.
+/// The place of a queue in its run, and the seed of the run.
 #[pyclass(frozen, get_all, module = "lopsided._native")]
 #[derive(Clone, Debug)]
 pub(crate) struct QueueSetup {
-    /// The run's seed. Use `random.Random(f"{seed} {role}")` to make the run repeatable.
+    /// The seed of the run. Take random numbers from `random.Random(f"{seed} {role}")` to make the run repeatable.
     pub(crate) seed: u64,
-    /// The link and its direction, such as `link/up`.
+    /// Name of the link with the direction, such as `link/up`.
     pub(crate) role: String,
 }
 
-/// An action on a packet that the object requests.
+/// An action on a packet that the user's object has requested.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Drop(u64, DropReason),
     Mark(u64),
 }
 
-/// A queue discipline: derive from it, define `enqueue` and `dequeue`, and register it with `queue_discipline`.
+/// Base class of queue disciplines. Derive a class, define `enqueue` and `dequeue`, and register it with
+/// `queue_discipline`.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct QueueDiscipline {
@@ -41,25 +42,25 @@ impl QueueDiscipline {
         QueueDiscipline { now: Time::ZERO, backlog: Backlog::default(), actions: Vec::new() }
     }
 
-    /// The time of the current call.
+    /// Virtual time of the current call, in seconds.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
     }
 
-    /// Number of packets waiting at the start of the current call.
+    /// Number of packets in the queue at the start of the current call.
     #[getter]
     fn backlog_packets(&self) -> u32 {
         self.backlog.packets
     }
 
-    /// Size of these packets in bytes, IP headers included.
+    /// Size of the packets in the queue at the start of the current call, in bytes including IP headers.
     #[getter]
     fn backlog_bytes(&self) -> u64 {
         self.backlog.bytes.get()
     }
 
-    /// Drops a packet that is being offered or waits.
+    /// Drops a packet that is being enqueued or is in the queue.
     #[pyo3(signature = (packet, why = "early"))]
     fn drop(&mut self, packet: &PacketView, why: &str) -> PyResult<()> {
         const REASONS: [DropReason; 3] = [DropReason::QueueFull, DropReason::HeadDrop, DropReason::Early];
@@ -70,28 +71,28 @@ impl QueueDiscipline {
         Ok(())
     }
 
-    /// Marks a packet that is being offered or waits (RFC 3168), if its transport supports ECN.
+    /// Marks a packet that is being enqueued or is in the queue, if its transport supports ECN (RFC 3168).
     fn mark(&mut self, packet: &PacketView) {
         self.actions.push(Action::Mark(packet.id));
     }
 
-    /// A packet is offered. It waits from now on unless it is dropped.
+    /// Called when a packet arrives. The packet enters the queue unless this method drops it.
     #[pyo3(text_signature = "($self, packet)")]
     fn enqueue(&self, _packet: &PacketView) -> PyResult<()> {
         Err(PyNotImplementedError::new_err("a queue discipline defines enqueue(self, packet)"))
     }
 
-    /// Returns the packet to send now. Called only while packets wait.
+    /// Returns the packet to send. Called only if the queue is not empty.
     fn dequeue(&self) -> PyResult<Option<PacketView>> {
         Err(PyNotImplementedError::new_err("a queue discipline defines dequeue(self)"))
     }
 
-    /// The time at which the next packet may leave, for a discipline that delays packets.
+    /// Returns the time at which the next packet may leave, for a discipline that delays packets.
     fn ready_s(&self) -> f64 {
         self.now_s()
     }
 
-    /// Quantities to record in the results, by name.
+    /// Returns quantities to record in the results, by name.
     fn gauges<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         PyDict::new(py)
     }

@@ -1,4 +1,4 @@
-//! The settings of a discipline in Python: keys with the names, types and defaults that its class declares.
+//! The settings of a queue discipline in Python. The class declares the keys, with their names, types and defaults.
 
 use super::base::QueueSetup;
 use super::discipline::PythonQueue;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Registers a class as a queue discipline for scenarios. `parameters` lists its keys with their defaults.
+/// Registers a class as a queue discipline for scenarios. `parameters` contains its keys with their defaults.
 #[pyfunction]
 pub(crate) fn register_queue(
     name: String,
@@ -36,12 +36,12 @@ pub(crate) fn register_queue(
     Ok(())
 }
 
-/// Leaks a text. Declarations live as long as the process; they are few and short.
+/// Leaks a text, because declarations must live as long as the process. They are few and short.
 fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// The declarations of a class.
+/// The keys that a class has declared.
 struct Declared {
     name: &'static str,
     text: &'static str,
@@ -52,7 +52,7 @@ struct Declared {
 #[derive(Clone)]
 struct PythonQueueConfig {
     declared: Arc<Declared>,
-    /// The values in the order of the keys.
+    /// The values, in the same order as the keys.
     values: Vec<Value>,
 }
 
@@ -115,17 +115,17 @@ impl AnyPart for PythonQueueConfig {
     }
 }
 
-/// Builds the queue of one run.
+/// Creates the queue of one run.
 fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     let config = part.as_any().downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
-    // The builder of a queue has no argument for the run, so the run's thread provides it.
+    // The function that builds a queue has no argument for the run, so a thread-local variable contains the run.
     let abort = CURRENT_RUN.with_borrow(Clone::clone);
     let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python is built within a run"))?;
     let name = config.declared.name;
     Python::attach(|py| {
         let class = config.declared.class.bind(py);
         let setup = Bound::new(py, QueueSetup { seed: place.seed, role: place.role.to_owned() })?;
-        // Set the parameters before `__init__` runs, which may use them.
+        // Set the parameters before `__init__` is called, because `__init__` may use them.
         let object = class.call_method1("__new__", (class, &setup))?;
         for ((name, _), value) in config.declared.keys.iter().zip(&config.values) {
             object.setattr(*name, to_python(py, value)?)?;
@@ -137,9 +137,9 @@ fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     .map_err(|error: PyErr| Fault::new("kind", format!("the queue discipline {name:?} cannot be made: {error}")))
 }
 
-/// Converts a default to a scenario value. The default's type is the key's type.
+/// Converts a default to a value of a scenario. The type of the default determines the type of the key.
 fn value_of(default: &Bound<'_, PyAny>) -> PyResult<Value> {
-    // Test for bool first, because Python's bool is also an int.
+    // Test for bool first, because a Python bool is also an int.
     if default.is_instance_of::<PyBool>() {
         return Ok(Value::Flag(default.extract()?));
     }

@@ -1,4 +1,4 @@
-//! A discipline that calls an object of a class derived from `lopsided.QueueDiscipline`.
+//! A Rust queue discipline that calls an object of a class derived from `lopsided.QueueDiscipline`.
 
 use super::base::{Action, QueueDiscipline};
 use super::packet_view::PacketView;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct PythonQueue {
     object: Object,
-    /// The waiting packets, by their identifiers.
+    /// The packets in the queue, by identifier.
     inside: BTreeMap<u64, QueuedPacket>,
     backlog: Backlog,
-    /// True if the class defines when a packet may leave.
+    /// True if the class overrides `ready_s`, so packets may have to wait.
     holds_back: bool,
 }
 
@@ -28,7 +28,7 @@ impl PythonQueue {
         Ok(PythonQueue { object, inside: BTreeMap::new(), backlog: Backlog::default(), holds_back })
     }
 
-    /// Calls `question` with the object at time `now`. `None` means that the run is over.
+    /// Calls `question` with the object at the time `now`. Returns `None` if the run has ended.
     fn ask<T>(
         &self,
         method: &str,
@@ -55,7 +55,7 @@ impl PythonQueue {
         })
     }
 
-    /// Carries out the requested actions on packets that are still in the queue.
+    /// Performs the requested actions on packets that are still in the queue.
     fn carry_out(&mut self, actions: Vec<Action>, offered: Option<u64>, cx: &mut Cx<'_>) {
         for action in actions {
             match action {
@@ -66,7 +66,7 @@ impl PythonQueue {
                 }
                 Action::Drop(id, why) => {
                     if let Some(waiting) = self.inside.remove(&id) {
-                        // The offered packet is not part of the backlog yet.
+                        // The packet that is being enqueued is not part of the backlog yet.
                         if offered != Some(id) {
                             self.backlog.remove(waiting.packet.size());
                         }
@@ -77,7 +77,7 @@ impl PythonQueue {
         }
     }
 
-    /// The packet that the object returns. It must be one that waits.
+    /// Returns the packet that the object selected for sending, which must be in the queue.
     fn next(&self, object: &Bound<'_, PyAny>) -> PyResult<u64> {
         let answer = object.call_method0("dequeue")?;
         let view = answer.cast::<PacketView>().map_err(|_| {
@@ -131,7 +131,7 @@ impl Qdisc for PythonQueue {
             Err(PyValueError::new_err(format!("it gave {ready}: a time in seconds is wanted")))
         });
         let ready = asked.map_or(now, |(ready, _)| Time::ZERO + Duration::from_nanos((ready * 1e9).ceil() as u64));
-        // A time in the past means now.
+        // A time in the past means that the packet may leave now.
         Some(ready.max(now))
     }
 
@@ -147,5 +147,5 @@ impl Qdisc for PythonQueue {
     }
 }
 
-/// 100 years in seconds, more than any run.
+/// 100 years in seconds, which is longer than any run.
 const MOST_SECONDS: f64 = 3.2e9;

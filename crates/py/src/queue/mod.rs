@@ -1,7 +1,8 @@
-//! Queue disciplines in Python: a class derived from `lopsided.QueueDiscipline`, registered under a name for scenarios.
+//! Queue disciplines in Python: classes derived from `lopsided.QueueDiscipline` that are registered under a name for
+//! scenarios.
 //!
-//! Packets stay in Rust. The object receives each packet as plain values and decides what happens to it. An exception
-//! ends the run and becomes the run's error.
+//! Packets are stored in Rust. The object receives the fields of each packet as plain values, and decides whether the
+//! packet is dropped, marked or sent. An exception ends the run, and becomes the error of the run.
 
 mod base;
 mod config;
@@ -17,25 +18,25 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The name of these objects in messages.
+/// The word for these objects in messages.
 pub(crate) const QUEUE_DISCIPLINE: &str = "queue discipline";
 
 thread_local! {
-    /// The run of this thread. Queues are built within it.
+    /// The run that this thread is building. Queues read it when they are built.
     static CURRENT_RUN: RefCell<Option<Arc<RunAbort>>> = const { RefCell::new(None) };
 }
 
 static ANY_REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// True if any run may call a discipline in Python.
+/// True if a run could call a queue discipline in Python.
 pub(crate) fn any_registered() -> bool {
     ANY_REGISTERED.load(Ordering::Relaxed)
 }
 
-/// Calls `act`, which makes a run. The run's queues can end it through `abort`.
+/// Calls `act`, which builds a run. The queues of the run can end it with an error through `abort`.
 pub(crate) fn within_run<T>(abort: &Arc<RunAbort>, act: impl FnOnce() -> T) -> T {
     CURRENT_RUN.with_borrow_mut(|run| *run = Some(Arc::clone(abort)));
-    // Queues are built inside `act`, on this thread.
+    // `act` builds the queues on this thread.
     let done = act();
     CURRENT_RUN.with_borrow_mut(|run| *run = None);
     done

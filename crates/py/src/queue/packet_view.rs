@@ -1,19 +1,19 @@
-//! A packet as a discipline in Python sees it.
+//! A packet in the form that a queue discipline in Python receives.
 
 use lopsided_core::{Packet, Transport};
 use lopsided_queue::PacketKind;
 use lopsided_spec::Choice;
 use pyo3::prelude::*;
 
-/// A packet that is offered to a queue or waits in it, with the header fields that it had when offered.
+/// A packet that is being enqueued or is in the queue. The header fields have their values at the time of arrival.
 #[pyclass(frozen, get_all, eq, module = "lopsided._native")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PacketView {
-    /// Identifier, unique within the run.
+    /// Identifier of the packet, unique within the run.
     pub(crate) id: u64,
     /// Index of the flow in the scenario.
     flow: u32,
-    /// Size of the IP packet.
+    /// Size of the IP packet in bytes.
     size_bytes: u64,
     payload_bytes: u32,
     /// `not_ect`, `ect0`, `ect1` or `ce`.
@@ -23,13 +23,13 @@ pub(crate) struct PacketView {
     protocol: &'static str,
     /// `ack`, `data` or `control`.
     kind: &'static str,
-    /// Source port, or `None` without TCP or UDP.
+    /// Source port; `None` if the packet is neither TCP nor UDP.
     src_port: Option<u16>,
-    /// Destination port, or `None` without TCP or UDP.
+    /// Destination port; `None` if the packet is neither TCP nor UDP.
     dst_port: Option<u16>,
-    /// Sequence number, or `None` without TCP.
+    /// Sequence number; `None` if the packet is not TCP.
     seq: Option<u32>,
-    /// Acknowledgement number, or `None` without TCP.
+    /// Acknowledgement number; `None` if the packet is not TCP.
     ack: Option<u32>,
 }
 
