@@ -323,8 +323,8 @@ def render(found: list[Cell], acks: float) -> str:
     lines = [
         *_HEAD.format(seeds=len(SEEDS)).splitlines(),
         *promises.rows(promised(main, acks)),
-        f"With **a rule switched off** in both, to which the profile was not fitted: performance within"
-        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells.",
+        f"With **a rule switched off** in FreeBSD and in the simulator, the performances differ by at most"
+        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. The profile was not fitted to these runs.",
         "",
         "![Performance, timeouts and windows of FreeBSD and of the simulator](freebsd.png)",
         "",

@@ -31,7 +31,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "adsl2plus-16-1",
         title: "ADSL2+ with PPPoE over ATM, and a modem with a deep buffer",
-        source: "ITU-T G.992.5; RFC 2684 for the framing; buffers as deep: Kreibich et al., Netalyzr, IMC 2010",
+        source: "ITU-T G.992.5; RFC 2684 for the framing; Kreibich et al., Netalyzr, IMC 2010, for the depth of the buffer",
         link: r#"
             rtt = "30 ms"
             framing = "pppoe-llcsnap"
