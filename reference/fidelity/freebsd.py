@@ -324,7 +324,8 @@ def render(found: list[Cell], acks: float) -> str:
         *_HEAD.format(seeds=len(SEEDS)).splitlines(),
         *promises.rows(promised(main, acks)),
         f"With **a rule switched off** in FreeBSD and in the simulator, the performances differ by at most"
-        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. The profile was not fitted to these runs.",
+        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. The profile was not fitted to these"
+        " runs.",
         "",
         "![Performance, timeouts and windows of FreeBSD and of the simulator](freebsd.png)",
         "",
