@@ -61,8 +61,8 @@ def _check(name: str, make: Any) -> None:
 
 
 def _check_attributes(make: type, base: type) -> None:
-    """Raises an error if an attribute is assigned but never read, and its name is almost that of an attribute which the
-    base class reads.
+    """Raises an error if an attribute is assigned but never read, and its name resembles an attribute that the base
+    class reads.
 
     Without this check, an assignment to a misspelt name would be ignored silently.
     """

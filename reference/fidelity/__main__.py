@@ -27,8 +27,10 @@ def main() -> int:
     """Writes the pages from the stored runs of Linux and from new runs."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
-    parser.add_argument("--seeds", type=int, default=4, help="how many seeds each cell runs with")
-    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument("--seeds", type=int, default=4, help="number of seeds per cell")
+    parser.add_argument(
+        "--recorded", action="store_true", help="measure nothing on Linux; write the pages from the records"
+    )
     parser.add_argument(
         "--packets", metavar="PART", help="align only cells with this in their names, and do nothing else"
     )
@@ -37,9 +39,9 @@ def main() -> int:
         metavar="PART",
         help="measure only cells of congestion controls with this in their names, and do nothing else",
     )
-    parser.add_argument("--minutes", type=float, help="begin no run on Linux after so many minutes")
-    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="runs on Linux side by side")
-    parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="where ns3_twoway.cc is")
+    parser.add_argument("--minutes", type=float, help="start no run on Linux after this number of minutes")
+    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="number of parallel runs on Linux")
+    parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="folder of ns3_twoway.cc")
     arguments = parser.parse_args()
     seeds = range(1, 1 + arguments.seeds)
     data: Path = arguments.docs / "fidelity"

@@ -407,7 +407,7 @@ def main() -> int:
     """Measures the missing runs, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.ack_filter", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
     arguments = parser.parse_args()
     runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
     began = time.monotonic()

@@ -287,8 +287,10 @@ def main() -> int:
     """Runs the missing cells on ns-2, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.authors", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="do not run ns-2")
-    parser.add_argument("--ns", metavar="PATH", default=shutil.which("ns"), help="ns-2, repaired or not")
-    parser.add_argument("--jobs", type=int, default=2, help="so many runs at once")
+    parser.add_argument(
+        "--ns", metavar="PATH", default=shutil.which("ns"), help="path of ns-2, with or without the repairs"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel runs")
     arguments = parser.parse_args()
     recorded = records()
     if not arguments.recorded:

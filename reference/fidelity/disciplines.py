@@ -316,8 +316,10 @@ more cells, and {apart} cells remain.
 def main() -> None:
     """Measures on Linux, simulates, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--recorded", action="store_true", help="take Linux's values from the file")
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    parser.add_argument(
+        "--recorded", action="store_true", help="measure nothing on Linux; read its values from the file"
+    )
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
     parser.add_argument("--workers", type=int, help="processes of the simulator; default: one for each core")
     arguments = parser.parse_args()
     began, linux = time.monotonic(), records()

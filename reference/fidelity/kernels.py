@@ -221,8 +221,8 @@ def main() -> int:
     """Makes the missing and outdated runs on Linux, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.kernels", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
-    parser.add_argument("--workers", type=int, default=1, help="runs on Linux in parallel")
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
+    parser.add_argument("--workers", type=int, default=1, help="number of parallel runs on Linux")
     arguments = parser.parse_args()
     known = records()
     if not arguments.recorded:

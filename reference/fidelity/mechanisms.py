@@ -580,8 +580,8 @@ def listed(scripts: Iterable[str]) -> str:
 def main() -> int:
     """Runs all mechanisms and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.mechanisms", description=__doc__)
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder that the page goes to")
-    parser.add_argument("--only", default="", help="those whose name has this; writes no page")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the documentation")
+    parser.add_argument("--only", default="", help="run only mechanisms with this in their names, and write no page")
     given = parser.parse_args()
     held: list[Held] = []
     try:

@@ -518,7 +518,7 @@ def main() -> int:
     """Measures on Linux if `--measure` is given, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.queues", description=__doc__)
     parser.add_argument(
-        "--measure", metavar="PART", nargs="?", const="", help="on Linux, cases with this in their names"
+        "--measure", metavar="PART", nargs="?", const="", help="measure the cases with this in their names on Linux"
     )
     wanted = parser.parse_args().measure
     recorded = load(RECORDS) if RECORDS.exists() else {}

@@ -270,9 +270,9 @@ def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
 def main() -> int:
     """Prints the three lists. With `--renew`, first makes a sample of the outdated runs again."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
-    parser.add_argument("--renew", action="store_true", help="run a sample of the old runs again")
+    parser.add_argument("--renew", action="store_true", help="make a sample of the outdated runs again")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
     arguments = parser.parse_args()
     if arguments.renew:
         for line in renewed(arguments.sample, arguments.minutes):

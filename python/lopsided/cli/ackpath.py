@@ -48,9 +48,9 @@ def ackpath(
 ) -> None:
     """Compare remedies for a narrow ACK path: one scenario with each on and off, alone and combined.
 
-    Prints the goodput of both directions, the number of ACKs, the data that each acknowledges, their share of the
-    uplink, the bursts that they trigger, and the limits of the downloads. The folder holds the tables as CSV and
-    report.html; by default it is made under `runs/`.
+    Prints the goodput of both directions, the number of ACKs, the data acknowledged per ACK, the share of the uplink
+    that ACKs use, the bursts that ACKs trigger, and the factors that limit the downloads. The result folder holds the
+    tables as CSV and report.html; by default it is created under `runs/`.
 
     For example:
 

@@ -34,8 +34,8 @@ def aqm(
 ) -> None:
     """Compare queue disciplines: one scenario under each of them, side by side.
 
-    Reports goodput, fairness, round trips and queueing delay under each discipline, and what users notice: web pages,
-    short transfers, and round trips per minute under load. The folder holds the tables as CSV, the figures and
+    Reports goodput, fairness, RTTs and queueing delay under each discipline, and what users notice: web pages, short
+    transfers, and round trips per minute under load. The result folder holds the tables as CSV, the figures and
     report.html; by default it is created under `runs/`.
 
     For example:
@@ -54,7 +54,7 @@ def aqm(
     queues
         The disciplines, separated by commas: names, tables with settings, or `file` for the scenario's own.
     suite
-        Instead of a file: `rfc7928`, the scenarios of the guidelines for characterizing AQM.
+        Instead of a file: `rfc7928` runs the scenarios of RFC 7928, the guidelines for characterizing AQM.
     sections
         Sections of the suite to run, with their subsections, such as `5,8.2`; default: all.
     """

@@ -36,18 +36,18 @@ class Builds:
     client: str | None = None
     """Shell command that runs behind the line and reaches the server at 100.64.0.1."""
     server: str | None = None
-    """Shell command at the far end of the line. The client starts when it has opened a port. Default: this machine's
-    services."""
+    """Shell command at the far end of the line. The client starts when this command has opened a port. Default: this
+    machine's services."""
     lines: str = ",".join(CHECK_LINES_TRIED)
     """Access lines (`lopsided list presets`) or scenario files, separated by commas."""
     metric: Literal["time", "down_bytes", "up_bytes", "down_delay", "up_delay"] = CHECK_METRIC
     """The judged quantity: time of the client, bytes on the line, or 95th percentile of the queueing delay."""
     margin: float = CHECK_MARGIN
-    """Share by which the candidate may be worse."""
+    """Fraction by which the candidate may be worse than the baseline."""
     repeat: int = CHECK_REPEAT
     """Number of pairs on each line; each pair has its own seed."""
     seed: int = 1
-    """Seed of the first pair's lines."""
+    """Seed of the emulated lines for the first pair."""
     limit: str = CHECK_LIMIT
     """Time limit of a run."""
 
@@ -67,12 +67,12 @@ def check(
 ) -> int:
     """Check scenario files, or compare two builds of a program on emulated lines.
 
-    With FILES: prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake.
-    With --world kernel it also prints what Linux refuses; the exit code is then 1.
+    With FILES: prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake. With
+    --world kernel, also prints the settings that Linux does not support; the exit code is then 1.
 
     With --baseline and --candidate: runs both builds in pairs on each line, in real time, and prints the paired
-    difference with its 95 % interval. The exit code is 1 if the candidate is worse than the margin on a line, or
-    fails more often. A --set with several values (key=a,b) tries each line with each value.
+    difference with its 95 % interval. The exit code is 1 if the candidate is worse by more than the margin on a line,
+    or fails more often. A --set with several values (key=a,b) tries each line with each value.
 
     For example:
 
@@ -87,7 +87,7 @@ def check(
     files
         The scenario files.
     world
-        With FILES: the world that must be able to run them.
+        With FILES: also check that this world can run the scenarios.
     """
     if builds != NO_BUILDS:
         if files:

@@ -75,8 +75,9 @@ def compare(
 ) -> int:
     """Compare two worlds, two runs, or your congestion control with a built-in one.
 
-    The last one is the reference. Repetitions are paired: each starts its flows at the same instants in every world.
-    `--packets` aligns one run of each packet by packet and reports the first difference and its consequences.
+    The last world or run is the reference. Runs are paired by seed: in every world, the flows of a repetition start at
+    the same times. `--packets` aligns one run of each side packet by packet, and reports the first difference and its
+    consequences.
 
     For example:
 
@@ -124,7 +125,7 @@ def compare(
     figure
         A figure to write (.png, .svg or .pdf): the first repetition, or with --packets the first difference.
     fail
-        Exit with 1 if anything exceeds its tolerance; with --packets, if any packet differs.
+        Exit with 1 if any quantity exceeds its tolerance; with --packets, if any packet differs.
     """
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: must be at least 1")

@@ -37,10 +37,11 @@ def explain(
 ) -> None:
     """Explain the history of a connection, in words and as a picture.
 
-    Lists states, losses with the rule that found them, reductions with their signal, undo, timers, the reasons of ACKs,
-    and how long each limit held the sender back. If a simulated run did not record this, `explain` repeats it; the
-    digest does not change. Name your own code again: a run folder does not hold it. For a run on Linux, `explain` reads
-    the captures of its hosts (`run --world kernel --pcap`).
+    Lists congestion states, losses with the rule that detected them, window reductions with their signal, undone
+    reductions, timers, the reason for each ACK, and how long each factor limited the sender. If a simulated run did not
+    record these events, `explain` runs the scenario again; the digest stays the same. If the run used your own code,
+    pass its options again, because a run folder does not contain the code. For a run on Linux, `explain` reads the
+    captures of its hosts (`run --world kernel --pcap`).
 
     For example:
 

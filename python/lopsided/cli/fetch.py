@@ -39,8 +39,8 @@ def fetch(
 ) -> None:
     """Download a file over several connections that together take the share of one (RDRA).
 
-    This is faster than one connection if packets are lost, and takes no more than one connection if none are. An
-    interrupted download stays in FILE.part; the same command resumes it.
+    This is faster than one connection if packets are lost, and uses no more bandwidth than one connection if no packets
+    are lost. An interrupted download stays in FILE.part; the same command resumes it.
 
     For example:
 

@@ -25,8 +25,8 @@ def merge(
 ) -> int:
     """Put the shards of a study together.
 
-    The result is the same table and text as from one machine: `merge` repeats the shards' command with their
-    measurements. If shards are missing, it lists them and prints the job that makes them.
+    The table and the text are the same as from a study on one machine: `merge` runs the shards' command again with the
+    stored measurements. If shards are missing, it lists them and prints the job that makes them.
 
     For example:
 

@@ -42,7 +42,7 @@ def metrics(
     upload
         The log of the upload's sender.
     split
-        When the upload starts, counted from the log's first row; default: the first row of the upload's log, if given.
+        Start of the upload, counted from the log's first row; default: the first row of the upload's log, if given.
     down
         The downlink's rate, such as 2.4M: adds the bandwidth-delay product, and with `--up` the performance.
     up

@@ -128,8 +128,8 @@ Ours = Annotated[
 World = Annotated[
     str,
     Parameter(
-        help="Where to run it: `sim` (virtual time), `kernel` (Linux itself) or `live` (this kernel's TCP over the "
-        "simulator's path, in real time)."
+        help="Where to run the scenario: `sim` (virtual time), `kernel` (Linux itself) or `live` (this kernel's TCP "
+        "over the simulator's path, in real time)."
     ),
 ]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
@@ -169,7 +169,7 @@ Workers = Annotated[int | None, Parameter(show_default=False, help="Number of th
 
 
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
-    """Loads the scenario in `file`, applies the settings, and prints doubts about it as notes."""
+    """Loads the scenario in `file`, applies the settings, and prints warnings about it as notes."""
     from lopsided.scenario import Scenario
     from lopsided.studies.doubts import doubts, idle_settings
 

@@ -47,7 +47,7 @@ def plot(
     flow
         Only this flow; may be given several times.
     average
-        Average goodput and drops over this time, such as 500ms.
+        Average goodput and drops over intervals of this length, such as 500ms.
     """
     from lopsided.views.plot import chart, drawn, style
 

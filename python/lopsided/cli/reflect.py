@@ -34,9 +34,9 @@ def reflect(
     Parameters
     ----------
     interface
-        Only packets that arrive on this interface, as listed by `ip link`.
+        Return only packets that arrive on this interface, as listed by `ip link`.
     senders
-        Only packets from these addresses, such as 192.0.2.0/24; may be given several times.
+        Return only packets from these addresses, such as 192.0.2.0/24; may be given several times.
     most
         Largest number of packets to return per second.
     dry_run

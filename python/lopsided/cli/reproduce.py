@@ -37,8 +37,8 @@ def reproduce(
 ) -> int:
     """Re-run a published study.
 
-    Shows every figure, table and claim, published next to measured. Claims that do not hold are marked, with the
-    reason. The exit code is 1 if the outcome of a claim differs from the recorded one.
+    Shows every figure, table and claim, with the published values next to the measured values. Claims that do not hold
+    are marked, with the reason. The exit code is 1 if the outcome of a claim differs from the recorded one.
 
     For example:
 

@@ -49,9 +49,9 @@ def search(
 ) -> int:
     """Search for the settings that maximise or minimise metrics, under constraints.
 
-    Optuna proposes the settings (`pip install 'lopsided[search]'`). The folder holds a table of all trials, scenario
-    files of the best settings, figures and report.html; by default it is created under `runs/`. Ctrl-C keeps the
-    finished trials. To continue, repeat the command with the same --out, if you like with more --trials.
+    Optuna proposes the settings (`pip install 'lopsided[search]'`). The result folder holds a table of all trials,
+    scenario files of the best settings, figures and report.html; by default it is created under `runs/`. Ctrl-C keeps
+    the finished trials. To continue, repeat the command with the same --out, optionally with more --trials.
 
     For example:
 

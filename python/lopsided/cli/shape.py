@@ -30,8 +30,8 @@ def shape(
 ) -> int:
     """Put a queue discipline on the outgoing traffic of a network interface.
 
-    The kernel passes outgoing packets through NFQUEUE to lopsided, which returns each when it is due. Runs until you
-    stop it; if it is killed, traffic bypasses it. Needs root, and nft or iptables.
+    The kernel passes outgoing packets through NFQUEUE to lopsided, which returns each packet when it is due. Runs until
+    you stop it; if it is killed, traffic bypasses it. Needs root, and nft or iptables.
 
     For example:
 

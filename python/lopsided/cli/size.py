@@ -46,7 +46,7 @@ def size(
 ) -> None:
     """Find the uplink buffer or the queue discipline for a line, and how to set it.
 
-    Gives two answers for the buffer: Merritt's model (2010, inequality 6.6, with inputs from the field procedure of
+    Recommends a buffer by two methods: Merritt's model (2010, inequality 6.6, with inputs from the field procedure of
     section 6.4 in the simulator), and a sweep that measures how much of the line a download and an upload use together.
     Then compares queue disciplines, configured for the line, under a household's traffic: goodput, latency under load
     and page load time.

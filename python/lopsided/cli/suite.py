@@ -45,9 +45,9 @@ def suite(
 ) -> int:
     """Run a standard suite by name, such as the cases of RFC 9743, and judge each case.
 
-    The table has a row for each number: the expectation of the source's section, the measured value, and whether it
-    passes. It marks whether a threshold is the source's or lopsided's. The exit code is 1 if a case fails. The folder
-    holds the table as CSV and Parquet and report.html; by default it is created under `runs/`.
+    The table has one row per measured number: the expectation in the source's section, the measured value, and whether
+    it passes. It shows whether each threshold comes from the source or from lopsided. The exit code is 1 if a case
+    fails. The result folder holds the table as CSV and Parquet and report.html; by default it is created under `runs/`.
 
     For example:
 

@@ -53,7 +53,8 @@ class Lazy:
 
 
 class Rows(Lazy):
-    """Rows with the same columns: those of `spec`, or else those that occur in the rows. A missing value is `None`.
+    """Rows with the same columns: the columns of `spec`, or else every column that occurs in a row. A missing value is
+    `None`.
 
     Values have the same type as in the frame: in a column of floats, an integer is converted to a float.
     """

@@ -120,7 +120,6 @@ def jain_index(rates: ArrayLike) -> float:
 
 
 def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
-    """Mean window of the download divided by that of the upload while both are active (MER-M27, after Heusse et
-    al.)."""
+    """The download's mean window divided by the upload's while both flows are active (MER-M27, after Heusse et al.)."""
     positive("upload window", cwnd_up_bytes)
     return cwnd_down_bytes / cwnd_up_bytes

@@ -114,7 +114,7 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often falls of one window coincide with falls of the other."""
+    """How often a reduction of one window coincides with a reduction of the other."""
 
     falls: int
     """Number of falls of the first window."""

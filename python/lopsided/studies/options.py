@@ -67,7 +67,7 @@ class FairnessOptions:
     link: str | int = "100M"
     """Rate of the bottleneck, such as 100M (bit/s); of the downlink if `--up` is given."""
     up: str | int | None = None
-    """Rate of the uplink; default: that of the downlink."""
+    """Rate of the uplink; default: the downlink's rate."""
     direction: Literal["down", "up"] = "down"
     """Direction of the data."""
     buffer: str = "1 BDP"
@@ -94,7 +94,7 @@ class FairnessOptions:
     harm: bool = True
     """Also run each side by itself, and measure the harm that the other side does."""
     repeat: int = 2
-    """Number of seeds for each order of arrival; each pair runs in both orders, so it has twice as many runs."""
+    """Number of seeds for each order of arrival. A pair has twice as many runs, because it runs in both orders."""
     seed: int = 1
     """The first seed."""
 
@@ -127,7 +127,7 @@ class AqmOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SizeOptions:
-    """Options of a line in addition to its rates and round trip."""
+    """Options of a line in addition to its rates and its RTT."""
 
     preset: str | None = None
     """An access line by name (`lopsided list presets`); `--down`, `--up` and `--rtt` override its values."""

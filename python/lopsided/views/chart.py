@@ -69,7 +69,7 @@ class Chart:
     """The end of the x axis, which starts at 0."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    """The small print: what the figure shows and how it was made."""
+    """The footnote: the contents of the figure, and how it was made."""
     x_name: str = "time_s"
     """The column name of the x axis in the data."""
 

@@ -1,4 +1,4 @@
-"""Writes the report of a study and the other files in its folder."""
+"""Writes the report of a study, and the other files of the study's folder."""
 
 from __future__ import annotations
 

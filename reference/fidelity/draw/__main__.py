@@ -32,18 +32,20 @@ from reference.fidelity.records import Records
 def main() -> int:
     """Measures on Linux, simulates, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.draw", description=__doc__)
-    parser.add_argument("--draw", type=int, required=True, metavar="SEED", help="which draw")
-    parser.add_argument("--count", type=int, default=COUNT, help="how many scenarios of it")
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each on Linux")
-    parser.add_argument("--sim-seeds", type=int, default=24, help="runs of each in the simulator")
-    parser.add_argument("--show", type=int, metavar="NUMBER", help="print this scenario of the draw, and end")
-    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument("--draw", type=int, required=True, metavar="SEED", help="seed of the draw")
+    parser.add_argument("--count", type=int, default=COUNT, help="number of scenarios")
+    parser.add_argument("--seeds", type=int, default=3, help="number of runs of each scenario on Linux")
+    parser.add_argument("--sim-seeds", type=int, default=24, help="number of runs of each scenario in the simulator")
+    parser.add_argument("--show", type=int, metavar="NUMBER", help="print this scenario of the draw, and exit")
+    parser.add_argument(
+        "--recorded", action="store_true", help="measure nothing on Linux; write the pages from the records"
+    )
     parser.add_argument(
         "--shard", metavar="I/N", help="make one part of Linux's runs, as `lopsided sweep --shard` does"
     )
-    parser.add_argument("--minutes", type=float, help="begin no run on Linux after so many minutes")
-    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="runs on Linux side by side")
-    parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="where page and records are")
+    parser.add_argument("--minutes", type=float, help="start no run on Linux after this number of minutes")
+    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="number of parallel runs on Linux")
+    parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="folder of the page and the records")
     arguments = parser.parse_args()
     drawn = draw(arguments.draw, arguments.count)
     if arguments.show is not None:

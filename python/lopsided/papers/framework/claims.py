@@ -27,8 +27,8 @@ POINTS = 10.0
 """A measured percentage is near the published one if they differ by at most this number of percentage points."""
 
 SHARE = 0.15
-"""Any other quantity is near the published value if it differs by at most this fraction of it: the error of reading
-a mean from a noisy logarithmic plot."""
+"""Any other quantity is near the published value if it differs by at most this fraction of the published value: the
+error of reading a mean from a noisy logarithmic plot."""
 
 MORE = 1.1
 """One quantity counts as more than another from this ratio on."""

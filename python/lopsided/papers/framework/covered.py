@@ -20,7 +20,7 @@ RESULTS = ("result", "computed", "derived")
 """Kinds of published values that must be compared with a measured value."""
 
 NEAR = 0.15
-"""A measured value is near the published one if it differs by at most this fraction of it."""
+"""A measured value is near the published value if it differs by at most this fraction of the published value."""
 
 State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "cited"]
 

@@ -257,8 +257,8 @@ def by_cause(found: Reproduction) -> dict[str, list[str]]:
 
 
 def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
-    """One line per interpretation: how many of the paper's statements hold, and how many of those depend on the
-    seed."""
+    """Returns one line per interpretation: the number of the paper's statements that hold, and the number of these
+    whose verdict depends on the seed."""
     found: list[str] = []
     for reading, judged in _by_reading(outcomes).items():
         by = f" if read as {reading}" if reading else ""

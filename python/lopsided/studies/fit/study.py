@@ -144,7 +144,7 @@ class Fitter:
                     "explained": max(each.explained, 0.0),
                 }
             )
-        # If a queue never filled, its buffer is not a parameter of the search, but a reader expects a row for it.
+        # If a queue never filled, the search has no parameter for its buffer, but the table needs a row for it.
         for way in WAYS:
             if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
                 found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})

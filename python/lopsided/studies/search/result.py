@@ -441,7 +441,7 @@ def _none(found: Search) -> list[str]:
 
 
 def _doubts(found: Search) -> list[str]:
-    """Sentences with reasons to doubt the result."""
+    """Returns warnings about the result, as sentences."""
     said: list[str] = []
     refused = sum(bool(trial.refused) for trial in found.tried)
     if refused:

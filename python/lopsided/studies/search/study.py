@@ -72,7 +72,7 @@ class Searcher:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials were requested; at most {MOST_TRIALS:,} are made")
-        # First the seeds of the search, then those of the check.
+        # The seeds of the search come first, then the seeds that repeat the best trials.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]
         self._tried: dict[Settings, Trial] = {}

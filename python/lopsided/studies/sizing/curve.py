@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCE = 0.05
-"""A buffer is good if its performance is at least the best performance minus this fraction of it."""
+"""A buffer is good if its performance is at most this fraction below the best performance."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer by inequality 6.6. `packets` is the buffer at which the estimate equals the configured size (figure
-    6.2), rounded down; `None` if there is no such buffer.
+    """The buffer that inequality 6.6 recommends. `packets` is the buffer size at which the model's estimate equals the
+    configured size (figure 6.2), rounded down; `None` if there is no such size.
 
     The windows are those of the tested buffer that is closest to `packets`.
     """

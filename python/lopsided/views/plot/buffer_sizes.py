@@ -1,5 +1,5 @@
-"""The figure of `lopsided size`: each flow's goodput relative to its link's rate, over the buffer size, and the
-recommended buffer.
+"""Draws the figure of `lopsided size`: each flow's goodput as a fraction of its link's rate, against the buffer size,
+and the recommended buffer.
 
 After merritt2010 figure 5.1.
 """

@@ -76,8 +76,8 @@ CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = {"xz-utils": "xz"}
-"""Programs of packages in `BUILD_PACKAGES` whose name differs from that of the package. `libelf-dev` contains no
-program."""
+"""Programs of packages in `BUILD_PACKAGES` that have another name than their package. `libelf-dev` contains no program.
+"""
 
 # Approximate number of lines that each stage prints; used only for the progress bar.
 EXTRACTED_FILES = 84_000

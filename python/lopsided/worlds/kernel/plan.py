@@ -66,13 +66,16 @@ class Discipline:
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a link in the form that Linux can build. Sizes in queues are those of IP packets."""
+    """One direction of a link, in the form that Linux can build.
+
+    Queue sizes in bytes count IP packets, without the line's overhead.
+    """
 
     rate_bps: int = 0
     burst: int = 0
     """Size of the shaper's bucket in bytes on the wire; 0 means a plain serializer."""
     overhead: int = ETHERNET_HEADER
-    """Bytes that a packet takes on the wire in addition to the IP packet."""
+    """Number of bytes that the line adds to each IP packet."""
     minimum: int = 0
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
