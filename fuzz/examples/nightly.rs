@@ -13,7 +13,7 @@ use std::{env, fs, panic};
 
 type Target = (&'static str, fn(&[u8]) -> u64, usize);
 
-/// Name, function that returns its number of operations, and length of the longest input in bytes.
+/// Name of the target, function that returns its number of operations, and longest input in bytes.
 const TARGETS: [Target; 7] = [
     ("connection", connection::run, 2000),
     ("peace", connection::run_to_peace, 2000),
@@ -24,7 +24,7 @@ const TARGETS: [Target; 7] = [
     ("quic", |octets| uncounted(quic::run, octets), 4000),
 ];
 
-/// Runs a target whose work is not counted in operations on a connection.
+/// Runs a target that does not count operations on a connection.
 fn uncounted(run: fn(&[u8]), octets: &[u8]) -> u64 {
     run(octets);
     0
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Number of operations done, or `None` if the target panicked.
+/// Runs one input. Returns the number of operations, or `None` if the target panicked.
 fn attempt(target: &Target, octets: &[u8]) -> Option<u64> {
     panic::catch_unwind(|| target.1(octets)).ok()
 }

@@ -29,9 +29,9 @@ const DELAY: Duration = Duration::from_millis(10);
 /// Interval at which packets leave the queue.
 const SLOT: Duration = Duration::from_micros(700);
 const WHOLE: i64 = 120_000;
-/// Time by which all data arrives if few segments are lost. A dozen consecutive timeouts would take longer.
+/// Time by which all data must arrive if few segments are lost. A dozen consecutive timeouts would take longer.
 const SOON: Time = Time::from_nanos(10_000_000_000);
-/// Fates of a data segment, by its byte modulo 16. With any other value the segment passes unchanged.
+/// Treatment of a data segment, by its input byte modulo 16. With any other value the segment passes unchanged.
 const LOST: u8 = 0;
 const MARKED: u8 = 1;
 
@@ -45,18 +45,18 @@ struct Setup {
     seed: u8,
 }
 
-/// The stream's byte at an offset.
+/// Byte of the stream at an offset.
 fn octet(offset: i64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }
 
-/// Removes the entries that have arrived. The entries are in order of time.
+/// Removes and returns the entries that have arrived. The entries are sorted by time.
 fn due<T>(flying: &mut Vec<T>, arrived: impl Fn(&T) -> bool) -> Vec<T> {
     let count = flying.iter().take_while(|each| arrived(each)).count();
     flying.drain(..count).collect()
 }
 
-/// Sends a stream over a path that the input describes.
+/// Sends a stream over the path that the input describes.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let Some(setup) = input.next::<Setup>() else { return };
@@ -74,8 +74,8 @@ pub fn run(octets: &[u8]) {
     Way::new(&setup, queue.checked(), stages, fates).cross();
 }
 
-/// Runs every stage alone and every pair of stages, with each rule of the ACK filter behind them and without a filter.
-/// All data must arrive soon. Returns the number of paths tried.
+/// Runs every stage by itself and every pair of stages, each with every rule of the ACK filter after the stages and
+/// without a filter. All data must arrive by `SOON`. Returns the number of paths.
 pub fn cross_every_pair() -> usize {
     let kinds = (STAGES.members)().len();
     let chains = (0..=kinds).flat_map(|first| (0..=kinds).map(move |second| [first, second]));
@@ -89,9 +89,9 @@ pub fn cross_every_pair() -> usize {
     .count()
 }
 
-/// Runs one path. Stages are given by their number in the family, from 1; 0 means no stage.
+/// Runs one path. Each stage is given by its number in the family, counted from 1; 0 means no stage.
 fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
-    // Zero bytes leave every setting at its default.
+    // An input of zero bytes leaves every setting at its default.
     let stage = |kind: usize| {
         let config = any_of(&STAGES, 0, &mut Input::new(&[&[kind as u8 - 1][..], &[0; 64]].concat()));
         let role = StageRole { seed: 1, role: &format!("way/{kind}") };
@@ -104,7 +104,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
     };
     let ecn = if reporting { 2 } else { 1 };
     let setup = Setup { freebsd: false, sack: reporting, timestamps: reporting, ecn, stages: 0, seed: 1 };
-    // About 4 % of the segments are lost. Every second one of the rest is marked.
+    // About 4 % of the segments are lost; every second remaining segment is marked.
     let fates = (0..97).map(|number| if number % 23 == 7 { LOST } else { MARKED + number % 2 }).collect();
     let stages = chain.into_iter().filter(|kind| *kind > 0).map(stage).collect();
     let mut way = Way::new(&setup, queue.build(1, "way").expect("it is a queue").checked(), stages, fates);
@@ -115,7 +115,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
 }
 
 struct Way {
-    /// Fields are dropped in the order of declaration: the accounting before the packets that it counts.
+    /// Rust drops fields in the order of declaration: the accounting must be dropped before the packets that it counts.
     accounting: Accounting,
     sender: Connection,
     receiver: Connection,
@@ -127,19 +127,19 @@ struct Way {
     data: Vec<(Time, Segment)>,
     /// ACKs in flight, with their arrival times.
     acks: Vec<(Time, TcpHeader, Payload, Ecn)>,
-    /// The fate of each data segment: lost, marked or neither.
+    /// Treatment of each data segment: lost, marked or unchanged.
     fates: Vec<u8>,
     segments: usize,
     written: i64,
     read: i64,
     sent: Told,
-    /// The largest acknowledgement number that left the stages.
+    /// Largest acknowledgement number that has left the stages.
     furthest: u32,
-    /// Number of reports of marks or SACK blocks between the receiver and the queue.
+    /// Number of ACKs with marks or SACK blocks that are between the receiver and the queue.
     owed: i64,
-    /// The sequence of different counts of marks, as sent by the receiver.
+    /// Distinct counts of marks, in the order in which the receiver sent them.
     counted: Vec<u16>,
-    /// The sequence of different counts of marks, as they left the stages.
+    /// Distinct counts of marks, in the order in which they left the stages.
     passed: Vec<u16>,
 }
 
@@ -154,7 +154,7 @@ fn change(counts: &mut Vec<u16>, header: &TcpHeader) {
     }
 }
 
-/// The information that the receiver has sent.
+/// Acknowledgements, SACK blocks and mark counts that the receiver has sent.
 #[derive(Default)]
 struct Told {
     numbers: BTreeSet<u32>,
@@ -181,7 +181,7 @@ impl Way {
                 .expect("reno")
         };
         Way {
-            // The initial numbers are small, so sequence numbers do not wrap and can be compared directly.
+            // Small initial sequence numbers do not wrap, so they can be compared as plain numbers.
             sender: Connection::connect(config(1, 2, 1000)),
             receiver: Connection::listen(config(2, 1, 5000)),
             stages,
@@ -203,7 +203,7 @@ impl Way {
         }
     }
 
-    /// Runs until all data has arrived. Ends earlier if the discipline passes no ACK or holds ACKs behind its rate.
+    /// Runs until all data has arrived. Ends earlier if no further packet or timer is due.
     fn cross(&mut self) {
         let end = self.now + Duration::from_secs(600);
         while self.read < WHOLE && self.now < end {
@@ -274,7 +274,7 @@ impl Way {
         assert!(self.accounting.conservation(held).holds());
     }
 
-    /// The fate of the current segment, by the number of segments sent.
+    /// Treatment of the current segment, by the number of segments sent so far.
     fn fate(&self) -> Option<u8> {
         self.fates.get(self.segments % self.fates.len().max(1)).map(|fate| fate % 16)
     }

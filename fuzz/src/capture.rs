@@ -1,10 +1,11 @@
-//! Arbitrary capture files: each is read to its end or to an error, and the flows of its packets are computed.
+//! Arbitrary capture files. Each is read until its end or an error, and flow statistics are computed from its packets.
 
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_trace::{FlowTable, read};
 
-/// A capture in the format pcap, possibly truncated. Its frames have arbitrary bytes behind valid IPv4 and TCP headers.
+/// A capture in the pcap format, possibly truncated. Its frames contain arbitrary bytes after valid IPv4 and TCP
+/// headers.
 #[derive(Debug, Arbitrary)]
 struct File {
     swapped: bool,
@@ -22,7 +23,7 @@ enum Link {
 #[derive(Debug, Arbitrary)]
 struct Frame {
     at: (u32, u32),
-    /// A length in the record that differs from the frame's.
+    /// Length field of the record, if it differs from the frame's real length.
     claimed: Option<u16>,
     ports: (u8, u8),
     numbers: (u32, u32),
@@ -32,7 +33,7 @@ struct Frame {
     len: u8,
 }
 
-/// Reads a capture and computes its flows.
+/// Reads a capture and computes statistics of its flows.
 pub fn run(octets: &[u8]) {
     follow(octets);
     let mut input = Input::new(octets);

@@ -1,5 +1,5 @@
-//! A connection whose peer may send anything. The guarantees of the endpoint hold after every operation, and once the
-//! peer behaves well the connection continues or has ended.
+//! A connection whose peer may send anything. The invariants of the endpoint must hold after every operation. Once the
+//! peer obeys the rules, the connection must transfer data or be closed.
 
 use crate::Input;
 use arbitrary::Arbitrary;
@@ -27,7 +27,7 @@ struct Setup {
 
 #[derive(Debug, Arbitrary)]
 enum Operation {
-    /// A segment whose numbers are the correct ones plus an offset.
+    /// The peer sends a segment whose sequence numbers are the correct ones plus an offset.
     Segment(Forged),
     /// The peer acknowledges this share, in units of 1 / 255, of the outstanding data.
     Acknowledge(u8, u16),
@@ -37,7 +37,7 @@ enum Operation {
     NextTimeout,
     Write(u16),
     Read(u16),
-    /// Closes in 1 of 64 cases, because most interesting states occur before the close.
+    /// Closes the connection in 1 of 64 cases, because most interesting states occur before the close.
     Close(u8),
 }
 
@@ -54,7 +54,7 @@ struct Forged {
     marked: bool,
 }
 
-/// The byte at an offset, in the streams of both sides.
+/// Byte at an offset of the stream; both sides send the same stream.
 fn octet(offset: i64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }
@@ -63,7 +63,7 @@ fn octets(from: i64, len: u32) -> Payload {
     Payload::real((from..from + i64::from(len)).map(octet).collect())
 }
 
-/// Applies the operations in the input to a connection that was just opened. Returns the number of operations.
+/// Applies the operations in the input to a newly opened connection. Returns the number of operations.
 pub fn run(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
     let Some(setup) = input.next() else { return 0 };
@@ -78,10 +78,11 @@ pub fn run(octets: &[u8]) -> u64 {
     operations
 }
 
-/// Like [`run`], but then the peer obeys the rules, and the connection must carry data both ways or be closed.
+/// Like [`run`], but afterwards the peer obeys the rules, and the connection must transfer data in both directions or
+/// be closed.
 ///
-/// Left out: resets, which end the connection; and two inputs that no stack survives, a FIN from nowhere and a peer
-/// whose timestamps decrease.
+/// Left out: resets, which end the connection; and two inputs that no stack survives, a FIN at a wrong sequence number
+/// and a peer whose timestamps decrease.
 pub fn run_to_peace(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
     let Some(setup) = input.next() else { return 0 };
@@ -97,9 +98,10 @@ pub fn run_to_peace(octets: &[u8]) -> u64 {
     operations
 }
 
-/// Number of bytes that must get through in each direction.
+/// Number of bytes that must arrive in each direction.
 const PEACEFUL_OCTETS: i64 = 50_000;
-/// Time limit for these bytes. It must cover some of the longest timeouts, which a long attack may have caused.
+/// Time limit for these bytes. It covers several of the longest retransmission timeouts, which a long attack may have
+/// caused.
 const PATIENCE: Duration = Duration::from_secs(7200);
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 
@@ -108,32 +110,32 @@ struct World {
     now: Time,
     written: i64,
     read: i64,
-    /// The peer's state: the number of bytes that it has sent.
+    /// Number of bytes that the peer has sent.
     peer_sent: i64,
-    /// Number of bytes that the peer has seen.
+    /// Number of bytes that the peer has received, up to the highest offset.
     highest_seen: i64,
-    /// Highest number that the peer has acknowledged.
+    /// Highest acknowledgement number that the peer has sent.
     highest_ack: i64,
-    /// The furthest position that any of the peer's windows permitted.
+    /// Highest sequence number that any of the peer's advertised windows permitted.
     window_edge: i64,
-    /// True once the peer has seen the connection's FIN, which takes a sequence number.
+    /// True after the peer has received the connection's FIN, which occupies a sequence number.
     fin_seen: bool,
     scale: u8,
     timestamps: bool,
-    /// The last acknowledgement that the connection sent.
+    /// Latest acknowledgement number that the connection sent.
     acked_peer: i64,
-    /// The last timestamp that the connection sent.
+    /// Latest timestamp value that the connection sent.
     echo: u32,
     peer: Option<Peaceful>,
 }
 
-/// A peer that obeys the rules: it acknowledges every segment and stores data that arrives out of order. RFC 2018,
-/// section 8: a receiver may discard SACKed data, and this peer has discarded everything from the time before.
+/// A peer that obeys the rules: it acknowledges every segment and stores data that arrives out of order. It has
+/// discarded all out-of-order data received during the attack, which RFC 2018, section 8, permits even for SACKed data.
 #[derive(Default)]
 struct Peaceful {
     expected: i64,
     held: BTreeMap<i64, i64>,
-    /// The end of the stream, once the FIN was seen.
+    /// End of the stream; `None` until the FIN was received.
     fin: Option<i64>,
     acks_due: u32,
 }
@@ -276,7 +278,7 @@ impl World {
     fn forge(&mut self, forged: &Forged) {
         let offset = |number: i32| i64::from(if forged.near { number % 20_000 } else { number });
         let (seq, ack) = (self.peer_sent + offset(forged.seq), self.highest_ack + offset(forged.ack));
-        // A FIN from nowhere would end the stream at a place that the model does not expect.
+        // Remove FIN: at a wrong sequence number it would end the stream at a place that the model does not expect.
         let mut header = self.header(seq, ack, Flags(forged.flags & !Flags::FIN.0), forged.window);
         if ack <= self.highest_seen + i64::from(self.fin_seen) {
             self.highest_ack = self.highest_ack.max(ack.min(self.highest_seen));
@@ -346,7 +348,7 @@ impl World {
         self.read += i64::from(payload.len());
     }
 
-    /// From here on the peer obeys the rules, and both sides send more data.
+    /// Makes the peer obey the rules from now on, and lets both sides send more data.
     fn make_peace(&mut self) {
         self.peer = Some(Peaceful { expected: self.highest_ack, ..Peaceful::default() });
         let (sent, read) = (self.highest_ack + PEACEFUL_OCTETS, self.read + PEACEFUL_OCTETS);
@@ -383,7 +385,7 @@ impl World {
         for data in std::iter::repeat_n(0, due as usize).chain([1000]) {
             let mut header = self.header(self.acked_peer, ack, Flags::ACK, 60_000);
             let clock = (self.now.as_nanos() / 1_000_000) as u32;
-            // Above every forged timestamp, so that PAWS accepts it.
+            // The value exceeds every forged timestamp, so that PAWS (RFC 7323, section 5) accepts the segment.
             let stamps = Timestamps { value: clock.wrapping_add(1000), echo: self.echo };
             header.options.timestamps = self.timestamps.then_some(stamps);
             self.deliver(header, octets(self.acked_peer, data), Ecn::NotEct);

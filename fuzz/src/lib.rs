@@ -1,4 +1,4 @@
-//! Fuzz targets for input from outside. Each target turns arbitrary bytes into input and checks the invariants that
+//! Fuzz targets for input from outside. Each target converts arbitrary bytes into input, and checks invariants that
 //! must hold for any input.
 //!
 //! A coverage-guided fuzzer (`fuzz_targets/`) and the tests (`tests/targets.rs`) run the same functions.

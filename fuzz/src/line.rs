@@ -1,8 +1,8 @@
-//! Any tree of queue disciplines and any chain of stages on both directions of a link, with any settings that they
-//! accept. TCP and datagrams cross the link, every operation of every queue is checked, and all packets and bytes are
-//! accounted for.
+//! Any tree of queue disciplines and any chain of stages in both directions of a link, with any settings that they
+//! accept. TCP segments and datagrams cross the link, every operation of every queue is checked, and all packets and
+//! bytes are accounted for.
 //!
-//! The target uses the declared disciplines, stages and keys, so a new one is tried without a change here.
+//! The target iterates over the registered disciplines, stages and keys, so it covers new ones without a change here.
 
 use crate::Input;
 use lopsided_core::{BitRate, Bytes, Dir, Duration};
@@ -37,10 +37,10 @@ app = { kind = "http", object_size = "5 kB" }
 const RATE: BitRate = BitRate::from_bps(6_000_000);
 /// Largest depth of nested disciplines.
 const DEEPEST: u32 = 3;
-/// Largest number of disciplines or stages side by side.
+/// Largest number of disciplines or stages at one level.
 const MOST: u8 = 3;
 
-/// Runs a link that the input describes.
+/// Runs the link that the input describes.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let mut scenario = Scenario::parse(LINE, "line.toml", &[]).expect("it is right");
@@ -60,7 +60,7 @@ pub fn run(octets: &[u8]) {
     }
 }
 
-/// A part of any kind with any settings, or the default kind if the part rejects them.
+/// Returns a part of any kind with any settings, or of the default kind if these settings are rejected.
 pub(crate) fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>) -> Value {
     let mut members = (family.members)();
     let chosen = usize::from(input.next::<u8>().unwrap_or(0)) % members.len();
@@ -83,7 +83,7 @@ fn accepts(part: &mut dyn AnyPart, given: &[&str]) -> bool {
     part.complete(&given).and_then(|()| part.check()).is_ok()
 }
 
-/// A value of the type, or `None` to keep the default.
+/// Returns a value of the type; `None` keeps the default.
 fn any_value(value_type: ValueType, depth: u32, input: &mut Input<'_>) -> Option<Value> {
     let mut octet = || input.next::<u8>().unwrap_or(0);
     Some(match value_type {

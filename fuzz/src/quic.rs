@@ -1,8 +1,8 @@
-//! Two QUIC endpoints with an attacker between them who changes, repeats, delays and invents datagrams. Nothing panics,
-//! time advances, and the data that arrives is the data that was sent.
+//! Two QUIC endpoints and an attacker between them who changes, duplicates, delays and forges datagrams. Nothing may
+//! panic, time must advance, and the received data must equal the sent data.
 //!
-//! The attacker may also know the keys, as a hostile peer does, and send packets with valid tags and any frames. The data
-//! is then not checked.
+//! The attacker may also have the keys, like a hostile peer, and send packets with valid tags and any frames. The data
+//! is not compared in that case.
 
 use crate::Input;
 use arbitrary::Arbitrary;
@@ -21,7 +21,7 @@ const MOST_STEPS: usize = 400;
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    /// The oldest datagram in flight to that end arrives.
+    /// The oldest datagram in flight to this end arrives.
     Deliver {
         up: bool,
         ce: bool,
@@ -43,7 +43,7 @@ enum Step {
         at: u16,
         bit: u8,
     },
-    /// The oldest datagram arrives without its end.
+    /// The oldest datagram arrives truncated.
     Cut {
         up: bool,
         len: u16,
@@ -55,7 +55,7 @@ enum Step {
         octets: [u8; 40],
         len: u16,
     },
-    /// A packet with a valid tag arrives. Its first frame has a known type; the other bytes are invented.
+    /// A forged packet with a valid tag arrives. Its first frame has a known type; the other bytes are arbitrary.
     Forge {
         up: bool,
         kind: u8,
@@ -81,9 +81,9 @@ struct World {
     now: Time,
     written: usize,
     got: Vec<u8>,
-    /// Connection IDs of the client and of the server, from the newest packet to each.
+    /// Connection IDs of the client and the server, from the newest packet to each of them.
     ids: [[u8; CID_LEN]; 2],
-    /// True once a packet with a valid tag was forged.
+    /// True after a packet with a valid tag was forged.
     forged: bool,
 }
 
@@ -187,7 +187,7 @@ impl World {
                     _ => PacketKind::OneRtt,
                 };
                 let mut frames = Vec::new();
-                // All types of RFC 9000 and RFC 9221, and ACK_FREQUENCY.
+                // Use all frame types of RFC 9000 and RFC 9221, and ACK_FREQUENCY.
                 put_varint(&mut frames, if frame % 0x33 == 0x32 { 0xaf } else { u64::from(frame % 0x33) });
                 frames.extend(octets.iter().cycle().take(usize::from(len) % 300));
                 let forged = forged_packet(kind, up, &self.ids[way(up)], u32::from(number), &frames);

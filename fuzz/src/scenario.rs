@@ -1,11 +1,11 @@
-//! Arbitrary scenarios: parsing returns a scenario or errors that can be shown, and a parsed scenario survives being
-//! written and read back.
+//! Arbitrary scenarios. Parsing must return a scenario or printable errors, and a parsed scenario must be unchanged
+//! after it is written and read back.
 
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_scenario::Scenario;
 
-/// Texts with most of the keys, as a starting point.
+/// Scenarios that use most of the keys, as starting points for edits.
 const TEXTS: [&str; 4] = [
     include_str!("../../scenarios/adsl.toml"),
     include_str!("../../scenarios/lossy.toml"),
@@ -13,7 +13,7 @@ const TEXTS: [&str; 4] = [
     include_str!("../../scenarios/short-transfers.toml"),
 ];
 
-/// Values that hand-written scenarios contain in wrong places.
+/// Values that users write in wrong places.
 const PIECES: [&str; 16] = [
     "0",
     "-1",
@@ -33,7 +33,7 @@ const PIECES: [&str; 16] = [
     "ü",
 ];
 
-/// An edit: removes characters at a position, given in units of 1 / 65536 of the text, and inserts something there.
+/// An edit: removes characters at a position, in units of 1 / 65536 of the text's length, and inserts a piece there.
 #[derive(Debug, Arbitrary)]
 struct Edit {
     at: u16,
@@ -45,7 +45,7 @@ struct Edit {
 enum Put {
     Piece(u8),
     Text(String),
-    /// Another line of the same text.
+    /// A copy of another line of the same text.
     Line(u16),
 }
 
@@ -79,7 +79,7 @@ fn apply(edit: &Edit, text: &mut String) {
     text.replace_range(at..end, &put);
 }
 
-/// The position, or the next one before it that lies between two characters.
+/// Returns the position, or the nearest position before it that is a character boundary.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,11 +1,11 @@
-//! Runs every fuzz target on a few hundred inputs, or on as many as PROPTEST_CASES says. An input that fails is
-//! minimized and printed.
+//! Runs every fuzz target on a few hundred inputs, or on PROPTEST_CASES inputs. A failing input is minimized and
+//! printed.
 
 use lopsided_fuzz::{ack_way, capture, connection, line, quic, scenario};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Long enough for some dozens of operations.
+/// Inputs long enough for several dozen operations.
 fn octets() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..2000)
 }

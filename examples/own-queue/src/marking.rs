@@ -1,4 +1,4 @@
-//! A drop-tail queue that marks packets if more than a given number of packets are queued.
+//! A drop-tail queue that marks a packet if the packet finds at least a given number of packets in the queue.
 
 use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet};
 use lopsided_queue::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
