@@ -190,13 +190,18 @@ impl<'a> Cx<'a> {
         self.accounting.marked(self.now, self.node, packet, why);
     }
 
+    /// Counts a change of the packet that was made by another part. `before` is the packet's size before the change.
+    pub fn record_rewrite(&mut self, packet: &Packet, before: Bytes) {
+        self.accounting.rewritten(self.now, self.node, packet, before);
+    }
+
     /// Changes the packet by calling `change`. The accounting records the change, and by how many bytes the packet grew
     /// or shrank.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
         // The conservation check needs the size before and after the change.
         let before = packet.size();
         let result = change(&mut PacketEditor(&mut packet.0));
-        self.accounting.rewritten(self.now, self.node, packet, before);
+        self.record_rewrite(packet, before);
         result
     }
 

@@ -118,6 +118,17 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
     }
 
+    /// Updates the expected size of the offered packet, and counts the change in the real accounting. An ACK filter may
+    /// lengthen the packet before the queue stores or drops it.
+    fn resize(&mut self, offered: &Packet, cx: &mut Cx<'_>) {
+        let Some(entry) = self.inside.get_mut(&offered.id()) else { return };
+        let before = std::mem::replace(&mut entry.size, offered.size());
+        if before != entry.size {
+            self.bytes = self.bytes - before + entry.size;
+            cx.record_rewrite(offered, before);
+        }
+    }
+
     /// Removes a packet from the expected contents. Panics if the packet was not in them or has changed.
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id());
@@ -145,6 +156,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
                     assert_eq!(Some(packet.id()), offered, "the discipline took in a packet that was not offered");
                     assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id());
                     taken_in = true;
+                    self.resize(&packet, cx);
                     cx.trace_enqueued(&packet, backlog.packets, backlog.bytes);
                 }
                 Seen::Marked(packet, why) => {
@@ -154,6 +166,9 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
                     cx.record_mark(&packet, why);
                 }
                 Seen::Dropped(packet, why) => {
+                    if Some(packet.id()) == offered && !taken_in {
+                        self.resize(&packet, cx);
+                    }
                     self.take(&packet, "the discipline discarded");
                     // A discipline may drop other packets to make room, but it must enqueue or drop the offered packet.
                     refused |= Some(packet.id()) == offered;
