@@ -109,7 +109,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "lte-50-15",
         title: "LTE, frequency division: scheduling requests every 10 ms, grants 8 ms later, HARQ after 8 ms",
-        source: "3GPP TS 36.213 and TS 36.321: grant four subframes after a request, data four after the grant; 10 % of errors is the usual target",
+        source: "3GPP TS 36.213 and TS 36.321: grant four subframes after a request, data four after the grant; a block error rate of 10 % is the usual target",
         link: r#"
             rtt = "40 ms"
             [down]

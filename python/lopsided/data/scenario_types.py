@@ -281,7 +281,7 @@ class PolicerQueue(TypedDict):
 
 
 class AckFilterQueue(TypedDict):
-    """Removes waiting ACKs that a new one of their connection makes superfluous, from any queue."""
+    """Removes the queued ACKs that a new ACK of the same connection makes redundant. Works with any queue."""
 
     kind: Literal["ack_filter"]
     queue: Queue

@@ -81,7 +81,7 @@ impl Choice for RemovedAcks {
 impl Part for AckFilterConfig {
     const NAME: &'static str = "ack_filter";
     const TEXT: &'static str =
-        "Removes waiting ACKs that a new one of their connection makes superfluous, from any queue.";
+        "Removes the queued ACKs that a new ACK of the same connection makes redundant. Works with any queue.";
     const KEYS: &'static [Key<AckFilterConfig>] = &[
         key("queue", |filter: &mut Self| &mut filter.queue, "Queue whose ACKs are filtered.").default_text("drop-tail"),
         key(
