@@ -76,7 +76,7 @@ def _is_own(value: Any, bases: tuple[type, ...]) -> bool:
 
 
 def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
-    """Returns the module in this file, or the module with this name."""
+    """Returns the module that this file contains, or the module with this name."""
     try:
         if not home.endswith(".py"):
             return importlib.import_module(home)

@@ -160,7 +160,7 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """Returns the fraction of time with the right reported limit, and the F1 score of each limit that occurs."""
+    """Returns the fraction of time in which the reported limit is right, and the F1 score of each limit that occurs."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:

@@ -112,7 +112,7 @@ impl Controller {
     #[setter]
     fn set_pacing_rate_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let rate = Number::read_or_none("pacing_rate_bps", value)?;
-        // The connection decides whether to pace only once, when it is established.
+        // The connection decides whether to pace when it is established, and never again.
         if rate.is_some() && self.paces == Some(false) {
             return Err(PyValueError::new_err(
                 "a controller that paces sets pacing_rate_bps in on_established at the latest",

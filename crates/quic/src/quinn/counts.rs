@@ -12,8 +12,8 @@ pub(super) struct PacketCounts {
     counters: LinkCounters,
     /// Retransmissions that the endpoint has not fetched yet.
     events: Vec<TcpEvent>,
-    /// Number and stream bytes of each 1-RTT packet with stream data that is not acknowledged, by number. Lost packets
-    /// stay here, because their ACK may only be late.
+    /// Packet number and stream bytes of each unacknowledged 1-RTT packet with stream data, sorted by packet number.
+    /// Lost packets stay here, because their ACK may only be late.
     sent: VecDeque<(u64, u32)>,
     /// Largest 1-RTT packet number sent.
     largest_sent: Option<u64>,

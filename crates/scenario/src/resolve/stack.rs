@@ -94,7 +94,7 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
 /// Reads the keys of delayed ACKs. The most specific table that sets one of them determines whether delayed ACKs are
 /// on. Their parameters may come from other tables.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
-    // A parameter of delayed ACKs switches them on, unless the same table switches them off.
+    // A setting of any parameter of delayed ACKs enables them, unless the same table disables them.
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);
     if deciding.is_empty() {
         return None;

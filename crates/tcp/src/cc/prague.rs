@@ -342,7 +342,7 @@ mod tests {
         prague.cwnd = (10 * MSS) as f64;
         round(&mut prague, at(2), rtt, 20, 0);
         assert_eq!(prague.cwnd, (10 * MSS) as f64 + MSS as f64 / 25.0);
-        // Marked bytes do not grow the window. If the RTT is longer than the virtual RTT, it has no effect.
+        // Marked bytes do not grow the window. The virtual RTT has no effect if the real RTT is longer.
         prague.cwnd = (10 * MSS) as f64;
         round(&mut prague, at(3), Duration::from_millis(100), 30, 10);
         assert_eq!(prague.cwnd().get(), 10 * MSS);

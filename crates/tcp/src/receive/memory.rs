@@ -17,7 +17,7 @@ use lopsided_core::Bytes;
 const WORTH_A_LARGER_WINDOW: u32 = 128;
 /// Initial window in segments (RFC 6928). A round trip with no more segments than this does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
-/// Number of segments for which a grown buffer has space in addition to two round trips (`tcp_rcv_space_adjust`).
+/// Number of segments that are added to two round trips of data when the buffer grows (`tcp_rcv_space_adjust`).
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory overhead per segment for which a grown buffer reserves space, in bytes.
 const PROVISION: u64 = 768;

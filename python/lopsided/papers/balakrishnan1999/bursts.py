@@ -77,7 +77,7 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the published values of figure 20 with this experiment and with a run in which the kernel receives."""
+    """Compares the published values of figure 20 with this experiment and with runs to a Linux kernel."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")

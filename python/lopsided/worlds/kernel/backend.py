@@ -43,7 +43,7 @@ class Machine:
     kind: str
     program: Path | None = None
     series: str | None = None
-    """The series of Linux, such as "6.1"; `None` if it is known only after booting."""
+    """The Linux release series, such as "6.1"; `None` if it is known only after booting."""
 
     @property
     def virtual_time(self) -> bool:

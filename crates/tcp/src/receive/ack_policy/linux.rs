@@ -299,7 +299,7 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Duplicate)
     }
 
-    /// Acknowledges data that waited for a larger window, and data that ended a message of the peer
+    /// Acknowledges data whose ACK was deferred until the window could grow, and data that ended a message of the peer
     /// (`tcp_cleanup_rbuf`).
     fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);

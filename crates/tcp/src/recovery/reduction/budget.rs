@@ -68,7 +68,7 @@ impl Recovery {
         target + u64::from(told) * flight.mss()
     }
 
-    /// Updates the window for an ACK in a FreeBSD recovery.
+    /// Updates the window for an ACK during a recovery by FreeBSD's rules.
     pub(in crate::recovery) fn update_window_per_duplicate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         if !flight.sack() {
             self.inflate(flight, outcome);
