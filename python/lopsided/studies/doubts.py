@@ -31,10 +31,10 @@ def doubts(scenario: Scenario) -> list[str]:
         for name in ("down", "up"):
             found += _of_direction(f"{link['name']} {name}", link[name])
         found += rtt_doubt(link["name"], link["down"]["delay_s"] + link["up"]["delay_s"])
-    return found + _blind_parts(scenario)
+    return found + _blind_parts(scenario) + _half_compaction(scenario)
 
 
-_READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_pacing", "afvq"}
+_READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
 """Kinds of stages and queues that read TCP's ACKs and act on them."""
 
 
@@ -59,19 +59,40 @@ def _blind_parts(scenario: Scenario) -> list[str]:
     return found
 
 
+def _half_compaction(scenario: Scenario) -> list[str]:
+    """Returns a warning if ACK compaction (RFC 3449, section 5.3.2) has only one of its two parts in the network."""
+    parts = list(_tables(scenario.resolved["links"]))
+    filters = [part for part in parts if part.get("kind") == "ack_filter"]
+    describes = any(part["prefix"] != "none" for part in filters)
+    expands = any(part.get("kind") == "ack_expand" for part in parts)
+    if any(part["prefix"] == "none" and part["prefix_most"] != 1 for part in filters):
+        return ["`prefix_most` has no effect here: the `ack_filter` has no `prefix`"]
+    if describes and not expands:
+        return ["`prefix` only makes ACKs longer here: no stage `ack_expand` sends the removed ACKs again"]
+    if expands and not describes:
+        return ["`ack_expand` has no effect here: no `ack_filter` has a `prefix` that describes the removed ACKs"]
+    return []
+
+
 def _readers(part: Any) -> Iterator[str]:
     """Yields this part and every part inside it, if it acts on TCP's ACKs."""
-    if isinstance(part, dict):
-        table = cast("dict[str, Any]", part)
+    for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]
         if table.get("packet") == "ack":
             yield 'packet = "ack"'
+
+
+def _tables(part: Any) -> Iterator[dict[str, Any]]:
+    """Yields this table and every table inside it, at any depth."""
+    if isinstance(part, dict):
+        table = cast("dict[str, Any]", part)
+        yield table
         for value in table.values():
-            yield from _readers(value)
+            yield from _tables(value)
     elif isinstance(part, list):
         for value in cast("list[Any]", part):
-            yield from _readers(value)
+            yield from _tables(value)
 
 
 def rate_doubt(what: str, rate_bps: float) -> list[str]:
