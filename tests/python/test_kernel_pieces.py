@@ -465,3 +465,7 @@ def test_the_kernel_world_has_another_version_if_a_run_could_differ():
 def test_samples_meet_each_recording_interval(interval_ms: int, sample_us: int):
     interval = interval_ms * 1_000_000
     assert plan.whole_part(interval, 20_000_000) == sample_us * 1_000
+
+
+def test_a_recording_interval_without_divisors_is_sampled_whole():
+    assert plan.whole_part(50_000_017, 20_000_000) == 50_000_017

@@ -166,14 +166,16 @@ class Recording:
 
 
 def whole_part(interval: int, wanted: int) -> int:
-    """Returns the requested interval, or the largest smaller one that divides the recording interval."""
+    """Returns the requested interval, or the largest smaller one that divides the recording interval (both in ns).
+
+    Returns the recording interval if it has no divisor between the requested interval and a tenth of it.
+    """
     if not interval:
         return wanted
-    parts = -(-interval // wanted)
+    fewest = -(-interval // wanted)
     # A third of 50 ms is no whole number of ns. Samples at such times would never meet the recording interval.
-    while interval % parts:
-        parts += 1
-    return interval // parts
+    # An interval such as 50.000017 ms is prime, so without a limit it would be sampled each nanosecond.
+    return next((interval // parts for parts in range(fewest, 10 * fewest) if interval % parts == 0), interval)
 
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
