@@ -74,10 +74,10 @@ impl Transfer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No connection until `next`: the sender is between two transfers, or the host had no free port.
+    /// No connection before the time `next`: the sender waits for its next transfer, or the host had no free port.
     Waiting,
     Sending,
-    /// Connected, with nothing to send until `next`.
+    /// The connection is open, but the sender has nothing to send before the time `next`.
     Silent,
     Ended,
 }

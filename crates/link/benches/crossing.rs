@@ -1,8 +1,8 @@
-//! Measures the time that a packet takes to cross a link, with statistics. The same packets cross one link repeatedly.
+//! Benchmark of the time that one packet takes to cross a link. The same packets cross the link repeatedly.
 //!
-//! `cargo bench -p lopsided-link` prints nanoseconds. Under `valgrind --tool=callgrind`, pass a name and a number of
-//! packets (`crossing serializer 100000`), and divide the difference between two runs by the difference between their
-//! numbers of packets.
+//! `cargo bench -p lopsided-link` prints nanoseconds per packet with their statistics. Under `valgrind
+//! --tool=callgrind`, pass a name and a number of packets (`crossing serializer 100000`), and divide the difference
+//! between two runs by the difference between their numbers of packets.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{

@@ -90,7 +90,8 @@ impl LinkConfig {
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
-        // An audited queue uses the general transmit path instead of the drop-tail path. Both give the same results.
+        // An audited queue uses the general transmit path instead of the drop-tail path. The two paths give the same
+        // results.
         let queue = if self.audit { queue.checked() } else { queue };
         let compression = HeaderCompression::of(&self.header_compression, self.delay);
         Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))

@@ -1,8 +1,8 @@
 //! Delay that varies from packet to packet, and the reordering that results.
 //!
-//! Each packet's propagation delay grows by a random time of its own, uniform from 0 to `spread`. By default packets
-//! stay in order, as on a single line: a packet that would overtake its predecessor arrives together with it. With
-//! `reorder` it overtakes, as packets do that take several paths.
+//! Each packet's propagation delay is increased by a random time, drawn uniformly from 0 to `spread`. By default
+//! packets stay in order, as on a single line: a packet that would overtake its predecessor arrives together with it.
+//! With `reorder` packets overtake each other, as on several parallel paths.
 
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
@@ -61,7 +61,7 @@ impl JitterConfig {
 }
 
 impl Jitter {
-    /// The arrival time of a packet that would arrive at `arrives` without jitter.
+    /// Returns the arrival time of a packet that would arrive at `arrives` without jitter.
     pub fn delay(&mut self, arrives: Time) -> Time {
         let later = arrives + Duration::from_nanos(self.rng.below(self.config.spread.as_nanos() + 1));
         if self.config.reorder {

@@ -5,7 +5,7 @@ use crate::shaper::{AnyShaper, Passed, Shaper};
 use lopsided_core::{Bytes, Duration, Event, Packet, Time};
 use lopsided_queue::{Backlog, QueueStats};
 
-/// The shaper, the framing and the propagation delay of a link.
+/// The shaper, the framing and the propagation delay of one link.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) shaper: AnyShaper,
@@ -17,7 +17,7 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(shaper: AnyShaper, framing: Framing, delay: Duration) -> Line {
-        // Only for a serializer is the minimum time known: other shapers may send a packet in no time.
+        // A minimum time is known only for a serializer. Other shapers may send a packet in 0 ns.
         let sends = matches!(&shaper, AnyShaper::Serializer(line) if line.takes_time());
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
@@ -42,7 +42,7 @@ impl Line {
         line.pass(at, size, self.delay, until)
     }
 
-    /// A time up to which the line is busy with packets that have already entered; [`Time::ZERO`] if unknown. Packets
+    /// A time until which the line is busy with packets that have already entered; [`Time::ZERO`] if unknown. Packets
     /// that enter later are sent after this time.
     pub(crate) fn busy_until(&self) -> Time {
         match &self.shaper {
@@ -53,7 +53,7 @@ impl Line {
         }
     }
 
-    /// The arrival of a packet whose last bit is sent at `sent`.
+    /// Returns the arrival time of a packet whose last bit is sent at `sent`.
     #[inline(always)]
     pub(crate) fn arrival(&self, sent: Time) -> Time {
         Time::from_nanos(sent.as_nanos() + self.delay.as_nanos())

@@ -165,7 +165,7 @@ impl Link {
         self.line.delay
     }
 
-    /// A time before which no packet arrives that enters this drop-tail link after `at`.
+    /// Returns a lower bound for the arrival times of all packets that enter this drop-tail link after `at`.
     pub fn no_arrival_until(&self, at: Time) -> Time {
         self.line.arrival(at.max(self.line.busy_until()))
     }

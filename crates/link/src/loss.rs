@@ -194,8 +194,8 @@ impl Loss {
 
     fn in_burst(&mut self) -> bool {
         let Some(gilbert) = self.config.gilbert else { return false };
-        // Two draws for every packet in either state, so that runs with other probabilities use the same random numbers
-        // for each packet.
+        // Draw two numbers for every packet in either state, so that runs with other probabilities use the same random
+        // numbers for each packet.
         let (leave, lose) = (self.bursts.unit(), self.bursts.unit());
         // The state changes before the packet's fate is drawn, so the first packet of a burst can be lost.
         self.bad = if self.bad { leave >= gilbert.to_good } else { leave < gilbert.to_bad };

@@ -1,4 +1,5 @@
-//! The transmit path for any queue discipline. The time of a departure is not known in advance.
+//! The transmit path for any queue discipline. A packet's departure time is computed only when the packet reaches the
+//! head of the queue.
 
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
@@ -17,7 +18,7 @@ pub(crate) struct QueuedPath {
     /// Size on the wire of the packet at the head of the queue; `None` if the queue is empty or the shaper does not
     /// need the size.
     head: Option<Bytes>,
-    /// Time of the next check for a departure, unless a packet enters before; `Time::MAX` if the queue is empty.
+    /// Time of the next check for a departure, unless a packet enters earlier; `Time::MAX` if the queue is empty.
     next_look: Time,
     /// The packets on the line, in order of arrival.
     in_flight: VecDeque<InFlight>,
@@ -127,7 +128,7 @@ impl QueuedPath {
         let given = self.queue.dequeue(cx);
         let backlog = self.queue.backlog();
         let Some(QueuedPacket { packet, enqueued_at }) = given else {
-            // If the discipline were still ready, `catch_up` would loop at this instant forever.
+            // If the discipline were still ready now, `catch_up` would loop at this instant forever.
             assert_ne!(self.queue.ready_at(now), Some(now), "ready, but gives no packet: {:?}", self.queue);
             return measured.queue.settle(now, backlog);
         };
@@ -144,8 +145,8 @@ impl QueuedPath {
             None => self.send(sent + line.delay, packet),
             Some(why) => {
                 self.lost.record(size);
-                // The far end's link layer reports the damaged frame, so the frame must keep its position in the
-                // sequence.
+                // The far end's link layer reports the damaged frame to the decompressor, which must process all frames
+                // in order.
                 self.compression.iter_mut().for_each(HeaderCompression::lose);
                 cx.drop(packet, why);
             }
@@ -180,8 +181,8 @@ impl QueuedPath {
         };
     }
 
-    /// The time at which the packet at the head may leave. The discipline has released the packet, so only the shaper
-    /// delays it.
+    /// Returns the time at which the packet at the head may leave. Only the shaper delays it, because the discipline
+    /// has already released it.
     fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
         let now = cx.now();
         let head = self.queue.peek(cx);

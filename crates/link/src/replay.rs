@@ -100,7 +100,7 @@ pub fn replay_at_instants(
         }
     }
     let done = fates.taken();
-    // Packets that are still in the queue have no recorded departure. Deliver them all the same, because the accounting
+    // Packets that are still in the queue have no recorded departure. Deliver them as well, because the accounting
     // requires an end for every packet.
     let mut now = instants.last().copied().unwrap_or_default();
     while let Some(ready) = queue.ready_at(now) {

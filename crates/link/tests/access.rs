@@ -1,4 +1,4 @@
-//! Access methods. Each of them must give the same results with the drop-tail path, with a queued path, and with an
+//! Access methods: each of them gives the same results with the drop-tail path, with a queued path, and with an
 //! observer. A few packets per access method check that it follows its standard.
 
 mod common;
@@ -82,14 +82,14 @@ fn a_packet_goes_on_at_the_new_rate_and_waits_through_an_outage() {
     let step = |ms: u64, bps| RateStep { at: Duration::from_millis(ms), rate: rate(bps) };
     let steps = vec![step(0, 1_000_000), step(10, 0), step(20, 12_000_000)];
     let config = line(AccessConfig::new(RatesConfig { steps, repeat: None }));
-    // A packet has 12 kbit. In the 6 ms before the outage 6 kbit are sent at 1 Mbit/s; the rest takes 0.5 ms after the
-    // outage.
+    // A packet has 12 kbit. At 1 Mbit/s, 6 kbit are sent in the 6 ms before the outage. The other 6 kbit take 0.5 ms
+    // after the outage.
     assert_eq!(arrivals(&config, &[(4000, 1500), (4000, 1500)]), [20_500, 21_500]);
 }
 
 #[test]
 fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along() {
-    // A request opportunity every 2 ms, a grant 4 ms after the request, slots of 2 ms with 2,500 bytes each.
+    // A request opportunity every 2 ms, a grant 4 ms after the request, and slots of 2 ms that carry 2,500 bytes each.
     let grants = GrantsConfig::default();
     let config = line(AccessConfig::new(grants.clone()));
     // The request is sent at 2 ms, and the slot from 6 ms to 8 ms is granted. The second packet arrives before this
@@ -111,8 +111,8 @@ fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along()
 fn what_waits_for_the_medium_leaves_together() {
     let wifi = AggregationConfig { access_delay: micros(500), overhead: micros(100), ..AggregationConfig::default() };
     let config = LinkConfig { rate: Some(rate(120_000_000)), ..line(AccessConfig::new(wifi)) };
-    // Each packet takes 100 µs at 120 Mbit/s. The third packet arrives while the first two are on the air, whose 200 µs
-    // end at 700 µs. The overhead and the wait follow.
+    // Each packet takes 100 µs at 120 Mbit/s. The third packet arrives while the first two are on the air until 700 µs,
+    // so it waits for the end of their overhead and for the medium.
     assert_eq!(arrivals(&config, &[(0, 1500), (100, 1500), (550, 1500)]), [600, 700, 1400]);
 }
 

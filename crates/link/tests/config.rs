@@ -1,4 +1,4 @@
-//! A configuration that cannot work is rejected. The error names the component and the reason.
+//! A configuration that cannot work is rejected with an error that names the component and the reason.
 
 mod common;
 

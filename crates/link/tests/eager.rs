@@ -201,8 +201,8 @@ impl Stepped for NaiveShaper {
     }
 }
 
-/// Wraps a shaper and advances it every nanosecond. A link that advances the shaper later, in one step, must give the
-/// same result.
+/// Wraps a shaper and advances it every nanosecond. A link advances the shaper later and in one step, which must give
+/// the same result.
 struct EveryNanosecond(AnyShaper);
 
 impl Stepped for EveryNanosecond {
@@ -274,8 +274,8 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// A discipline that serves the shortest packet first, and the oldest of several shortest ones. Any enqueue may change
-/// the head.
+/// A discipline that serves the shortest packet first, and the oldest of several packets of this length. Any enqueue
+/// may change the head.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
@@ -350,8 +350,8 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of some Gbit/s, at which packets take few nanoseconds, so that the model runs fast. The rates are odd numbers,
-/// which makes rounding errors visible.
+/// Rates of some Gbit/s, at which a packet takes few nanoseconds, so that the model runs fast. The rates are odd
+/// numbers in order to reveal rounding errors.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }
@@ -452,8 +452,8 @@ proptest! {
         }
     }
 
-    /// RED makes random decisions, so no naive model exists. The reference is a second link with an observer, which
-    /// replays nothing late.
+    /// RED makes random decisions, so no naive model exists. The reference is a second link whose observer forces it to
+    /// process each event at its own time.
     #[test]
     fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
@@ -504,8 +504,8 @@ proptest! {
         prop_assert_eq!(bench.drops(), expected.drops.clone());
     }
 
-    /// For a discipline that hides the size of its next packet or delays the packet, no naive model exists. The
-    /// reference is a second link with an observer, which replays nothing late.
+    /// No naive model exists for a discipline that hides the size of its next packet or delays the packet. The
+    /// reference is a second link whose observer forces it to process each event at its own time.
     #[test]
     fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A TCP segment. Most fields have the same value in all tests.
+/// A TCP segment. The header fields that are not listed here have the same value in all tests.
 #[derive(Clone, Debug)]
 struct Segment {
     port: u16,
@@ -224,7 +224,7 @@ fn behind_a_loss_nothing_is_rebuilt_until_a_packet_in_full() {
     assert_eq!(fates(cslip(), &[3], &repaired), "..x???...");
     let named = HeaderCompressionConfig { compress_slot: false, ..cslip() };
     assert_eq!(fates(named, &[3], &repaired), "..x???...", "with its slot named it is rebuilt wrongly");
-    // For data: the sequence number of the retransmission goes back, so the packet is sent in full. The next segment
+    // The sequence number of a retransmitted data segment goes back, so the segment is sent in full. The next segment
     // advances by less than 64 KiB.
     let mut retransmitted = repeated(data(5, 512), 1);
     retransmitted.push(Segment { seq: 1000 + 5 * 512, payload: 512, ..ACK });
@@ -277,15 +277,15 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// Whatever packets are lost: a packet that arrives was rebuilt correctly (the link compares the headers), and a
+    /// Whatever packets are lost, a packet that arrives was rebuilt correctly (the link compares the headers), and a
     /// packet that is sent in full ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
     ) {
         let mut segments = segments;
-        // A packet that repeats the previous one is sent in full. Send two, because the first one may repeat a lost
-        // packet. ROHC sends the full header of a new connection twice.
+        // A packet that repeats the previous one is sent in full. The test sends two such packets, because the first
+        // may repeat a lost packet. ROHC sends the full header of a new connection twice.
         let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
         segments.extend(std::iter::repeat_n(last, 2));
         let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
@@ -423,7 +423,7 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
     assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);
-    // Headers of a second connection have a context number, which takes 1 byte.
+    // A header of the second connection includes a context number of 1 byte.
     let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);
     // From the first ECN mark on, each header has an ECN byte. A `co_common` announces this until all 4 possible

@@ -1,4 +1,4 @@
-//! Loss: the configured packets are lost, in the expected number, and the same ones in each run.
+//! Loss: the configured packets, or the expected number of packets, are lost, and the same packets in each run.
 
 mod common;
 
@@ -79,8 +79,8 @@ fn the_kinds_do_not_disturb_each_other() {
     assert_eq!(lost(&cross(both, 5, 2000)), expected);
 }
 
-/// A line without a loss model uses the fast path; a line whose loss model never loses a packet uses the slower path.
-/// Both must give the same result.
+/// A line without a loss model uses the fast path, and a line whose loss model never loses a packet uses the slower
+/// path. The two must give the same result.
 #[test]
 fn a_loss_that_never_strikes_changes_nothing() {
     let never = LossConfig { packets: vec![u64::MAX], ..LossConfig::default() };

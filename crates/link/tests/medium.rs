@@ -1,5 +1,5 @@
-//! Media: every frame arrives at most once and ends once. The polled medium carries one transmission at a time, and
-//! losses cost time. Packet radios lose time by turnarounds, a shared Ethernet by collisions.
+//! Media: every frame arrives at most once and ends exactly once. The polled medium carries one transmission at a time.
+//! Losses take time, and so do the turnarounds of packet radios and the collisions of a shared Ethernet.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
@@ -65,8 +65,8 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
 fn a_frame_that_never_arrives_is_given_up_after_its_retries() {
     let mut medium = medium(1.0, 2, 1);
     medium.request(frame(1), 0, Bytes::new(500), at(0));
-    // Three attempts of 730 µs. Before the first attempt station 0 is polled, before each later attempt stations 2 and
-    // 0.
+    // Each of three attempts takes 730 µs. Station 0 is polled before the first attempt, and stations 2 and 0 are
+    // polled before each later one.
     let end = 3 * 730 + 5 * 120;
     assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(frame(1), DropReason::RetriesExhausted))]);
 }
@@ -112,7 +112,7 @@ fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
     let mut medium = radios(radio_config(), 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     assert_eq!(two_steps(&mut medium), at(110));
-    // The peer is about to answer, so it does not call.
+    // The peer is about to answer, so it sends no RTS of its own.
     medium.request(frame(1), 0, Bytes::new(40), at(150));
     // Times in µs: the frame ends at 1,320, the answer of 40 bytes at 1,460, its acknowledgement at 1,570.
     let expected = [
@@ -195,8 +195,8 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     medium.request(frame(1), 0, Bytes::new(1000), at(4));
     let seen = run_out(&mut medium);
-    // The collision (reach, preamble and jam) lasts until 17 µs, so no frame ends before. Then two frames and at least
-    // one gap follow.
+    // The collision (reach, preamble and jam) lasts until 17 µs, so no frame ends earlier. Two frames and at least one
+    // gap follow.
     assert!(seen.len() == 4 && seen[0].0 >= at(17 + 12 + 1000), "{seen:?}");
     assert!(seen[3].0 - seen[1].0 >= Duration::from_micros(1012));
     let mut collisions = 0.0;

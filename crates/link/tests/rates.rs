@@ -33,7 +33,8 @@ fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
     bench.delivered().iter().map(arrival).collect()
 }
 
-/// Keeps the link's queue non-empty until `count` packets have crossed. Returns the arrival of the last packet.
+/// Keeps the link's queue non-empty until `count` packets have arrived at the far end. Returns the arrival of the last
+/// packet.
 fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
     let mut bench = Bench::new(config.build(1, "link").unwrap());
     let mut now = Time::ZERO;
@@ -81,8 +82,8 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     assert_eq!(end, nanos(lumps * 4_000_000));
 }
 
-/// With a serializer a packet leaves the queue when its first bit is sent; with a token bucket when there are tokens
-/// for all of it.
+/// With a serializer a packet leaves the queue when its first bit is sent. With a token bucket it leaves when the
+/// bucket has tokens for all of it.
 #[test]
 fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_is_within_it() {
     let burst_of = |config: &LinkConfig| {
@@ -157,8 +158,8 @@ fn credit_below_a_packet_adds_up_while_it_waits() {
     let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
     let touches = [1500, 1500, 40, 40].map(|size| (nanos(0), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
-    // The bucket starts with 400 bits, so the first packet needs 29 refills and the second one 30. Each ACK needs 320
-    // bits, for which one refill is enough; 80 bits are left.
+    // The bucket starts with 400 bits, so the first packet needs 29 refills and the second packet 30. An ACK needs 320
+    // bits, so one refill suffices and 80 bits remain.
     assert_eq!(arrivals(&bench), [(1, 116_000_000), (2, 236_000_000), (3, 240_000_000), (4, 244_000_000)]);
 }
 
@@ -205,7 +206,7 @@ fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     }
 }
 
-/// Purpose of lazy departures: a link needs one event per packet with any shaper.
+/// A link needs only one event per packet with any shaper, which is the purpose of lazy departures.
 #[test]
 fn a_crossing_is_one_event() {
     let delay = Duration::from_micros(1500);

@@ -122,7 +122,7 @@ fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
 fn bianchi_throughput(window: u32, stages: u32, rts: bool, stations: i32) -> f64 {
     let (w, m) = (f64::from(window), stages as i32);
     let tau = |p: f64| 2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - (2.0 * p).powi(m)));
-    // The solution of the chain is 0 / 0 at p = 0.5. The bisection of this range never evaluates p = 0.5.
+    // At p = 0.5 the chain's solution is 0 / 0. The bisection of this range never evaluates p = 0.5.
     let (mut low, mut high) = (0.0, 0.99);
     for _ in 0..200 {
         let p = f64::midpoint(low, high);
@@ -163,7 +163,8 @@ fn stations_that_always_send_reach_bianchis_throughput() {
     assert!((edca / bianchi_throughput(32, 3, false, 10) - 1.0).abs() < 0.01, "{edca}");
 }
 
-/// The bit rate of IP packets, headers included, of a single sender that always has packets of 1,500 bytes.
+/// Returns the bit rate of IP packets, including their headers, of a single sender that always has packets of 1,500
+/// bytes.
 fn alone(config: WifiConfig) -> (f64, Saturated) {
     let run = Saturated::new(config, 2, &[(0, 1, 1500)], 1).run(Duration::from_secs(5));
     (run.packets(0, 1) as f64 * 12_000.0 / 5.0, run)
@@ -238,8 +239,8 @@ fn a_lost_acknowledgement_makes_no_duplicate() {
     assert!(!run.lost.is_empty() && run.lost.iter().all(|(_, reason)| *reason == DropReason::RetriesExhausted));
 }
 
-/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): all stations get to send equally often, so a slow station
-/// reduces all others to its own rate.
+/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): all stations send equally often, so a slow station
+/// reduces the throughput of all others to its own.
 #[test]
 fn a_slow_station_takes_the_fast_ones_time() {
     let slow =

@@ -1,5 +1,5 @@
-//! The network has no clock of its own. If the pump drives it by another clock than the simulator's loop, every
-//! scenario produces the same packets.
+//! If the pump drives the network by a clock like a machine's, every scenario produces the same packets as in the
+//! simulator.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A clock like a machine's: sleeps end slightly early or late.
+/// A clock like a machine's, whose sleeps end slightly early or late.
 struct Clock {
     now: Time,
     naps: u64,
@@ -54,7 +54,7 @@ fn scenarios() -> Vec<PathBuf> {
     files
 }
 
-/// Long enough for losses, timeouts and transfers in each scenario.
+/// A duration that is long enough for losses, timeouts and transfers in each scenario.
 const SHORTENED: Duration = Duration::from_secs(12);
 
 #[test]
@@ -76,8 +76,8 @@ fn the_pump_gives_the_digest_of_every_scenario() {
     }
 }
 
-/// Stands in for the passages' kernel: forwards packets as bytes from one device to the other without delay, and
-/// decrements the TTL like a router.
+/// Replaces the kernel between the two devices of a passage: forwards packets as bytes without delay, and decrements
+/// the TTL like a router.
 struct Carrier {
     now: Time,
     passages: Vec<Passage>,

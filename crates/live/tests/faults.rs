@@ -70,7 +70,7 @@ fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
     let _ = std::fs::remove_file(&kept);
     let Some(done) = done else { return };
     let told = shown(&done);
-    // The command ran to its end, but the exit code of the failed capture replaces that of the command.
+    // The command finished, but the exit code 1 of the failed capture replaces the command's own exit code.
     assert!(told.starts_with("400000\nexit 1\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
     // The part of the capture that fit on the disk is readable and reported as truncated.
@@ -145,8 +145,8 @@ fn a_clock_that_counts_from_elsewhere_changes_nothing() {
     assert!(told.starts_with("300000\n") && took >= 300, "{told}");
 }
 
-/// Source of a preloaded library. It makes the date jump back and forth by 1,000,000 s, and records the names of the
-/// processes that read the date.
+/// Source code of a preloaded library. It makes the date jump back and forth by 1,000,000 s, and records the names of
+/// the processes that read the date.
 const JUMPING: &str = r#"
     #define _GNU_SOURCE
     #include <dlfcn.h>

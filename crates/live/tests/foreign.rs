@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(1);
 
-/// Packets that arrive at given times, and a clock that always wakes up on time.
+/// An environment with packets that arrive at given times, and with a clock that always wakes up on time.
 struct Others {
     now: Time,
     coming: VecDeque<(Time, NodeId, Vec<u8>)>,

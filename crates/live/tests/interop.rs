@@ -26,7 +26,7 @@ const OURS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2
 const MTU: u32 = 1500;
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
 
-/// Runs the same test a second time in its own network namespace. Returns true in that second run.
+/// Runs the same test in a second process with its own network namespace. Returns true inside that process.
 fn in_a_room(test: &str) -> bool {
     if std::env::var_os("LOPSIDED_IN_A_ROOM").is_some() {
         return true;
@@ -62,7 +62,8 @@ struct Rough {
     lost: f64,
     late: f64,
     twice: f64,
-    /// Delayed packets of each direction. Each is released after this number of further packets has overtaken it.
+    /// Delayed packets of each direction, each with the number of packets that must still overtake it before its
+    /// release.
     inwards: VecDeque<(u32, Vec<u8>)>,
     outwards: VecDeque<(u32, Vec<u8>)>,
     again: VecDeque<Vec<u8>>,
@@ -105,7 +106,7 @@ impl Device for Rough {
         }
         loop {
             if !Device::receive(&mut self.tun, packet)? {
-                // No packet is left to overtake the delayed one.
+                // No further packet can overtake the delayed one, so release it.
                 if let Some((_, late)) = self.outwards.pop_front() {
                     Device::send(&mut self.tun, &late)?;
                 }

@@ -111,7 +111,7 @@ fn it_holds_the_rate_and_fails_open() {
         .output()
         .expect("the binary was built");
     let (shown, said) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    // Exit code 77 means that the script lacks a tool; the message means that this machine cannot emulate.
+    // The script exits with 77 if a tool is missing. The message shows that this machine cannot emulate links.
     if matches!(done.status.code(), Some(77 | TOO_LATE)) || said.contains("error: cannot") {
         println!("left out: {said}");
         return;

@@ -1,6 +1,6 @@
-//! Passes packets through a queue discipline, to measure the time that it takes: `cost KIND FLOWS PACKETS [acks]`.
+//! Measures the time that packets take to pass through a queue discipline: `cost KIND FLOWS PACKETS [acks]`.
 //!
-//! At the start one packet of each flow is in the queue. Then one packet arrives and one leaves in each microsecond.
+//! At the start, one packet of each flow is in the queue. Then one packet arrives and one leaves in each microsecond.
 //! The packets are datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove an
 //! earlier ACK of the same connection from the queue. The kind `none` creates and ends each packet at once, without a
 //! queue. The kind of an ACK filter can include its rule: `ack_filter/conservative`. Without arguments the program

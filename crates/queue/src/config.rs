@@ -1,4 +1,4 @@
-//! Disciplines in scenarios: their settings, and the queue that is built from them.
+//! Settings of disciplines in scenarios, and the construction of a queue from its settings.
 
 use crate::{Limit, Queue};
 use lopsided_core::Rng;
@@ -54,7 +54,7 @@ pub(crate) fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>
     part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
 }
 
-/// The place of a queue in a run, which determines its random stream.
+/// The place of a queue in a run. It determines the queue's random stream.
 #[derive(Clone, Debug)]
 pub struct QueuePlace<'a> {
     /// Seed of the run.

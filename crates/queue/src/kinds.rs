@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that dequeue from their child only while the child has packets, as in Linux. Such a child cannot detect
-/// by an unsuccessful dequeue that it is empty.
+/// Disciplines that dequeue from their child only while the child has packets, as in Linux. Because no dequeue finds
+/// the child empty, the child cannot detect in this way that it is idle.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a discipline of this kind dequeues from its child only while the child has packets.
@@ -81,8 +81,7 @@ pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTake
     KINDS.register(Kind { member, build })
 }
 
-// `QueueConfig` is the type of keys, too: disciplines with children have keys of type `QueueConfig` or
-// `Vec<QueueConfig>`.
+// `QueueConfig` is also the type of the keys of disciplines with children: `QueueConfig` or `Vec<QueueConfig>`.
 family_value!(QueueConfig, QUEUES, KINDS);
 
 impl Default for QueueConfig {
@@ -98,8 +97,8 @@ impl QueueConfig {
     }
 }
 
-// These implementations are here because the files of these three disciplines must not depend on `Queue`, which has a
-// variant for each of them.
+// These implementations are in this file because the files of the three disciplines must not depend on `Queue`, which
+// has a variant for each of them.
 
 impl Discipline for FifoConfig {
     fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {

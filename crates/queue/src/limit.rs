@@ -8,8 +8,8 @@ use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 /// The size of a buffer, in the unit in which the buffer allocates memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Number of slots. Each slot holds one packet of any size, so an ACK takes as much room as a full segment. Used by
-    /// most routers and by Linux's pfifo.
+    /// Number of slots, as in most routers and in Linux's pfifo. Each slot holds one packet of any size, so an ACK
+    /// takes as much room as a full segment.
     Packets(u32),
     /// Number of bytes, without rounding of packet sizes, as in Linux's bfifo.
     Bytes(Bytes),
@@ -50,7 +50,7 @@ impl Scalar for Limit {
     }
 }
 
-/// A threshold for the backlog of a queue.
+/// A threshold with which the backlog of a queue is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// Number of packets.

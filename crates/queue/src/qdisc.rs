@@ -114,8 +114,8 @@ pub trait Qdisc: Debug + Send {
         self.children().and_then(Classes::senses)
     }
 
-    /// Observes a packet of the opposite direction at this end of the link. Returns true if it is one of the
-    /// discipline's own sensing packets, whose journey ends here.
+    /// Observes a packet of the opposite direction at this end of the link. Returns true if the packet is one of the
+    /// discipline's own sensing packets, which has returned and ends here.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }

@@ -95,7 +95,8 @@ fn the_paper_leaves_duplicates_and_its_implementation_window_updates_alone() {
 #[test]
 fn cake_keeps_what_the_new_ack_does_not_cover() {
     for rule in [FilterRule::Conservative, FilterRule::Aggressive, FilterRule::AccurateEcn] {
-        // Without SACK, the sender must be able to count duplicates. With SACK, the later ACK reports more.
+        // Without SACK, the sender must be able to count duplicates. With SACK, the later ACK contains more
+        // information.
         assert_eq!(ids(&by_rule(rule), &acks(&[1, 1, 1, 1])), [0, 1, 2, 3], "{rule:?}");
         // `gone`: the new ACK does not report the SACK blocks of the older ones. `dsack`: the blocks report a duplicate
         // segment.
@@ -201,7 +202,7 @@ fn removal_makes_room_in_whatever_discipline() {
     }
 }
 
-/// A receiver with accurate ECN, and the sender's count of marks from the ACKs that arrive.
+/// A receiver with accurate ECN, and the number of marks that the sender infers from the ACKs that arrive.
 #[derive(Debug, Default)]
 struct Marks {
     sent: u64,
@@ -234,7 +235,7 @@ proptest! {
         let mut queue = filtered_by(&by_rule(FilterRule::AccurateEcn));
         let mut accounting = Accounting::new(1);
         let (mut marks, mut acked) = (Marks::default(), 0);
-        // The handshake's ACK, with the initial value of the counter, shows that the connection uses accurate ECN.
+        // An ACK of the handshake carries the initial counter, which shows that the connection uses accurate ECN.
         let begins = with_flags(0, Flags::AE.with(Flags::ECE)).packet(0);
         queue.enqueue(begins, &mut cx(Time::ZERO, &mut accounting));
         for (number, (segments, marked, dequeue)) in steps.iter().enumerate() {

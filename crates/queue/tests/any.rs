@@ -55,7 +55,7 @@ impl Discipline for SlottedConfig {
     }
 }
 
-/// Rules that assign packets to classes by DSCP, one per class.
+/// Rules that assign packets to classes by their DSCP, with one rule per class.
 fn rules(classes: usize) -> Vec<Rule> {
     (0..classes as u32).map(|class| Rule { class, dscp: Some(class), ..Rule::default() }).collect()
 }
@@ -167,7 +167,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     let step = above.prop_map(|mark_threshold| {
         QueueConfig::new(ThresholdConfig { limit: Limit::Packets(15), mark_threshold, ect: Markable::Ect })
     });
-    // So short that the control laws act within the nanoseconds of a test.
+    // The target and the interval are so short that the control laws act within the nanoseconds of a test.
     let codel = (1..4_u64, 1..8_u64, any::<bool>()).prop_map(|(target, interval, ecn)| CodelConfig {
         target: Duration::from_nanos(1024 * target),
         interval: Duration::from_nanos(1024 * interval),
@@ -257,7 +257,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![classic, modern, scheduled].prop_map(checked)
 }
 
-/// Rates at which a packet takes nanoseconds to microseconds.
+/// Rates at which the transmission of a packet takes nanoseconds to microseconds.
 fn rate() -> impl Strategy<Value = BitRate> {
     (1_000_000_000..40_000_000_000_u64).prop_map(BitRate::from_bps)
 }

@@ -75,13 +75,13 @@ fn codel_marks_in_place_of_dropping_where_it_may() {
 fn codel_leaves_a_short_or_a_slow_but_small_queue_alone() {
     let mut accounting = Accounting::new(1);
     let mut queue = codel(CodelConfig::default());
-    // A single packet waits for 1 s. It is not dropped, because at most one MTU waits behind it.
+    // A single packet that waits for 1 s is not dropped, because at most one MTU waits behind it.
     for id in 0..20 {
         queue.enqueue(packet_of(1, id, 1500, Ecn::NotEct), &mut cx(millis(1000 * id), &mut accounting));
         let given = queue.dequeue(&mut cx(millis(1000 * id + 999), &mut accounting));
         assert_eq!(given.map(|given| given.packet.id()), Some(id));
     }
-    // Every packet waits for 4 ms, which is less than the target.
+    // Every packet waits for 4 ms, which is below the target.
     for id in 0..1000 {
         queue.enqueue(packet_of(1, id, 1500, Ecn::NotEct), &mut cx(millis(30_000 + id), &mut accounting));
         if id >= 4 {
@@ -221,8 +221,8 @@ fn pie_moves_its_probability_as_rfc_8033_says() {
     assert!((pie.probability() - third).abs() < 1e-12, "{} not {third}", pie.probability());
 }
 
-/// Linux's `pie_calculate_probability` only prevents a 64-bit overflow. A long overload raises the probability above 1,
-/// and then the queue still drops all arrivals for a while after its delay is back at the target.
+/// Linux's `pie_calculate_probability` only prevents a 64-bit overflow. A long overload raises the probability far
+/// above 1, so the queue keeps dropping all arrivals for some time after the delay has returned to the target.
 #[test]
 fn pie_needs_as_long_to_come_back_from_an_overload_as_it_lasted() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });

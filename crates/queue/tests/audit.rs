@@ -101,7 +101,8 @@ catches! {
     an_entry_that_was_not_told: Vice::KeepsQuietAboutEntry, "neither taken in nor discarded";
 }
 
-/// Marks every packet at dequeue and drops those that cannot be marked, like CoDel.
+/// A discipline that, like CoDel, decides at dequeue: it marks every packet, and drops the packets that cannot be
+/// marked.
 #[derive(Debug)]
 struct MarkOrDrop(Fifo);
 

@@ -47,7 +47,7 @@ fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<
 
 #[test]
 fn each_isolation_is_fair_to_whom_it_says() {
-    // Host 1 has 4 flows, host 2 has 1 flow, all to host 9.
+    // Host 1 has 4 flows and host 2 has 1 flow, all of them to host 9.
     let flows = [(1, 9, 1), (1, 9, 2), (1, 9, 3), (1, 9, 4), (2, 9, 1)];
     let ratio = |isolation| {
         let sent = shares(isolation, &flows, 400);
@@ -108,8 +108,8 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // Once the small flows are found empty, the large flow gets its host's full share at once, although its deficit
-    // would need 400 rounds.
+    // When the small flows are found empty, the large flow receives its host's full share at once, although its deficit
+    // alone would need 400 rounds.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));
@@ -175,7 +175,7 @@ fn tins_have_the_parts_that_they_are_sure_of() {
         let part = one as f64 / (one + other) as f64;
         assert!((part - expected).abs() < 0.02, "{part} not {expected}");
     };
-    // Voice has priority up to 25 % of the rate, bulk up to 6.25 %.
+    // The voice tin has priority up to 25 % of the rate, and the bulk tin up to 6.25 %.
     near(by_class(TinMode::Diffserv4, [46, 0], rate), 0.25);
     near(by_class(TinMode::Diffserv3, [8, 0], rate), 1.0 / 16.0);
     near(by_class(TinMode::Diffserv4, [34, 0], rate), 0.5);
@@ -276,7 +276,7 @@ fn dualpi2_couples_the_signals_and_drops_when_marks_say_no_more() {
     assert!(low > classic, "L is marked more: {low}, {classic}");
     // Drops shorten the queue, so a few drops are enough to end the overload.
     assert!(dropped > 10, "saturated, both are dropped: {dropped}");
-    // Below the target almost no packet is marked: only the growth of the delay raises the probability for a while.
+    // Below the target almost no packet is marked: the probability rises only briefly, while the delay grows.
     let (low, classic, dropped) = signals(Duration::from_millis(10));
     assert!(low < 0.002 && classic < 0.001 && dropped == 0, "{low}, {classic}, {dropped}");
 }

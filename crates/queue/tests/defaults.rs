@@ -1,4 +1,4 @@
-//! Defaults that users rarely set but that affect their results must be those of Linux's disciplines.
+//! Defaults that affect results but that users rarely set must equal those of Linux's disciplines.
 
 use lopsided_queue::{CodelConfig, FqCodelConfig, QUEUES};
 use lopsided_spec::Value;

@@ -62,7 +62,7 @@ fn a_flood_of_twice_the_line_neither_stops_the_line_nor_outgrows_the_queue() {
             }
             assert!(queue.backlog().packets <= MOST_WAITING, "{name} outgrows any limit");
         }
-        // Disciplines with a rate of their own may send more slowly than the line. Adaptive RED drops all packets above
+        // Disciplines with their own rate may send more slowly than the line. Adaptive RED drops all packets above
         // `max` until its probability has grown.
         let own_rate = ["htb", "tbf", "policer"].contains(&name);
         let least = if own_rate { 200 } else { 2000 };

@@ -134,12 +134,12 @@ fn dualpi2_follows_rfc_9332() {
     }
 }
 
-/// COBALT as its paper describes it: BLUE, and CoDel with a count that decays. The inverse square root is computed by
-/// Newton's method. Counts up to 15 take four steps from the value of the previous count, larger counts one step.
+/// COBALT as its paper describes it: BLUE, and CoDel with a count that decays. Newton's method computes the inverse
+/// square root. Counts up to 15 take four steps from the value of the previous count, and larger counts take one step.
 #[derive(Default)]
 struct Reference {
     count: u32,
-    /// Zero before the first count, so that the first episode starts without a wait for an interval.
+    /// Zero before the first count, so that the first episode starts without waiting for an interval.
     inverse_sqrt: f64,
     dropping: bool,
     drop_next: u64,
@@ -240,7 +240,7 @@ fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_inte
             cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
             verdict == Verdict::Drop
         };
-        // An episode that decays, a packet that does not wait, a pause, and then packets that wait.
+        // The sequence: an episode that decays, a packet that does not wait, a pause, and then packets that wait.
         for at in [20, 40, 60, 80, 1000] {
             judged(at, if at < 1000 { 10 } else { 0 });
         }

@@ -1,4 +1,4 @@
-//! RED and the marking threshold: which packets are marked or dropped at which average. A mark must never be set on a
+//! RED and the marking threshold: the averages at which packets are marked or dropped. A mark must never be set on a
 //! packet that is not ECN-capable.
 
 mod common;
@@ -154,7 +154,7 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut accounting));
     let average = average * 0.75f64.powi(4);
     assert!((average_of(&queue) - average).abs() < 1e-12);
-    // A packet that is dropped because the buffer is full is a sample, too, and ends the idle time.
+    // A packet that is dropped because the buffer is full is also a sample, and it ends the idle time.
     queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut accounting));
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
@@ -344,7 +344,7 @@ fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anythin
 
 #[test]
 fn a_short_queue_lets_packets_pass_whatever_the_average() {
-    // So many packets arrive that the average rises above the upper threshold. Then all but one leave at once.
+    // Enough packets arrive to raise the average above the upper threshold. Then all but one leave at once.
     let passed = |least: u32| {
         let mut queue = red(RedConfig { least, weight: 0.01, ecn: false, ..RED });
         let mut accounting = Accounting::new(1);

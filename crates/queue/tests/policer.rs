@@ -1,4 +1,4 @@
-//! The policer: it drops packets that exceed the token bucket, and delays none.
+//! The policer drops packets that exceed the token bucket, and delays no packet.
 
 mod common;
 

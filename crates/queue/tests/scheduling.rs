@@ -110,8 +110,7 @@ fn htb_lends_to_the_lowest_prio_first_and_never_above_a_ceil() {
 
 #[test]
 fn htb_lends_level_by_level() {
-    // The tree is 0 { 1 { 3, 4 }, 2 }. Class 4 can borrow the bandwidth that its sibling 3 does not use before class 2
-    // can.
+    // The tree is 0 { 1 { 3, 4 }, 2 }. Bandwidth that class 3 does not use is lent to its sibling 4 before class 2.
     let classes = vec![
         htb_class(None, 10, 10),
         htb_class(Some(0), 6, 10),
@@ -294,7 +293,7 @@ fn choke_averages_as_linux_does_in_whole_packets() {
     let mut fixed = 0_u64;
     for id in 0..2_000_u64 {
         let now = Time::ZERO + Duration::from_millis(id);
-        // The backlog cycles through 18, 19, 20 and 21 packets: 19.5 on average, which is below `min`.
+        // The backlog cycles through 18, 19, 20 and 21 packets. Its average is 19.5, which is below `min`.
         while u64::from(queue.backlog().packets) > 18 + id % 4 {
             queue.dequeue(&mut cx(now, &mut accounting));
         }
@@ -353,7 +352,7 @@ fn wred_picks_the_higher_drop_precedence_first() {
     let mut queue = build(WredConfig { weight: 0.05, ..WredConfig::default() });
     let mut accounting = Accounting::new(1);
     let mut dropped = [0, 0];
-    // Packets of AF11 and AF13 arrive alternately, at a line that sends 24 of every 25 packets.
+    // Packets of AF11 and AF13 arrive alternately. The line sends 24 of every 25 packets.
     for id in 0..10_000_u64 {
         let now = Time::ZERO + Duration::from_micros(100 * id);
         let before = accounting.node(NodeId(0)).dropped_total().packets;
@@ -368,7 +367,7 @@ fn wred_picks_the_higher_drop_precedence_first() {
     assert!(dropped[1] > 10 * dropped[0].max(1), "{dropped:?}");
 }
 
-/// Per millisecond ten ACKs and one data packet arrive, and the line sends half of them.
+/// Ten ACKs and one data packet arrive per millisecond, and the line sends half of these packets.
 fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
     let (mut queue, mut accounting) = (build(config), Accounting::new(1));
     let (mut acks, mut data, mut waits, mut numbers) = (0, 0, 0, Vec::new());

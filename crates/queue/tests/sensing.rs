@@ -1,5 +1,5 @@
-//! ASQM and BDP: compares their control laws with the dissertation's text. The test controls when sensing packets
-//! return. Also tests sensing packets that are lost, forged, replayed or never returned.
+//! ASQM and BDP: their control laws are compared with the dissertation's text. The test controls when sensing packets
+//! return. Other tests cover sensing packets that are lost, forged, replayed or never returned.
 
 mod common;
 
@@ -241,8 +241,8 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
 }
 
 /// Runs BDP for 10 s with a whole round trip of 500 ms and a link round trip of `bloat`. Returns the times of drops in
-/// ms since the whole round trip was first measured. (For a new connection it would be measured from the SYN, but this
-/// connection was open before.)
+/// ms since the first measurement of the whole round trip. (A new connection would be measured from its SYN, but this
+/// connection was opened before.)
 fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
         Bench::of(&QueueConfig::new(BdpConfig { bound, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));
@@ -302,7 +302,7 @@ fn bdp_gives_each_flow_its_turn_and_its_sensing_packets_stay_with_it() {
     assert_eq!(left.iter().filter(|packet| is_sensing(packet)).count(), 102);
 }
 
-/// Many more flows than queues, all of which send at once and without congestion control.
+/// Many more flows than queues. All flows send at once and without congestion control.
 #[test]
 fn bdp_survives_65000_flows() {
     let config = BdpConfig { limit: 1000, ..BdpConfig::default() };

@@ -1,4 +1,4 @@
-//! The window that a single TCP sender would use. A congestion control computes it at the receiver.
+//! The congestion window that a single TCP sender would have, computed at the receiver by a congestion control.
 
 use crate::congestion::{Detection, Detector, Loss};
 use crate::equations::Equations;
@@ -12,11 +12,11 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 const INITIAL_SEGMENTS: u64 = 10;
 /// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// Divisor of the window. The window does not grow if less than 25 % of it arrives per round trip, because the senders
-/// then send less than the window permits.
+/// Divisor of the window: the window grows only if at least 25 % of it arrives per round trip. With less, the senders
+/// do not use the window.
 const LEAST_USE: u64 = 4;
 
-/// The rule by which the window grows and is reduced, selected by name.
+/// The rule for growth and reduction of the window, selected by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowRule(&'static str);
 
@@ -27,9 +27,9 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
 /// The paper's equations, which are not a congestion control of `lopsided-tcp`.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The valid names: congestion controls that react to loss, the default first, and Vegas (the extension of section
-/// 2.5). Vegas uses as RTT the time from a request to the first byte of its response. Congestion controls that model
-/// the path are not included, because they need delivery rates, which the receiver cannot derive from requests.
+/// The valid names: congestion controls that react to loss (the default first), and Vegas (the extension of section
+/// 2.5), whose RTT sample is the time from a request to the first byte of its response. Controls that model the path
+/// are excluded: they need delivery rates, which the receiver cannot derive from requests.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -152,8 +152,7 @@ impl FairShare {
             delivered: octets,
             cumulative: octets,
             segments: octets.get().div_ceil(path.mss.get().max(1)) as u32,
-            // The receiver processes no ACKs, so all fields that only a sender's ACK processing can compute have
-            // neutral values.
+            // The receiver processes no ACKs, so the fields that a sender derives from ACKs get neutral values.
             predicted: true,
             told: false,
             may_raise: true,

@@ -1,4 +1,5 @@
-//! A transfer: which parts of an object are missing, which stream requested each part, and what to request next.
+//! A transfer: the missing ranges of an object, the range that each stream has requested, and the next range to
+//! request.
 
 use crate::fair_share::FairShare;
 use crate::{Loss, Mode, Ranges, Settings, Step, What};
@@ -152,7 +153,7 @@ impl Transfer {
         if octets == 0 {
             return Ok(chunk.range.start..chunk.range.start);
         }
-        // Times of the caller may be slightly out of order, but the arrivals on a stream must be in order.
+        // The caller's times may be slightly out of order, but the arrivals on one stream must be in order.
         let came = came.clamp(chunk.moved, now.max(chunk.moved));
         let rtt = (!chunk.begun).then(|| came.saturating_since(chunk.asked));
         let pause = came.saturating_since(chunk.moved);
@@ -163,7 +164,7 @@ impl Transfer {
         chunk.range.start = place.end;
         let ended = chunk.range.is_empty();
         let at = &mut self.streams[stream];
-        // Data that arrives in order shows that the hole is filled.
+        // In-order data shows that the hole is filled.
         at.has_hole = false;
         if ended {
             at.chunk = None;

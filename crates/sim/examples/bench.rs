@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 struct Workload {
     name: String,
-    /// Rates of the bottleneck (down and up), and of the access links.
+    /// Rates of the bottleneck, down and up, in bit/s.
     rates: (u64, u64),
     access: u64,
     flows: usize,
@@ -66,7 +66,7 @@ impl Observer for Counter {
 }
 
 fn main() -> ExitCode {
-    // `cargo bench` passes options such as `--bench`.
+    // `cargo bench` passes options such as `--bench`, which this program ignores.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if arguments.first().is_some_and(|first| first == "controls") {
         println!("{}", lopsided_tcp::CONTROLLERS.join(" "));

@@ -35,7 +35,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let net = Topology::new(&scenario.graph)?;
     check_carried(scenario, &net, options.outside.iter().map(|outside| outside.host).chain(options.passages.clone()))?;
     let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
-    // A host with one link has no choice of route, so it needs no routing table.
+    // A host with a single link does not choose a route, so it needs no routing table.
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let interface = scenario.interfaces.get(&host).map(|spec| interface(spec, scenario, &net.outlets[host]));
@@ -52,7 +52,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             place_flow(flow, spec, scenario.duration, seed, &options, &mut stacks, &mut hosts)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    // Checking windows costs time at every segment, so it is done only if the scenario records changes.
+    // Checking the windows costs time for every segment, so it is done only if the scenario records changes.
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);
     }
@@ -68,7 +68,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
         kind: NodeKind::Stage(stage.hop.dir),
     }));
-    // Computed here, because the middleboxes are moved into the network below.
+    // Compute this before the middleboxes are moved into the network.
     let has_middleboxes = !options.middleboxes.is_empty();
     labels.extend(add_middleboxes(scenario, &net, options.middleboxes, &mut nodes, &mut wires)?);
     let mut passages = Vec::with_capacity(options.passages.len());
@@ -94,13 +94,14 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
-    // Nodes of the user, and edges, may send any packet on any wire. The sources of a link's packets are then unknown.
+    // A user's nodes, and edges, may send any packet on any wire. If the network has such nodes, the sources of a
+    // link's packets are unknown.
     let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
     let (cores, from_events) = (options.cores, options.cores_from_events);
     let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
-    // All events must be handled in one order if a watched window can interrupt the run, or if controllers or
-    // applications of the user can share state between hosts.
+    // All events must be handled in one global order in two cases: a watched window can interrupt the run, or
+    // controllers or applications of the user can share state between hosts.
     let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
     let in_one_order = scenario.record.on_change || shares;
     let network = if in_one_order { network.in_one_order() } else { network };

@@ -1,15 +1,15 @@
-//! The number of cores that a run used, with the reason.
+//! The number of threads that a run used, with the reason.
 //!
-//! Within a time window of the parallel engine, hosts advance independently of each other. If the window is expected to
-//! contain enough events, the hosts are distributed over several threads: see `net/crews.rs`. The result does not
-//! depend on the number of threads.
+//! The parallel engine divides virtual time into windows, within which hosts advance independently of each other. If a
+//! window is expected to contain enough events, its hosts are distributed over several threads (see `net/crews.rs`).
+//! The result does not depend on the number of threads.
 
 use crate::host::Host;
 use lopsided_core::EventMask;
 use lopsided_net::Network;
 use lopsided_scenario::Scenario;
 
-/// The number of cores that a run used, with the reason.
+/// The number of threads that a run used, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoresUsed {
     /// Number of threads; 1 if the run used only one.

@@ -116,7 +116,8 @@ impl DelayStats {
     /// Returns the moments of the current interval, and starts the next interval.
     pub fn take_interval(&mut self) -> Moments {
         let Some(moments) = self.moments.as_deref_mut() else { return Moments::default() };
-        // The interval and the time before it are separate sets, so that `add` updates only one of them.
+        // The moments of the current interval are kept separately from the earlier ones, so that `add` updates only one
+        // set.
         moments.before.merge(&moments.interval);
         std::mem::take(&mut moments.interval)
     }
@@ -131,8 +132,8 @@ impl DelayStats {
         all
     }
 
-    /// Returns the quantile in milliseconds: a share `share` of the values is at most this large. NaN if there are no
-    /// values.
+    /// Returns a quantile in milliseconds: the value that a fraction `share` of all values does not exceed. NaN if
+    /// there are no values.
     pub fn quantile(&self, share: f64) -> f64 {
         self.spread.quantile(share).map_or(f64::NAN, Duration::as_millis_f64)
     }
@@ -156,7 +157,7 @@ impl TimeWeightedGauge {
     /// Changes the value at the time `now`.
     #[inline]
     pub fn set(&mut self, now: Time, value: u64) {
-        // The integral is updated only at changes.
+        // Update the integral only at changes of the value.
         if value != self.value || self.since.is_none() {
             self.pause(now);
             self.since = Some(now);
@@ -169,7 +170,7 @@ impl TimeWeightedGauge {
     pub fn pause(&mut self, now: Time) {
         if let Some(since) = self.since.take() {
             let span = now.saturating_since(since);
-            // 128 bits, because a window in bytes times nanoseconds exceeds 64 bits within seconds.
+            // Use 128 bits, because a window in bytes times nanoseconds exceeds 64 bits within seconds.
             self.area += u128::from(self.value) * u128::from(span.as_nanos());
             self.span += span;
         }

@@ -109,7 +109,7 @@ impl Recorder {
                 // The receiver requested the data, so the receiver reports the start of the transfer.
                 Report::Begun => self.tallies[flow].running_since = Some(end),
                 Report::Delivered { size } => {
-                    // An aborted transfer has a start but no end. So this end belongs to the latest start before it.
+                    // An aborted transfer has a start but no end, so this end belongs to the latest start before it.
                     while let Some(start) = begun.next_if(|start| *start <= end) {
                         self.tallies[flow].running_since = Some(start);
                     }
@@ -314,7 +314,7 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
             dropped_packets: stats.dropped_packets() - filtered_packets,
             filtered_packets,
             marked_packets: counters.marked_total().packets,
-            // Drops of the link that the queue did not make are losses on the line.
+            // All drops of the link that were not made by the queue are losses on the line.
             lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),

@@ -19,9 +19,9 @@ use std::net::IpAddr;
 pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Time in which observers receive the events between hosts, which slows the run down. The time is extended to
-    /// whole sampling intervals. Before it, observers receive only events at hosts; after it, no events. `None` means
-    /// the whole run.
+    /// Period in which observers receive the events between hosts, which slows the run down. The period is extended to
+    /// whole sampling intervals. Before the period, observers receive only events at hosts; after it, no events. `None`
+    /// means the whole run.
     pub watched: Option<(Time, Time)>,
     /// True to check the result of every queue operation, which is slow. By default true in builds with debug
     /// assertions.
@@ -40,8 +40,8 @@ pub struct RunOptions {
     /// Maximum number of threads for this run. The run uses fewer threads if more would not be faster. The result does
     /// not depend on the number.
     pub cores: usize,
-    /// Minimum number of events in a time window of the parallel engine at which several threads are used. Default
-    /// 4,000, which is about 1 ms of work.
+    /// Several threads are used only in time windows of the parallel engine that have at least this number of events.
+    /// The default of 4,000 events is about 1 ms of work.
     pub cores_from_events: f64,
 }
 

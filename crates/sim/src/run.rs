@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Number of events between two checks for cancellation: a few milliseconds of work.
 const SLICE: u64 = 1 << 16;
-/// Number of consecutive events at one instant after which a run is considered stuck.
+/// A run counts as stuck after this number of consecutive events at one instant.
 const STUCK: u64 = 1 << 20;
 
 /// Runs a scenario once.
@@ -200,7 +200,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
         let end = self.end();
         let advanced = self.advance(end, u64::MAX, monitor)?;
-        // With `until` at the end and an unlimited budget, the run can only have ended.
+        // The budget is unlimited and `until` is the end of the run, so the run cannot merely be paused.
         debug_assert_eq!(advanced, Advanced::Ended);
         self.result(end)
     }

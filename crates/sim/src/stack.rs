@@ -29,7 +29,7 @@ impl fmt::Debug for Stack {
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
     controllers: &'a RunControllers,
-    /// All profiles created so far. Even thousands of flows usually need only a few.
+    /// All profiles created so far. Even thousands of flows usually share a few profiles.
     profiles: Vec<Arc<Profile>>,
 }
 

@@ -1,17 +1,18 @@
-//! Families: several parts, one of which a scenario selects by `kind`.
+//! Families: groups of parts. A scenario selects one part of a family by the key `kind`.
 
 use crate::{AnyPart, Part, PartInfo};
 
-/// Several parts, one of which a scenario selects by `kind`. For example, the queue disciplines form a family.
+/// A group of parts, such as all queue disciplines. A scenario selects one of them by the key `kind`.
 #[derive(Debug)]
 pub struct Family {
     /// Name of the table, for error messages and the reference page.
     pub name: &'static str,
     /// Description in one sentence, for lists and the reference page.
     pub text: &'static str,
-    /// The key that is set if a scenario has a single value instead of a table: `queue = "15 packets"` sets `limit`.
+    /// The key that is set if the scenario writes a single value instead of a table. Example: `queue = "15 packets"`
+    /// sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// True if a scenario may omit `kind` when the other keys identify it.
+    /// True if a scenario may omit `kind` when its other keys belong to only one kind.
     pub infer_kind: bool,
     /// Returns the kinds; the default is first.
     pub members: fn() -> Vec<Member>,

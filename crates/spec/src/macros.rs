@@ -1,6 +1,6 @@
-//! Macros with which the value of a key can be a part, or a part of a family.
+//! Macros that make a part, or a choice between parts, usable as the value of a scenario key.
 
-/// Makes a part usable as the type of a key. In the scenario, the key is then a table with the part's own keys.
+/// Makes a part usable as the type of a scenario key. The key's value is then a table with the part's own keys.
 /// Example: `part_value!(GilbertConfig);`
 #[macro_export]
 macro_rules! part_value {
@@ -19,9 +19,9 @@ macro_rules! part_value {
     };
 }
 
-/// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a key. In the scenario, the key is then a
-/// table whose key `kind` selects the part. Example: `family_value!(QueueConfig, QUEUES, KINDS);`, with the
-/// [`Family`](crate::Family) and the registry of its kinds.
+/// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a scenario key. The key's value is then a
+/// table, and its entry `kind` selects the part. Example: `family_value!(QueueConfig, QUEUES, KINDS);`, where `QUEUES`
+/// is the [`Family`](crate::Family) and `KINDS` is the registry of its kinds.
 #[macro_export]
 macro_rules! family_value {
     ($config:ident, $family:ident, $kinds:ident) => {

@@ -33,16 +33,17 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// Name of the part. In a family, it is the value of `kind`; otherwise it is the name of the table in the reference
     /// page.
     const NAME: &'static str;
-    /// The model of the part in one sentence, for the reference page and for editors.
+    /// Describes in one sentence what the part models, for the reference page and for editors.
     const TEXT: &'static str;
-    /// The key that is set if a scenario has a single value instead of a table: `queue = "15 packets"` sets `limit`.
+    /// The key that is set if the scenario writes a single value instead of a table. Example: `queue = "15 packets"`
+    /// sets `limit`.
     const SHORTHAND: Option<&'static str> = None;
     /// The keys, in the order of the reference page.
     const KEYS: &'static [Key<Self>];
     /// Named sets of values that a scenario can select; `None` if the part has none.
     const PRESETS: Option<Presets<Self>> = None;
-    /// Groups of keys that exclude each other. If several tables set keys of the same group, the most specific table
-    /// wins.
+    /// Groups of keys that exclude each other. If several tables of a scenario set keys of one group, only the key in
+    /// the most specific table applies.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
     /// Computes settings that the scenario did not give and that depend on other keys or on the line.
@@ -116,7 +117,7 @@ impl<P> Key<P> {
         self
     }
 
-    /// Marks a key that is read but not written, because other keys of the completed part contain its meaning.
+    /// Marks a key that is read but never written: other keys of the completed part already express its effect.
     #[must_use]
     pub const fn input_only(mut self) -> Key<P> {
         self.input_only = true;
@@ -157,7 +158,7 @@ pub struct KeyInfo {
     pub none_word: Option<&'static str>,
     /// True if the key is read but not written, because other keys contain its meaning.
     pub input_only: bool,
-    /// The word for such a value in error messages, if it differs from the key's name.
+    /// The word for the key's value in error messages, if it differs from the key's name.
     pub noun: Option<&'static str>,
     /// True if [`Value::None`] is a valid value.
     pub optional: bool,
@@ -200,7 +201,7 @@ pub struct PartInfo {
     pub name: &'static str,
     /// Description in one sentence, for the reference page.
     pub text: &'static str,
-    /// The key that is set if a scenario has a single value instead of the table.
+    /// The key that is set if the scenario writes a single value instead of the table.
     pub shorthand: Option<&'static str>,
     /// The keys, in the order of the reference page.
     pub keys: Vec<KeyInfo>,
@@ -254,7 +255,7 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             optional: field.is_optional(),
         }
     };
-    // The key that selects a preset is not written. The values that the preset sets are written instead.
+    // Write the values that the preset sets, not the key that selects the preset.
     let preset = P::PRESETS.map(|presets| KeyInfo {
         input_only: true,
         noun: Some(presets.noun),
@@ -394,7 +395,7 @@ pub struct Given<'g> {
     pub keys: &'g [&'g str],
     /// Name of the selected preset; `None` if the scenario selects none.
     pub preset: Option<&'g str>,
-    /// Rate of the link that the part belongs to; `None` if the rate is unlimited, or if the part does not belong to a
+    /// Rate of the link to which the part belongs. `None` if the rate is unlimited, or if the part does not belong to a
     /// link.
     pub line_rate: Option<BitRate>,
     /// True if the link has a token bucket. A token bucket examines the packet at the head of the queue before it

@@ -33,8 +33,8 @@ pub trait Named: Clone {
 
 /// All objects that a key of a scenario can select. A registered object is available to all scenarios of the process.
 ///
-/// Objects that belong to a single run, and have no settings, are stored in the run's `RunControllers` (crate `tcp`) or
-/// `RunApplications` (crate `app`).
+/// Objects that belong to a single run and have no settings are not registered here: the run's `RunControllers` (crate
+/// `tcp`) or `RunApplications` (crate `app`) stores them.
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     /// Functions that create the built-in objects; the default is first.
@@ -124,7 +124,7 @@ impl<B: Clone> Registry<Kind<B>> {
     }
 }
 
-/// The settings of the selected kind of a family, as plain data, with the constructor of the kind.
+/// The settings of the selected kind of a family, together with the constructor of that kind.
 #[derive(Clone)]
 pub struct Chosen<B> {
     /// The settings.

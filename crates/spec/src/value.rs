@@ -23,15 +23,15 @@ pub enum ValueType {
     Size,
     /// The limit of a buffer: packets, bytes or bins. A time or a BDP is converted to bytes at the link's rate.
     Limit,
-    /// A queue depth: packets or bytes. A time or a BDP is converted to bytes at the link's rate.
+    /// A queue length, in packets or bytes. A time or a BDP is converted to bytes at the link's rate.
     Depth,
-    /// Like `Depth`, but a time is not converted: it remains the queueing delay of a packet.
+    /// Like `Depth`, except that a time is not converted to bytes: it is compared with the queueing delay of packets.
     DepthOrTime,
     /// A number of packets: `"1000 packets"`.
     Packets,
     /// A window in full segments or in bytes: `"10 segments"` or `"64 KiB"`.
     Window,
-    /// One of these words. If `on` or `off` is among them, `true` or `false` is accepted for it.
+    /// One of the listed words. If `on` (or `off`) is listed, `true` (or `false`) is accepted as well.
     Word(fn() -> Vec<&'static str>),
     /// The word in `kind` that selects a part of this family, such as `fifo` among the queue disciplines.
     Kind(&'static Family),
@@ -47,7 +47,7 @@ pub enum ValueType {
     Part(fn() -> PartInfo),
     /// A table with the keys of one part of a family.
     Family(&'static Family),
-    /// A table that contains parts of one type under names that the user chooses.
+    /// A table whose keys are names chosen by the user. Each value is a table of the same part.
     Map(fn() -> PartInfo),
     /// A list of values of one type.
     List(&'static ValueType),
@@ -261,7 +261,8 @@ impl<T: Choice> Scalar for T {
     }
 }
 
-/// Returns the error for a value of a wrong type. Values that the scenario crate has parsed never cause this error.
+/// Returns the error for a value of the wrong type. The scenario crate parses each value to the type of its key, so
+/// values from a scenario never cause this error.
 fn wrong<T>(value: Value) -> Result<T, String> {
     Err(format!("the value has the wrong type: {value:?}"))
 }

@@ -1,15 +1,17 @@
-//! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). Before the line, an `ack_filter` with a
-//! `prefix` writes into each remaining ACK how many ACKs it removed. The expander removes this prefix and sends the same
-//! number of ACKs again.
+//! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). In front of the slow line, an `ack_filter`
+//! with a `prefix` removes ACKs and writes the number of removed ACKs into each remaining ACK. Behind the line, the
+//! expander deletes this prefix and sends as many new ACKs as were removed.
 //!
-//! The algorithm uses only the arriving ACK: number, mean number of bytes and, if the prefix has it, the mean time
-//! between the removed ACKs. With this time (companding) the ACKs leave with their old spacing, the arriving one last.
-//! Without it (compaction) all leave at once, and only the growth of the sender's window is restored.
+//! The expander uses only the arriving ACK: its number, the mean number of bytes per removed ACK and, if the prefix
+//! contains it, the mean time between the removed ACKs. With this time (companding) the ACKs leave with their original
+//! spacing, the arriving ACK last. Without it (compaction) all leave at once, which restores only the growth of the
+//! sender's window.
 //!
-//! No data is acknowledged that the receiver has not acknowledged: new numbers are between the first removed and the
-//! arriving number. A new ACK is a copy of the arriving one with its own number. Other segments of the connection stay
-//! in order: a plain ACK leaves with the last waiting one, and all that wait leave before any other segment. At most
-//! `most` ACKs are sent for an arriving one, because an expander could serve as an amplifier (section 6).
+//! The expander acknowledges no data that the receiver has not acknowledged: the new numbers are between the first
+//! removed number and the arriving number. A new ACK is a copy of the arriving one with its own number. Packets of a
+//! connection stay in order: a plain ACK leaves with the last waiting ACK, and all waiting ACKs leave before any other
+//! segment. At most `most` ACKs are added per arriving ACK, because an attacker could use an expander as an amplifier
+//! (section 6).
 
 use crate::held_acks::{Waiting, inserted, is_plain};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -20,11 +22,11 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// The settings of the expander.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckExpandConfig {
-    /// The side of the queue that the stage is on.
+    /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// Largest number of ACKs that are sent in addition to an arriving one.
+    /// Maximum number of ACKs that are added to one arriving ACK.
     pub most: u32,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub max_delay: Duration,
 }
 

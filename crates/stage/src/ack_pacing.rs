@@ -79,7 +79,7 @@ struct Pacing {
 struct Pace {
     /// Highest acknowledgement number so far.
     newest: Seq,
-    /// Time by which the sender will have sent, at `rate`, the data that earlier ACKs released.
+    /// Time at which the sender, sending at `rate`, has finished the data that earlier ACKs released.
     free_at: Time,
 }
 

@@ -94,9 +94,9 @@ impl Rule for Thinning {
     fn take(&mut self, known: &mut Thinned, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         *known = Thinned { newest: ack.header.ack, count: known.count + 1 };
         let mut deadline = cx.now() + self.config.max_delay;
-        // At most one ACK of a connection waits, and the new ACK replaces it.
+        // At most one ACK of a connection waits. The new ACK replaces it.
         for (earlier, covered) in waiting.take(ack.connection) {
-            // The new ACK takes over the deadline, so that the information of the replaced ACK is not delayed further.
+            // The new ACK takes over the deadline, so that the data of the replaced ACK is acknowledged no later.
             deadline = earlier;
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);

@@ -1,4 +1,4 @@
-//! Stages in scenarios: their settings, and the stage that is built from them.
+//! Settings of stages in scenarios, and the construction of a stage from its settings.
 
 use crate::{Stage, StageNode};
 use lopsided_core::Rng;
@@ -54,7 +54,7 @@ pub trait StageKind: Part {
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
 
-/// A side of the queue and the line of a direction.
+/// One of the two places of a stage in a link direction: in front of the queue, or behind the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageSide {
     /// In front of the queue.

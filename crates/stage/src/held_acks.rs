@@ -1,9 +1,9 @@
 //! Code for all stages that hold ACKs: the state of each connection, and plain ACKs that wait until their departure
 //! times.
 //!
-//! An ACK is plain if a copy or a later ACK can carry all its information: it has no data, no other flag, no SACK
-//! blocks and no counts of ECN marks. Any other segment is forwarded at once, after the waiting ACKs of its connection.
-//! The state can be lost without harm.
+//! An ACK is plain if a copy of it, or a later ACK, can carry all its information: it has no data, no flag except ACK,
+//! no SACK blocks and no counts of ECN marks. Any other segment is forwarded at once, after the waiting ACKs of its
+//! connection. Losing the state of a connection does no harm.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -15,13 +15,13 @@ use std::net::IpAddr;
 /// A connection and direction: address and port of the sender of the ACKs, then of their receiver.
 pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
 
-/// The rule of a stage for plain ACKs.
+/// The treatment of plain ACKs by one kind of stage, which forwards, holds or drops them.
 pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// The state of a new connection, starting with this ACK; `None` if the connection gets no state yet. The ACK is
-    /// forwarded at once.
+    /// Returns the state of a new connection whose first ACK is given; `None` if the connection gets no state yet. The
+    /// ACK itself is forwarded at once.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
     /// True if the rule applies to this plain ACK. Otherwise the ACK is forwarded at once.
@@ -30,7 +30,7 @@ pub(crate) trait Rule: Debug + Send {
     /// Forwards, holds or drops the ACK.
     fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Handles a segment with an ACK that is forwarded at once. No packet of its connection is waiting.
+    /// Updates the state for an ACK that is forwarded at once. No packet of the connection is waiting.
     fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
 
     /// Handles the departure of waiting ACKs. `number` is the acknowledgement number of the last one.
@@ -56,7 +56,7 @@ pub(crate) fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && options.sack().is_empty()
         && options.accurate_ecn().is_none()
         && options.other().is_empty()
-        // A header that could not be parsed completely may contain more information.
+        // The unparsed rest of an incomplete header may contain more information.
         && packet.is_read_whole()
 }
 
@@ -185,7 +185,7 @@ impl Waiting {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
     }
 
-    /// Removes and returns all waiting packets of a connection, with the times at which they would have left.
+    /// Removes and returns all waiting packets of a connection, each with its scheduled departure time.
     pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
         let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
         // The connection has no waiting packet any more, so remove its deadline, too.

@@ -1,8 +1,8 @@
 //! The far end of active sensing: returns sensing packets to their source, and forwards all other packets.
 //!
-//! In the dissertation this is an iptables rule at the other end of the link (Havey 2015, section 5.2). The stage is
-//! needed only if the far end is several links away, such as a modem behind a shared channel. If sensing packets turn
-//! around at the end of the discipline's own link, no stage is needed.
+//! In the dissertation, an iptables rule at the other end of the link returns them (Havey 2015, section 5.2). The stage
+//! is needed only if the far end is several links away, for example a modem behind a shared channel. No stage is needed
+//! if sensing packets turn around at the end of the discipline's own link.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};
@@ -47,7 +47,7 @@ impl Stage for Reflector {
         }
     }
 
-    /// True, because returned packets leave in the opposite direction.
+    /// Returned packets leave in the opposite direction.
     fn sees_reverse(&self) -> bool {
         true
     }

@@ -126,7 +126,7 @@ impl Node for StageNode {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        // The network may call before the timer expires. Stages need not handle such calls.
+        // The network may call before the timer expires, and stages are not required to handle such calls.
         if self.stage.poll_timeout().is_some_and(|due| due <= cx.now()) {
             self.stage.handle_timeout(&mut self.out, cx);
         }
@@ -134,7 +134,7 @@ impl Node for StageNode {
 
     fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let given = self.out.packets.pop_front();
-        // Packets that leave in the opposite direction, such as messages, are not counted.
+        // Count only packets that leave in the stage's own direction, not messages to the sender.
         self.sent += u64::from(given.as_ref().is_some_and(|(port, _)| *port == StageNode::FORWARD));
         given
     }

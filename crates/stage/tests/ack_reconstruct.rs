@@ -28,7 +28,7 @@ fn a_gap_of_eight_segments_takes_three_acks_and_the_mean_interval() {
     bench.run_until(at(100));
     let expected = [(1000, at(0)), (3000, at(25)), (5000, at(30)), (7000, at(35)), (9000, at(40))];
     assert_eq!(bench.passed(), expected);
-    // The paper's text inserts one ACK less.
+    // The paper's text inserts one ACK fewer.
     let mut bench = Bench::of(AckReconstructConfig { text: true, ..config() });
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
@@ -71,7 +71,7 @@ fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
-    // Each arriving ACK is for two segments. The same number of ACKs leaves, delayed by six segments.
+    // Each arriving ACK acknowledges two segments. As many ACKs leave as arrive, six segments behind.
     for step in 1..4 {
         bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }
@@ -87,7 +87,7 @@ fn the_mean_is_of_times_since_an_ack_that_went_on_at_once() {
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     // The sample is the 30 ms since the first ACK, not the 10 ms since the previous one. The next ACKs therefore leave
-    // at 30, 60 ms and so on instead of at 20, 40 ms and so on.
+    // every 30 ms instead of every 20 ms.
     bench.ack(at(30), 11_000);
     bench.run_until(at(500));
     let expected = [(1000, 0), (3000, 20), (5000, 30), (7000, 60), (9000, 80), (11_000, 120)];

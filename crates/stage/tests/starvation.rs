@@ -1,6 +1,6 @@
 //! No stage starves a direction, or one connection in favour of another. Even if ACKs persistently release data faster
 //! than a stage's rate, data is forwarded without delay in both directions, and each sender receives every
-//! acknowledgement within the stages' maximum delay.
+//! acknowledgement within the maximum delay of the stages.
 
 mod common;
 
@@ -19,7 +19,7 @@ const MOST: Duration = Duration::from_millis(100);
 const QUICK: u16 = 1;
 /// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// A connection that sends data without ACKs, because an ACK with data would release the ACKs that wait.
+/// A connection that only sends data, because a segment with data would also release the waiting ACKs.
 const UPLOAD: u16 = 3;
 
 /// A segment that left the stage: connection, acknowledgement number, payload in bytes, time.

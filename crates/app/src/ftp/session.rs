@@ -19,7 +19,7 @@ pub(super) const ANSWERS: [(&str, &str); 6] = [
     ("QUIT", "221 Goodbye.\r\n"),
 ];
 
-/// A control connection: lines of text in both directions.
+/// A control connection, which carries lines of text in both directions.
 #[derive(Debug)]
 pub(super) struct Control {
     pub socket: SocketId,

@@ -63,7 +63,7 @@ struct Fetch {
     size: Bytes,
     asked: Time,
     is_index: bool,
-    /// Number of bytes that have not arrived; `None` until the response header has arrived.
+    /// Number of bytes of the object that have not arrived; `None` until the response header has arrived.
     left: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Repair of an object that arrives over a TCP which hides losses: the session level of the Fast Wireless Protocol
+//! Repair of an object that arrives over a TCP that hides losses: the session level of the Fast Wireless Protocol
 //! (Havey 2015, section 3.3.4).
 //!
 //! The receiver of data requests the whole object on one connection. If its TCP reports placeholders (`placeholders` of

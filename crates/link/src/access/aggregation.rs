@@ -5,8 +5,8 @@
 //! time. Later packets wait for the next aggregate. Each aggregate also takes `overhead` of air time for preamble,
 //! interframe spaces and block acknowledgement.
 //!
-//! Not modelled: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last
-//! bit has been sent, not when the aggregate ends.
+//! Not modelled: other stations, frame loss, the reordering buffer, and rate control. In the model, a packet arrives
+//! when its own last bit has been sent; in reality, a packet waits for the end of the aggregate.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -106,7 +106,7 @@ pub struct Aggregation {
     open: Option<Open>,
     /// End of the last aggregate's air time, including its overhead.
     air_until: Time,
-    /// Time up to which the queue was empty.
+    /// Latest time at which the queue was known to be empty.
     idle_until: Time,
     /// Wait for the medium before the next aggregate, drawn in advance.
     wait: Duration,

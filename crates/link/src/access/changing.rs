@@ -197,7 +197,7 @@ impl Course {
                 }
                 let rate = config.steps[*next].rate.as_bps();
                 *next += 1;
-                // The last rate lasts until the schedule restarts, or forever.
+                // The last rate stays in force until the schedule restarts, or forever without a restart.
                 let end = config.steps.get(*next).map(|step| step.at).or(config.repeat);
                 Stretch { end: end.map_or(Time::MAX, |end| *lap + end), rate, more_delay: Duration::ZERO }
             }

@@ -1,13 +1,13 @@
 //! A line driven by a trace of opportunities to send, in Mahimahi's format (Netravali et al., USENIX ATC 2015, section
 //! 3; manual page of `mm-link`). A trace is a text file with one integer per line: a time in milliseconds at which the
-//! line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts after its last line,
-//! so its last number is its length.
+//! line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts at the time on its
+//! last line.
 //!
 //! Opportunities are counted in bytes, not in packets: several small packets share an opportunity, and a packet that is
 //! larger than the rest of an opportunity continues in the next one. An opportunity is lost if the queue is empty.
 //!
-//! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of it, and is on the line
-//! until its last opportunity.
+//! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of it, and arrives after the
+//! last one.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -136,7 +136,7 @@ impl AccessKind for TraceConfig {
 /// A line that repeats the opportunities of a trace endlessly.
 #[derive(Debug)]
 pub struct Opportunities {
-    /// Times in milliseconds, ascending. The last one is the trace's length.
+    /// Times in milliseconds, ascending. The trace restarts at the last time.
     times: Vec<u64>,
     /// Bytes on the wire that one opportunity carries.
     size: u64,
@@ -151,7 +151,7 @@ impl Opportunities {
         Opportunities { times, size: size.get(), next: 0, left: size.get() }
     }
 
-    /// The length of the trace in milliseconds.
+    /// Duration of one repetition of the trace, in milliseconds.
     fn length(&self) -> u64 {
         self.times.last().copied().expect("a trace has opportunities")
     }

@@ -1,5 +1,5 @@
-//! Bit fields that are packed without gaps, and numbers of which only the low bits are sent (W-LSB, window-based least
-//! significant bits; RFC 5795).
+//! Bit fields packed without gaps, and numbers of which only the low bits are sent (window-based least significant
+//! bits, W-LSB; RFC 5795).
 
 /// Packs bit fields in the order in which they are sent.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The encoding of a number by its low `bits` bits. The receiver decodes them to the only number with these low bits in
-/// an interval of 2^`bits` numbers, which starts `below` under the receiver's reference value.
+/// The encoding of a number by its low `bits` bits. The receiver searches an interval of 2^`bits` numbers, whose first
+/// number is its reference value minus `below`. Exactly one number in this interval has the received low bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,
@@ -71,7 +71,7 @@ impl Lsb {
         if self.bits >= 32 { value } else { value & ((1 << self.bits) - 1) }
     }
 
-    /// Returns the number that these low bits stand for.
+    /// Returns the number that the receiver decodes from these low bits.
     pub fn value(self, low: u32, reference: u32) -> u32 {
         if self.bits >= 32 {
             return low;

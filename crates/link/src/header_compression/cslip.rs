@@ -183,7 +183,7 @@ impl Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
     }
 
-    /// Stands in for the check of TCP's checksum: true if the rebuilt header equals the sent one.
+    /// Replaces the check of TCP's checksum: true if the rebuilt header equals the sent one.
     #[must_use]
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {

@@ -60,7 +60,8 @@ impl Deltas {
     /// Reads the differences that these flags announce. `payload_before` is the previous packet's payload in bytes.
     /// `None` if bytes are missing.
     pub fn take(bits: u8, octets: &mut impl Iterator<Item = u8>, payload_before: u32) -> Option<Deltas> {
-        // No truncation: a difference above 16 bits is never compressed, so a longer payload does not reach this line.
+        // The cast loses no bits: a payload above 16 bits gives a difference above 16 bits, and such a packet is sent
+        // in full.
         let follows = payload_before as u16;
         let mut delta = |bit| if bits & bit == 0 { Some(0) } else { take_delta(octets) };
         Some(match bits & FIELDS {

@@ -1,22 +1,22 @@
-//! IP header compression for TCP (RFC 2507): RFC 1144's differences, extended to options and ECN, over IPv4 and IPv6,
-//! with two ways to repair a lost context.
+//! IP header compression for TCP (RFC 2507). It extends RFC 1144's differences to options and ECN, over IPv4 and IPv6,
+//! and has two ways to repair a lost context.
 //!
 //! A compressed header contains the context's number, a byte of flags, TCP's checksum, and the changes (section 6):
 //! differences as in RFC 1144, all options if any of them changed, and one byte for ECN marks and their feedback flags,
-//! which neither end stores. It takes at least 4 bytes, and 16 with timestamps that tick.
+//! which neither end stores. The header takes at least 4 bytes; if the timestamps have changed, it takes at least 16.
 //!
 //! **Twice** (section 10.1): if the rebuilt header fails TCP's checksum, the far end applies the same difference once
 //! or twice more, as if one or two packets with the same differences were lost. **Header requests** (section 10.2): if
 //! that fails too, the far end requests a header. It repeats the request after 16 packets that it cannot rebuild. The
 //! next packet answers with everything except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and options).
 //!
-//! Sent in full: a connection's first packet; a header that repeats the previous one or steps back (a retransmission,
-//! or a duplicate ACK without timestamps: the far end may have lost its context); a changed TTL or DSCP; a jump of 64
-//! KiB. Sent unchanged: SYN, FIN, RST, headers with IP options or unreadable TCP options, and everything that is not
-//! TCP.
+//! A header is sent in full if it is a connection's first header, if TTL or DSCP changed, if a number jumps by 64 KiB,
+//! or if the header repeats the previous one or goes back. A repeated header is a retransmission, or a duplicate ACK
+//! without timestamps, and the far end may have lost its context. SYN, FIN, RST, headers with IP options or unreadable
+//! TCP options, and all packets other than TCP are sent unchanged.
 //!
 //! Not implemented: compression of UDP and tunnels, sequence numbers for links that reorder (section 11), RTP (RFC
-//! 2508). The negotiation in PPP (RFC 2509) costs no bytes on established links and is left out.
+//! 2508). The negotiation in PPP (RFC 2509) is left out because it costs no bytes on established links.
 
 use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::contexts::Contexts;

@@ -2,17 +2,19 @@
 //! far end cannot decompress after a loss.
 //!
 //! Every packet is compressed when it leaves the queue. When it arrives, the far end decompresses it from the bytes of
-//! its compressed header, and drops it if this fails. Instead of TCP's checksum, the far end compares the rebuilt
-//! header with the sent one.
+//! its compressed header, and drops it if this fails. Instead of checking TCP's checksum, the far end compares the
+//! rebuilt header with the sent one.
 //!
 //! The link layer reports damaged packets to the far end, as PPP's frame check and a modem's error control do.
 //!
 //! The far end's requests reach the near end after the line's own delay. They are never lost and do not load a link.
 //! The gauge `requests` counts them.
 //!
-//! Not modelled: in a real network a wrongly rebuilt packet travels on to its host, where TCP's checksum drops it; in
-//! this model it loads no further link. IP's identification counts all packets of a host, not those of a connection, as
-//! in BSD (RFC 1144, section 3.2.2).
+//! IP's identification counts all packets of a host, as in BSD, and not the packets of one connection (RFC 1144,
+//! section 3.2.2).
+//!
+//! Not modelled: in a real network a wrongly rebuilt packet loads further links until TCP's checksum fails at its host.
+//! In this model the far end drops it.
 
 mod bits;
 mod config;
@@ -106,7 +108,7 @@ impl HeaderCompression {
     /// Decompresses the next packet that was not lost. Returns false if the far end cannot decompress it.
     #[must_use]
     pub(crate) fn receive(&mut self, packet: &Packet, now: Time) -> bool {
-        // Lost frames before this one: the link layer reports each to the far end as damaged.
+        // The link layer reports each frame that was lost before this one to the far end as damaged.
         loop {
             let frame = self.line.pop_front().expect("it was sent");
             if frame != Frame::Damaged {
@@ -114,8 +116,8 @@ impl HeaderCompression {
                 self.counts.tossed += u64::from(!whole);
                 if let Some(context) = self.scheme.poll_request() {
                     self.counts.requests += 1;
-                    // Requests travel against the direction of this line. The queue of the other direction is not
-                    // modelled.
+                    // Requests travel against the direction of this line and do not wait in the queue of that
+                    // direction.
                     self.requests.push_back((now + self.way_back, context));
                 }
                 return whole;

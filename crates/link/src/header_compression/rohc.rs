@@ -27,7 +27,8 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of headers that the far end may use as its reference. Fewer losses in a row than this do no harm.
+/// Number of headers that the far end may use as its reference. The far end can still decode after fewer consecutive
+/// losses than this number.
 const WINDOW: usize = 4;
 /// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
@@ -284,7 +285,7 @@ impl Common {
         Some(Common { seq, ack, id, stride: flag()?, window: flag()?, dscp: flag()?, ttl: flag()?, list: flag()? })
     }
 
-    /// True if a far end with the reference `old` decodes the carried fields to the header `sent`.
+    /// True if a far end with the reference `old` decodes the header `sent` from the fields that this format carries.
     fn holds(self, old: &Reference, sent: &Reference) -> bool {
         let number = |field: Field, place: u32| match place {
             0 => field.of(old, 1, 1) == field.of(sent, 1, 1),
@@ -611,7 +612,7 @@ impl Scheme for Rohc {
         let Frame::Compressed(octets) = frame else { return false };
         let Some((number, octets)) = self.split(octets) else { return false };
         let rebuilt = self.rebuild(number, octets, &sent);
-        // Instead of the CRC, which covers the whole header, compare with the sent header.
+        // Compare the rebuilt header with the sent one; a real far end checks a CRC over the whole header.
         let whole = rebuilt.is_some_and(|rebuilt| rebuilt.header == sent.header);
         let lost = &mut self.lost[usize::from(number)];
         if whole {

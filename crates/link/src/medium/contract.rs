@@ -42,7 +42,7 @@ pub trait Medium: Debug + Send {
     /// Adds a frame of station `frame.station` for station `to`. The frame contains an IP packet of `size` bytes.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// True if `station` can hand over another frame while the medium holds `with_medium` frames of the station. With
+    /// True if `station` may hand over another frame while the medium holds `with_medium` of its frames. With
     /// [`Medium::queue_per_receiver`], `with_medium` counts only the frames for `receiver`.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);

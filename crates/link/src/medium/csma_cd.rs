@@ -1,13 +1,13 @@
 //! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3, clause 4).
 //!
 //! A station with a frame waits until the cable has been free for the interframe gap, and then sends. If several
-//! stations wait, all of them send. Stations that start within `reach` of each other cannot sense each other yet, so
-//! their frames collide. The stations send a jam, and each of them waits a random number of slots. The range of this
-//! number doubles with each collision, up to 1,024 slots. After 16 collisions the station drops the frame. A frame that
-//! is sent without a collision arrives; there are no acknowledgements.
+//! stations wait, all of them send. A station cannot sense a frame that another station started less than `reach` ago,
+//! so such frames collide. The stations send a jam, and each of them waits a random number of slots. The range of this
+//! number doubles with each collision, up to 1,024 slots. After 16 collisions the station drops the frame. There are no
+//! acknowledgements: a frame that is sent without a collision arrives.
 //!
-//! Not modelled: stations at different distances, late collisions, the remedy for the capture effect (BLAM), carrier
-//! extension.
+//! Not modelled: stations at different distances, late collisions, carrier extension, and BLAM, the remedy for the
+//! capture effect.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -22,7 +22,7 @@ const MOST_DOUBLINGS: u32 = 10;
 const GAP: u64 = 96;
 /// Duration of a slot in bit times.
 const SLOT: u64 = 512;
-/// Bit times that a collision occupies the cable: preamble and jam.
+/// Time in bit times for which a collision occupies the cable: preamble and jam.
 const COLLISION: u64 = 64 + 32;
 
 /// Settings of a shared Ethernet.
@@ -145,14 +145,14 @@ impl CsmaCd {
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// The next station to send and its start time, if the cable is free from `since` on. If several stations are ready
-    /// at the same time, the one with the lowest number comes first.
+    /// Returns the next station to send and its start time, if the cable stays free from `since` on. If several
+    /// stations are ready at the same time, the one with the lowest number is returned.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
     }
 
-    /// Handles the time at which the frame of `station`, started at `at`, has reached all stations.
+    /// Handles the instant at which the frame that `station` started at `at` has reached all stations.
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();
@@ -186,7 +186,7 @@ impl CsmaCd {
 
     /// Handles the end of a jam. Drops the frames with too many collisions, one per call, and then frees the cable.
     fn on_jammed(&mut self, until: Time) -> MediumEvent {
-        // An event can report a single frame, so each call drops at most one.
+        // An event can report only one frame, so each call drops at most one.
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
         if let Some(number) = hopeless {
             let station = &mut self.stations[number];

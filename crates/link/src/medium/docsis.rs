@@ -187,7 +187,7 @@ pub struct Docsis {
     modems: Vec<Modem>,
     /// The modem that is considered first for the next grant.
     turn: usize,
-    /// The transmissions granted in this interval: modem, and end of its frame.
+    /// The transmissions granted in this interval: the modem, and the end of its frame.
     grants: VecDeque<(usize, Time)>,
     /// Start of the next interval. `None` while no modem has a frame.
     next_map: Option<Time>,
@@ -319,7 +319,7 @@ impl Docsis {
         }
     }
 
-    /// The end of a frame that starts at `at`. The part that does not fit before `over` is sent in the following
+    /// Returns the end of a frame that starts at `at`. A part that does not fit before `over` is sent in the following
     /// intervals, after their request slots.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         // A frame is split at the end of an interval; fragment headers are not modelled.
@@ -410,8 +410,8 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // `Time::MAX` instead of an `Option`: this is the most frequent call of the medium, and the comparison is
-        // cheaper.
+        // Use `Time::MAX` instead of an `Option`, because the comparison is cheaper and this is the most frequent call
+        // of the medium.
         let then = self.then.map_or(Time::MAX, |(at, _)| at);
         let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);
         let (down, map) = (self.down_until.unwrap_or(Time::MAX), self.next_map.unwrap_or(Time::MAX));

@@ -8,17 +8,18 @@
 //! acknowledgement.
 //!
 //! A peer that is in another exchange, or has sent an RTS itself, does not answer. The caller then gets no CTS, backs
-//! off for a random time and sends another RTS. The range of the backoff doubles with each failure. If two radios call
-//! each other at the same time, both calls fail. This also happens after an exchange if both ends have another frame.
+//! off for a random time and sends another RTS. The range of the backoff doubles with each failure. If two radios send
+//! an RTS to each other at the same time, both attempts fail. This also happens after an exchange if both ends have
+//! another frame.
 //!
 //! Stations form a chain in the order of their links. Packets travel along the chain through the queues of the relaying
 //! radios. With `chain = false`, all stations reach each other directly. With `overhear`, a radio whose neighbour is in
 //! an exchange neither calls nor answers (MACA's deferral).
 //!
-//! The answer "busy" (NACK-CTS) is not a separate message. It "achieves the same effect" as no CTS (section 5.1): here it
-//! would end at the time at which the caller notices that no CTS arrived.
+//! The answer "busy" (NACK-CTS) is not a separate message, because it "achieves the same effect" as a missing CTS
+//! (section 5.1): it would end at the time at which the caller detects that no CTS arrived.
 //!
-//! Not modelled: frequency hopping, RTS that collide or are lost, capture.
+//! Not modelled: frequency hopping, capture, and RTS frames that collide or are lost.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -192,7 +193,8 @@ pub struct PacketRadio {
     config: PacketRadioConfig,
     rng: Rng,
     radios: Vec<Radio>,
-    /// Pending events, by time. The number keeps events with equal times in the order in which they were scheduled.
+    /// Pending events by time and number. The number keeps events with equal times in the order in which they were
+    /// scheduled.
     due: BTreeMap<(Time, u64), Step>,
     /// Number of events scheduled so far.
     steps: u64,
@@ -272,7 +274,7 @@ impl PacketRadio {
         self.config.turnaround() + self.airtime(self.config.control)
     }
 
-    /// True if the radio is in no exchange and overhears none.
+    /// True if the radio takes part in no exchange and overhears none.
     fn is_free(&self, radio: usize) -> bool {
         let talks = |other: usize| self.radios[other].busy_with.is_some();
         let hears = self.config.overhear
@@ -283,7 +285,7 @@ impl PacketRadio {
         !talks(radio) && !hears
     }
 
-    /// Schedules the radio's next call if it has a frame and no call is scheduled. If `waits`, the call follows a
+    /// Schedules the radio's next call if it has a frame and no call is scheduled. With `waits`, the call follows a
     /// random backoff.
     fn plan(&mut self, radio: usize, now: Time, waits: bool) {
         let place = &mut self.radios[radio];
@@ -317,7 +319,8 @@ impl PacketRadio {
 
     fn on_called(&mut self, caller: usize, now: Time) {
         let peer = self.radios[caller].busy_with.expect("it calls a peer");
-        // Clear the caller's state first: the peer overhears the caller's own RTS, which must not make the peer busy.
+        // Clear the caller's state first: otherwise the caller's own RTS, which the peer overhears, would make the peer
+        // count as busy.
         self.radios[caller].busy_with = None;
         // A peer that is in an exchange, or that has sent an RTS itself, does not receive this RTS.
         let answers = self.is_free(peer);
@@ -370,7 +373,7 @@ impl PacketRadio {
         } else {
             let received = arrives && !self.rng.chance(self.config.loss);
             self.radios[from].acks_lost += u64::from(arrives && !received);
-            // A lost acknowledgement takes the same time, because the sender waits for it.
+            // The exchange takes the same time if the acknowledgement is lost, because the sender waits for it.
             let until = now + self.control(to);
             self.at(until, Step::Acked { radio: from, caller, received });
         }
@@ -382,7 +385,7 @@ impl PacketRadio {
         let peer = self.radios[caller].busy_with.take().expect("an exchange has two ends");
         self.radios[peer].busy_with = None;
         let event = self.settle(radio, received);
-        // If both ends have another frame, both call without a backoff.
+        // Both ends send their next RTS without a backoff. If both have another frame, the two RTS fail.
         for end in [caller, peer] {
             self.plan(end, now, false);
         }

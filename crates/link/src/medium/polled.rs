@@ -1,12 +1,12 @@
-//! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: a poll, a frame, its
-//! acknowledgement, the next poll.
+//! A half-duplex channel whose stations are polled in turn, with a stop-and-wait ARQ. Each cycle consists of a poll, a
+//! frame and its acknowledgement.
 //!
 //! While any station has a frame, all stations are polled in turn, including idle ones. A poll takes the turnaround of
 //! the radio plus the transmission time of the poll. A polled station sends its frame at once. The receiver
 //! acknowledges the frame after another turnaround. Frames and acknowledgements are lost at random with the same
 //! probability. A station that receives no acknowledgement sends the frame again at its next poll, and drops it after
-//! `retries` retransmissions. A frame whose acknowledgement was lost is recognized by its number and is not delivered
-//! twice.
+//! `retries` retransmissions. If an acknowledgement was lost, the receiver recognizes the retransmitted frame by its
+//! number and does not deliver it a second time.
 //!
 //! Not modelled: loss of polls, contention, and piggybacked acknowledgements.
 
@@ -125,7 +125,7 @@ enum State {
     Poll { station: usize, until: Time },
     /// A frame of the station.
     Frame { station: usize, until: Time },
-    /// The acknowledgement of the station's frame, or the wait for a missing one.
+    /// The acknowledgement of the station's frame, or the wait for an acknowledgement that does not come.
     Ack { station: usize, until: Time, frame_arrived: bool },
 }
 
@@ -155,7 +155,7 @@ impl Polled {
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// The end of a transmission of `octets` bytes that starts with a turnaround at `now`. Adds its duration to the
+    /// Returns the end of a transmission of `octets` bytes that follows a turnaround at `now`. Adds its duration to the
     /// busy time.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;

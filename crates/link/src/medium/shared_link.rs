@@ -15,11 +15,11 @@ use std::net::IpAddr;
 
 /// A medium with its stations, as a node of a network.
 ///
-/// [`MediumConfig`](crate::MediumConfig) has the settings from which scenarios build the medium.
+/// Scenarios build the medium from a [`MediumConfig`](crate::MediumConfig).
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,
-    /// The non-empty queues as (station, index of its queue), sorted. Idle stations thus cost no time.
+    /// The non-empty queues as pairs of station and queue index, sorted, so that idle stations cost no time.
     waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
     /// The port that leads to each destination.
@@ -36,8 +36,8 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that the medium holds, by number. They are in a ring, because frames end in almost the order
-/// in which they were requested.
+/// The frames of a station that the medium holds, by number. A ring suffices, because frames end almost in the order of
+/// their requests.
 #[derive(Debug, Default)]
 struct Frames {
     /// Number of the first frame in the ring.
@@ -140,7 +140,7 @@ impl SharedLink {
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
         let (now, station) = (cx.now(), &mut self.stations[number]);
         let place = &mut station.lanes[lane];
-        // A discipline may drop all packets that were ready, and return none.
+        // A discipline may drop all packets that were ready and then return none.
         let given = place.queue.dequeue(cx);
         let backlog = place.queue.backlog();
         let was_one = given.is_some();
@@ -277,7 +277,7 @@ impl Node for SharedLink {
         let mut at = 0;
         while let Some(&(station, lane)) = self.waiting.get(at) {
             self.feed(station, lane, cx);
-            // If this queue became empty, it is no longer in the list, and `at` already is the position of the next
+            // If this queue became empty, it was removed from the list, and `at` is already the position of the next
             // queue.
             at += usize::from(self.waiting.get(at) == Some(&(station, lane)));
         }

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 ///
 /// # Contract
 /// A link has no event for each instant at which the shaper's state could change. It reports past idle and backlogged
-/// times afterwards, and queries in advance when a packet may leave. Times never go back. `crates/link/tests/eager.rs`
+/// times afterwards, and computes in advance when a packet may leave. Times never go back. `crates/link/tests/eager.rs`
 /// compares each shaper with a model that steps through every nanosecond.
 /// - While no packet can be sent, the link calls [`Shaper::advance_idle`]. While a packet of known size is at the head
 ///   of the queue, it calls [`Shaper::advance_backlogged`] with that size. The result must not depend on how these
@@ -59,7 +59,7 @@ pub trait Shaper: Debug + Send {
     fn advance_idle(&mut self, now: Time);
 
     /// Advances to `now`, at the end of a time in which a packet of `wire` bytes on the wire was at the head of the
-    /// queue. At `now` another packet may have taken its place.
+    /// queue. From `now` on, another packet may be at the head.
     fn advance_backlogged(&mut self, now: Time, wire: Bytes);
 
     /// The time at which a packet of `wire` bytes may leave the queue if no other call happens before. May be in the

@@ -5,8 +5,8 @@ use lopsided_core::{BitRate, Bytes, Count, Duration, Time};
 
 /// A line that sends one packet at a time.
 ///
-/// The line carries fractions of a nanosecond from packet to packet. A back-to-back sequence of any length takes
-/// exactly its number of bits divided by the rate.
+/// The line carries fractions of a nanosecond over from packet to packet, so a back-to-back sequence of any length
+/// takes exactly its number of bits divided by the rate.
 #[derive(Debug)]
 pub struct Serializer {
     free_at: Time,

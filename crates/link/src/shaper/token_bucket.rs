@@ -63,7 +63,7 @@ impl TokenBucket {
         }
     }
 
-    /// The time after `counted` at which there will be tokens for this many bytes.
+    /// Returns the time after `counted` at which the bucket will have tokens for this many bytes.
     #[inline]
     fn wait(&mut self, wire: Bytes) -> Duration {
         let short = scaled_bits(wire) as i64 - self.tokens;
@@ -76,8 +76,8 @@ impl TokenBucket {
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }
-        // Fast path: in a busy period the bucket holds less than one nanosecond's worth of tokens after each packet, so
-        // the remembered transmission time of the packet's size can be used instead of a division.
+        // Fast path: in a busy period the bucket holds less than one nanosecond of tokens after each packet. The wait
+        // is then the transmission time of the packet's size, which is remembered, so no division is needed.
         Duration::from_nanos(if (0..self.rate as i64).contains(&self.tokens) {
             let (nanos, rest) = self.send_time.of(wire);
             nanos + u64::from(rest > self.tokens as u64)

@@ -46,7 +46,7 @@ pub struct Bench {
     drops: Arc<Mutex<Vec<Fate>>>,
     delivered: Vec<Fate>,
     next_id: u64,
-    /// Number of calls of `handle_timeout` at a time when the link's timer had expired.
+    /// Number of calls of `handle_timeout` in which the link's timer had expired.
     pub timeouts: u64,
     pub marked: u64,
     latest: Time,

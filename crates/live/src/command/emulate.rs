@@ -82,7 +82,7 @@ pub fn emulate_arguments(arguments: impl IntoIterator<Item = OsString>) -> Resul
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, lexopt::Error> {
     let mut found = EmulateArguments::default();
     let (line, emulation) = (&mut found.line, &mut found.emulation);
-    // These are the default values in the help text.
+    // The help text states these defaults.
     (emulation.mtu, emulation.seed, emulation.meter) = (1500, 1, true);
     let mut parser = lexopt::Parser::from_args(arguments);
     loop {
@@ -228,8 +228,8 @@ fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(Pa
             .zip(nodes)
             .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
         let path = named(&link.name);
-        // A link reports a departure only when it is next called: when the packet arrives, or at the next sample, at
-        // most 1 s later.
+        // A link reports a departure only when the network next calls it: when the packet arrives at the far end, or at
+        // the next sample, at most 1 s later.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match if overwrite { File::create(&path) } else { File::create_new(&path) } {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),

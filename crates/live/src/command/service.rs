@@ -37,7 +37,7 @@ pub(super) struct Unit<'a> {
     pub dependencies: &'a str,
     /// Name of the command that the unit runs.
     pub command: &'a str,
-    /// Arguments that make the same command undo its work, without `--undo`.
+    /// Arguments with which the same command undoes its work, without `--undo`.
     pub undo: &'a [String],
     pub capabilities: &'a str,
 }
@@ -62,8 +62,8 @@ impl Unit<'_> {
     }
 }
 
-/// Returns the words before the command in this process's command line, with absolute paths: the binary, or Python and
-/// its script.
+/// Returns the part of this process's command line that precedes `command`, with absolute paths: the binary, or Python
+/// and its script.
 fn program(command: &str) -> Vec<String> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let Some(count) = words.iter().position(|word| word == command).filter(|count| *count > 0) else {
@@ -77,14 +77,14 @@ fn program(command: &str) -> Vec<String> {
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
 }
 
-/// Absolute path of a file, without `..`. If the file is a symbolic link, the link itself is returned, because Python
-/// locates its packages from the path of that link.
+/// Returns the absolute path of a file, without `..`. A symbolic link is not resolved, because Python locates its
+/// packages from the path of the link.
 fn from_anywhere(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// An interface's name escaped for the name of a unit (systemd.unit(5)).
+/// Escapes an interface's name for use in the name of a unit (systemd.unit(5)).
 pub(super) fn in_unit_name(interface: &str) -> String {
     let plain = |place: usize, octet: u8| {
         octet.is_ascii_alphanumeric() || b":_".contains(&octet) || (octet == b'.' && place > 0)
@@ -99,8 +99,8 @@ pub(super) fn in_unit_name(interface: &str) -> String {
         .collect()
 }
 
-/// A word escaped for a command in a unit (systemd.syntax(7)). A line break in the word must not start another line of
-/// the unit.
+/// Escapes a word for a command in a unit (systemd.syntax(7)), so that a line break in the word cannot start another
+/// line of the unit.
 fn escaped(word: &str) -> String {
     let word = word.replace('%', "%%").replace('$', "$$");
     if word.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '\\' | ';')) {

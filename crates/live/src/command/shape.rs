@@ -94,8 +94,8 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         return Ok(say(HELP));
     }
     if found.wishes.undo {
-        // All rules of an interface use the same queue number and table, whichever fields of arriving packets the
-        // discipline reads.
+        // The rules of an interface have the same names and queue number for every discipline, so `WayIn::Nothing`
+        // removes them all.
         Rules::of(&found.shaping.interface, WayIn::Nothing)
             .and_then(|rules| rules.remove())
             .map_err(ShapeError::Rules)?;

@@ -153,8 +153,8 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// Encodes the packet into `octets`. Returns false if the gateway took over the packet: it must open a socket
-    /// before the outer namespace receives the packet.
+    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet instead: the gateway must open a
+    /// socket before the outer namespace may receive the packet.
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);

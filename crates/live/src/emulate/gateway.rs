@@ -50,12 +50,13 @@ const AT_ONCE: usize = 16;
 const SWEEP: Duration = Duration::from_secs(1);
 /// Largest number of simultaneous connections. The gateway drops a further SYN; its sender retransmits it.
 const MOST_CONNECTIONS: usize = 8192;
-/// Stack size of threads that only copy data, in bytes.
+/// Stack size in bytes of the threads that only copy data.
 const STACK: usize = 128 * 1024;
 /// Largest number of bytes read from a connection with one call.
 const CARRIED: usize = 128 * 1024;
 
-/// Datagram flows may use the process' descriptors divided by this number. The rest is reserved for connections.
+/// Divisor of the number of files that this process may open: datagram flows may use at most that part. The rest is
+/// reserved for connections.
 const DATAGRAM_SHARE: usize = 2;
 
 /// Source and destination of a connection or datagram flow.
@@ -113,8 +114,8 @@ impl Gateway {
         Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
     }
 
-    /// Number of connections that failed because no descriptor was free, plus the number of datagram flows closed to
-    /// free one.
+    /// Number of connections that failed for lack of a free descriptor, plus the number of datagram flows that were
+    /// closed to free one.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
     }
@@ -310,8 +311,8 @@ impl Work {
             }
             // The network did not answer, so the SYN must stay unanswered in the outer namespace too.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(()),
-            // This machine lacks a free descriptor; the network did not refuse. A descriptor may be free when the SYN
-            // is retransmitted.
+            // The network did not refuse: this machine lacks a free descriptor, but may have one when the SYN is
+            // retransmitted.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.starved.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
@@ -396,7 +397,7 @@ impl Work {
     /// Closes the datagram flows with the longest idle time until enough descriptors are free for connections.
     fn make_room(&mut self) {
         let sockets: usize = self.datagrams.values().map(|datagrams| 1 + datagrams.senders.len()).sum();
-        // Count the socket that is about to be opened.
+        // Include the socket that is about to be opened.
         let mut excess = (sockets + 1).saturating_sub(self.most_datagram_sockets);
         if excess == 0 {
             return;

@@ -56,8 +56,8 @@ fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
         mount(Some("proc"), "/proc", Some("proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, none);
     if let Some(file) = &inside.resolv_conf {
         let target = Path::new("/etc/resolv.conf");
-        // If this mount fails, the resolver may use 127.0.0.1, where the inner namespace has no name server. The
-        // emulation continues without it.
+        // If this mount fails, the resolver may use 127.0.0.1, at which no name server listens in the inner namespace.
+        // The emulation continues without name resolution.
         let _ = mount(Some(file.as_path()), target, none, MsFlags::MS_BIND, none);
         let _ = std::fs::remove_file(file);
     }

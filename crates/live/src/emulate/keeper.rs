@@ -59,7 +59,8 @@ fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
         // The address belongs to a remote host; IP_FREEBIND permits binding to it.
         setsockopt(&socket, sockopt::IpFreebind, &true)?;
     } else {
-        // IPv4 has its own socket on the same port. IPv6 does not need IP_FREEBIND, because ip_nonlocal_bind is set.
+        // A separate socket serves IPv4 on the same port. IPv6 does not need IP_FREEBIND, because ip_nonlocal_bind is
+        // set.
         setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
     }
     bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;

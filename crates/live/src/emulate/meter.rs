@@ -17,7 +17,7 @@ const SHOWN_EVERY_S: f64 = 0.5;
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    /// The direction to the command, then the direction from the command.
+    /// The traffic to the command, then the traffic from the command.
     ways: [Way; 2],
     size: (u16, u16),
     shown_at_s: f64,

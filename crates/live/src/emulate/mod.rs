@@ -81,8 +81,8 @@ pub struct Emulated {
     pub pumped: Pumped,
     /// Number of packets that crossed the link and were then rejected by the kernel.
     pub refused: u64,
-    /// Number of connections that failed because no descriptor was free, plus the number of datagram flows closed to
-    /// free one.
+    /// Number of connections that failed for lack of a free descriptor, plus the number of datagram flows that were
+    /// closed to free one.
     pub starved: u64,
 }
 
@@ -159,7 +159,7 @@ pub fn emulate(
     ];
     let options = RunOptions { outside, observers, ..RunOptions::default() };
     let prepared = Run::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
-    // A server at the far end has no name server behind it.
+    // The network of a server at the far end has no name server.
     let resolver = if emulation.server.is_empty() { resolver() } else { None };
     let inside = Inside {
         command: command(emulation),

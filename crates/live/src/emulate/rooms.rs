@@ -70,7 +70,8 @@ impl Rooms {
             return Ok(Rooms { near, far: Far::Network(outer) });
         }
         let mut near = Some(near);
-        // The server's processes must not inherit the channels of the other namespace, or those would never close.
+        // The server's processes must not inherit the channels of the other namespace. Otherwise a channel would stay
+        // open after its process has died.
         let far = server.map(|server| Room::make(server, false, || drop(near.take()))).transpose();
         match (far, near) {
             (Ok(Some((far, _))), Some(near)) => Ok(Rooms { near, far: Far::Server(far) }),
@@ -104,8 +105,8 @@ impl Rooms {
 }
 
 impl Room {
-    /// Creates a namespace for a command, and also the outer namespace if `leads_out` is true. The new process calls
-    /// `forget` to close descriptors that it must not inherit.
+    /// Creates a namespace for a command, and with `leads_out` also the outer namespace. The new process calls `forget`
+    /// to close descriptors that it must not inherit.
     fn make(inside: &Inside, leads_out: bool, forget: impl FnOnce()) -> Result<(Room, Option<Tun>), SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
@@ -117,7 +118,7 @@ impl Room {
             }
             Side::Parent(pid) => pid,
         };
-        // Close the children's ends here. The death of a child then closes the channel.
+        // Close the children's ends in this process, so that the death of a child closes its channel.
         drop((keeper_end, init_end));
         let rooms = (|| {
             if answer(&keeper)?.0.first() == Some(&NAME_USERS) {
@@ -243,7 +244,7 @@ fn user_namespace(keeper: &Channel) -> Result<(), SetUpError> {
 fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     let tun = room(mtu)?;
     let netlink = step("open netlink", Netlink::open())?;
-    // Make all addresses local to the outer namespace, except those of the inner namespace.
+    // Treat every address as local to the outer namespace, except the addresses of the inner namespace.
     step(
         "lead all addresses to the outer room",
         netlink.add_route("lo", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Here),

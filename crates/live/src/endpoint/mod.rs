@@ -9,7 +9,8 @@
 //! application ── TcpSocket ── Connection (crates/tcp) ── Device: TUN, or ports of this machine's own address
 //! ```
 //!
-//! Each segment is one packet: there is no offloading. Left out: path-MTU discovery, IPv6 beyond link MTU, urgent data.
+//! Each segment is one packet: there is no offloading. Left out: urgent data, and path-MTU
+//! discovery (so IPv6 packets must fit every link).
 
 mod device;
 mod ports;

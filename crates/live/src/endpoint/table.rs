@@ -19,7 +19,7 @@ pub(super) type Ends = (u16, Endpoint);
 /// Largest number of pending RSTs. It bounds the work that a flood of packets to a closed port causes.
 const MOST_PENDING_RSTS: usize = 64;
 
-/// A connection. `orphaned` is true after its application has dropped the socket.
+/// A connection; `orphaned` is true once its application has dropped the socket.
 #[derive(Debug)]
 struct Held {
     connection: Connection,
@@ -138,7 +138,7 @@ impl Table {
         }
     }
 
-    /// Number of connections that cannot close without further packets from their peers.
+    /// Number of connections that need further packets from their peers before they can close.
     pub fn under_way(&self) -> usize {
         let over = |held: &&Held| matches!(held.connection.state(), State::Closed | State::TimeWait);
         self.connections.values().filter(|held| !over(held)).count()

@@ -66,7 +66,8 @@ impl Bundle {
         self.count
     }
 
-    /// Appends a packet. Returns false if the packet cannot follow those in the bundle; then write the bundle first.
+    /// Appends a packet. Returns false if the packet cannot be combined with the packets in the bundle; the caller must
+    /// then write the bundle first.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.octets.clear();
@@ -81,8 +82,8 @@ impl Bundle {
         if !self.may_follow(&head, packet) {
             return false;
         }
-        // Segmentation would replace a wrong checksum by a correct one, so verify the first packet's checksums. They
-        // are verified only now, because most packets get no successor.
+        // Segmentation replaces a wrong checksum by a correct one, so the first packet's checksums must be verified.
+        // They are verified only when a second packet arrives, because most bundles have just one.
         if self.count == 1 {
             self.is_verified = is_correct(&self.octets[OFFLOAD..], &head);
         }

@@ -6,10 +6,10 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::Pid;
 use std::io;
 
-/// A process that waits for this process to exit, and then removes the rules. It keeps the privileges for that, which
-/// this process drops.
+/// A process that waits for this process to exit and then removes the rules. The keeper retains the necessary
+/// privileges after this process has dropped its own.
 ///
-/// Before [`Keeper::arm`] it removes nothing: until then the rules may belong to another process.
+/// Before [`Keeper::arm`] the keeper removes nothing, because the rules may still belong to another process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     channel: Option<Channel>,

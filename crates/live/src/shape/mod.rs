@@ -254,7 +254,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     Ok(Shaped { result: result.map_err(ShapeError::Run)?, pumped, sensed })
 }
 
-/// Numbers of the packets that ended inside the network: dropped packets, and returned sensing packets.
+/// Numbers of the packets that ended inside the network: dropped packets, and sensing packets that returned.
 #[derive(Clone, Debug, Default)]
 struct Gone(Arc<Mutex<Vec<u64>>>);
 
@@ -272,7 +272,8 @@ impl Observer for Gone {
     fn record(&mut self, _at: Time, node: NodeId, event: &Event<'_>) {
         let packet = match event {
             Event::Dropped { packet, .. } => packet,
-            // This is a returned sensing packet. A packet received at an edge continues to the kernel instead.
+            // A packet received at one of the edges continues to the kernel. One received at any other node is a
+            // returned sensing packet.
             Event::Received(packet) if node != SERVER && node != CLIENT => packet,
             _ => return,
         };
@@ -294,9 +295,10 @@ struct WayOut {
     raw: Option<RawOut>,
     ending: Ending,
     gone: Gone,
-    /// Number of each packet in the kernel's queue, by its number in the simulated network.
+    /// For each packet that waits in the kernel's queue: its number in that queue, by its number in the simulated
+    /// network.
     waiting: BTreeMap<u64, u32>,
-    /// Number in the kernel's queue of the last received packet.
+    /// Number of the last received packet in the kernel's queue.
     entering: u32,
     /// Edge at which the last received packet entered.
     entered_by: NodeId,

@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 /// Typical delay of a wake-up. The loop sleeps until this long before a departure, then polls until the departure.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
-/// The sender or the receiver of a flow.
+/// One end of a flow: its sender or its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
     /// Index of the flow in the scenario.
@@ -97,7 +97,8 @@ impl<'a> Ends<'a> {
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });
         // Flows of the same host may have separate devices, so the flow is looked up first.
         let device = end.and_then(|end| self.device_of.get(&end).copied());
-        // Packets for another host can leave at the edges of a passage, so check that the device belongs to this edge.
+        // A packet for another host can also leave at the edge of a passage, so check that the device belongs to this
+        // edge.
         let device = device.filter(|device| self.tuns[*device].0 == edge);
         device.or_else(|| self.tuns.iter().position(|(host, _)| *host == edge))
     }

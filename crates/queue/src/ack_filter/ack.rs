@@ -99,7 +99,7 @@ impl Ack {
         self.flags.0 & FEEDBACK
     }
 
-    /// True if this ACK is at least as new as the other, by acknowledgement number and timestamps.
+    /// True if this ACK is at least as new as the other, judged by acknowledgement number and timestamps.
     #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
         // Timestamps wrap around, so the difference is interpreted as signed (RFC 7323).
@@ -112,9 +112,9 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Compares the SACK blocks of both ACKs. Returns `None` unless this ACK's blocks report everything that the
-    /// other's do. A block below its own acknowledgement number reports a duplicate segment (D-SACK, RFC 2883), which
-    /// no other block covers.
+    /// Compares the SACK blocks of both ACKs. Returns `None` if the other ACK's blocks report something that this ACK's
+    /// blocks do not. A block below its own acknowledgement number reports a duplicate segment (D-SACK, RFC 2883),
+    /// which no other block covers.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
         // Fast path: almost no ACK has SACK blocks.
@@ -142,7 +142,7 @@ impl Ack {
 /// The flags with which a receiver reports ECN marks to the sender.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// What newer SACK blocks report in addition to the older SACK blocks that they cover.
+/// What newer SACK blocks report in addition to the older blocks, which they cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
     /// The newer and the older blocks report the same bytes.

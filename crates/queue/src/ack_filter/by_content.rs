@@ -54,7 +54,7 @@ impl ByContent {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // A packet that opens or closes a connection: the stored state belongs to an older connection with the same
+            // The packet opens or closes a connection, so the stored state belongs to an older connection with the same
             // ports.
             return self.connections.forget(connection);
         }
@@ -86,8 +86,8 @@ impl ByContent {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // With a share below 1, an ACK counts towards the share even if it has left the queue already. Departures must
-        // then be applied immediately.
+        // With a share below 1, even an ACK that has left the queue counts towards the share if it is still listed. So
+        // apply departures immediately.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
@@ -98,7 +98,7 @@ impl ByContent {
 }
 
 impl Waits {
-    /// The position in `acks` of an ACK that the new ACK makes superfluous.
+    /// Returns the position in `acks` of an ACK that the new ACK makes superfluous.
     fn superfluous(&self, rule: FilterRule, new: &Ack, segment: Bytes) -> Option<usize> {
         let acks = &self.acks;
         // Accurate ECN counts marks. Only the latest ACK can be removed without losing a count.

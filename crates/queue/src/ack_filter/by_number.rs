@@ -31,8 +31,8 @@ pub(super) struct ByNumber {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The connection's ACKs in the queue, oldest first. An ACK that left or was dropped may stay in this list for a
-    /// while.
+    /// The connection's ACKs in the queue, oldest first. An ACK that left or was dropped stays listed until a later
+    /// packet of the connection removes it.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
@@ -63,7 +63,7 @@ impl ByNumber {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // A packet that opens or closes a connection: the stored state belongs to an older connection with the same
+            // The packet opens or closes a connection, so the stored state belongs to an older connection with the same
             // ports.
             return self.connections.forget(connection);
         }
@@ -78,7 +78,7 @@ impl ByNumber {
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
-                // The share is applied once per ACK, so the ACK leaves the list even if it stays in the queue.
+                // The share applies to each ACK only once, so the ACK leaves the list even if it stays in the queue.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;
@@ -97,8 +97,8 @@ impl ByNumber {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // With a share below 1, an ACK counts towards the share even if it has left the queue already. Departures must
-        // then be applied immediately.
+        // With a share below 1, even an ACK that has left the queue counts towards the share if it is still listed. So
+        // apply departures immediately.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 

@@ -1,12 +1,13 @@
-//! The modified filter of ACK compaction and companding (RFC 3449, section 5.3.2): the rule `cumulative`, and a prefix
-//! in the remaining ACK that describes the removed ones. The stage `ack_expand` sends them again behind the line.
+//! The modified filter of ACK compaction and companding (RFC 3449, section 5.3.2): it applies the rule `cumulative` and
+//! describes the removed ACKs in a prefix of the remaining ACK. Behind the line, the stage `ack_expand` sends the
+//! removed ACKs again.
 //!
-//! Only plain ACKs for new data are removed: without data, other flags, SACK blocks or counts of marks. Any other
-//! segment of the connection, such as a duplicate ACK, ends the run of ACKs that a later one can remove, so the expander
-//! sends no number after a larger one.
+//! Only plain ACKs for new data are removed, without data, other flags, SACK blocks or counts of marks. Any other
+//! segment of the connection, such as a duplicate ACK, ends the run of ACKs that a later one can remove, so the
+//! expander sends no number after a larger one.
 //!
-//! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. With the RFC's mark this is 1: "this ACK is marked
-//! to ensure it is not subsequently deleted".
+//! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. The RFC's mark corresponds to `prefix_most = 1`:
+//! "this ACK is marked to ensure it is not subsequently deleted".
 
 use super::ack;
 use super::connections::{Connection, Connections, Known};
@@ -31,20 +32,21 @@ pub(super) struct Compactor {
 /// The state of one connection.
 #[derive(Debug, Default)]
 struct Run {
-    /// The ACKs that a later one can remove, the oldest first. An ACK that left or was dropped may stay for a while.
+    /// The ACKs that a later one can remove, oldest first. An ACK that left or was dropped stays listed until a later
+    /// packet of the connection removes it.
     acks: Few<WaitingAck<Removable>>,
     /// Number of the connection's last segment.
     newest: Option<Seq>,
 }
 
-/// An ACK in the queue, with what its own prefix describes.
+/// An ACK in the queue, with the removed ACKs that its own prefix describes.
 #[derive(Clone, Copy, Debug)]
 struct Removable {
     /// Number of ACKs in its prefix.
     removed: u8,
-    /// Number of the first of these ACKs, or its own number.
+    /// Number of the first ACK that the prefix describes; the ACK's own number without a prefix.
     first: Seq,
-    /// Arrival time of the first of these ACKs, or its own.
+    /// Arrival time of the first ACK that the prefix describes; the ACK's own arrival time without a prefix.
     came: Time,
 }
 
@@ -93,7 +95,8 @@ impl Compactor {
             let octets = u16::try_from(number.since(own.first) / count).unwrap_or(u16::MAX);
             let spacing = (self.prefix == RemovedAcks::Spacing).then(|| (cx.now() - own.came) / u64::from(count));
             let prefix = AckPrefix { removed: own.removed, octets, spacing };
-            // Fails only if the headers of another host have no room. The ACK then has no prefix, as with a plain filter.
+            // The rewrite fails only if the headers of another host have no room. The ACK then has no prefix, as with a
+            // plain filter.
             _ = cx.rewrite(packet, |editor| editor.tcp(|header| prefix.write(&mut header.options)));
         }
         if u32::from(own.removed) < self.most {

@@ -26,7 +26,7 @@ pub struct AckFilterConfig {
     /// For `accurate_ecn`: minimum size of a full data segment in bytes. Without the accurate ECN option, the count of
     /// marks is unambiguous for at most 7 segments.
     pub segment: Bytes,
-    /// With `cumulative`: the description of the removed ACKs in the remaining one.
+    /// With `cumulative`: the description of the removed ACKs that the remaining ACK carries.
     pub prefix: RemovedAcks,
     /// With a prefix: an ACK whose prefix counts at least this number of ACKs is not removed.
     pub prefix_most: u32,
@@ -67,9 +67,9 @@ impl Choice for Pick {
 pub enum RemovedAcks {
     /// No description.
     None,
-    /// Their number and the mean number of bytes between them: ACK compaction.
+    /// The number of removed ACKs, and the mean number of bytes between them: ACK compaction.
     Count,
-    /// Also the mean time between them: ACK companding.
+    /// In addition, the mean time between the removed ACKs: ACK companding.
     Spacing,
 }
 

@@ -103,13 +103,13 @@ impl<T: Known> Connections<T> {
             Err(slot) => self.begin(connection, slot),
         };
         let known = &mut self.known[number].known;
-        // Apply the departures since the connection's previous packet, before the caller reads the list.
+        // Remove the ACKs that have left since the connection's previous packet, before the caller reads the list.
         self.departures.strike(known.acks());
         Some(known)
     }
 
-    /// Handles a packet that left the queue. Updates the state of its connection; with `later`, only records the
-    /// departure. `later` is allowed if the queue preserves order and no caller needs exact state before the
+    /// Handles a packet that left the queue. Updates the state of its connection, or only records the departure if
+    /// `later` is true. `later` is allowed if the queue preserves order and no caller needs exact state before the
     /// connection's next packet arrives.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
@@ -120,7 +120,7 @@ impl<T: Known> Connections<T> {
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
-        // The packets of a connection leave in order, so all earlier ones have left, too.
+        // The packets of a connection leave in order, so all its earlier packets have left, too.
         if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
             known.acks().drop_through(|entry| entry.id == given.packet.id());
         }
@@ -167,7 +167,7 @@ impl<T: Known> Connections<T> {
     /// use.
     #[cold]
     fn make_room(&mut self) {
-        // Apply departures first, because a connection whose ACKs have all left may still list them.
+        // Apply departures first, because a connection may still list ACKs that have left.
         let departures = self.departures;
         self.known.retain_mut(|entry| {
             departures.strike(entry.known.acks());

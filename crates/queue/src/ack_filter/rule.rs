@@ -12,14 +12,13 @@ pub enum FilterRule {
     /// blocks and ECN flags.
     #[default]
     Cumulative,
-    /// Like `Cumulative`, and in addition ACKs with the same number and another window (section 8.4, as implemented in
-    /// PPP).
+    /// Like `Cumulative`, but also ACKs with the same number and another window (section 8.4, as implemented in PPP).
     Window,
     /// CAKE's `ack-filter`: the oldest ACK that the new ACK covers, if it covers at least two consecutive ACKs with the
     /// same ECN flags.
     Conservative,
-    /// CAKE's `ack-filter-aggressive`: like `Conservative`, and in addition a single covered ACK, if it is the
-    /// connection's latest packet and has the new ACK's ECN flags.
+    /// CAKE's `ack-filter-aggressive`: like `Conservative`, but also a single covered ACK, if it is the connection's
+    /// latest packet and has the new ACK's ECN flags.
     Aggressive,
     /// ACKs that the new ACK covers completely, including their counts of ECN marks.
     AccurateEcn,
@@ -36,7 +35,7 @@ impl Choice for FilterRule {
 }
 
 /// CAKE's test: true if the newer ACK reports everything that the older one does (number, timestamps, SACK blocks), and
-/// in addition a larger number or more SACK data.
+/// also a larger number or more SACK data.
 #[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)

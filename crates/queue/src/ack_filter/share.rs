@@ -1,4 +1,4 @@
-//! The fraction of superfluous ACKs that is removed. The paper does not define it.
+//! The fraction of superfluous ACKs that is removed, which the paper does not define.
 
 use super::{AckFilterConfig, Pick};
 use lopsided_core::Rng;
@@ -9,7 +9,7 @@ pub(super) struct Share {
     share: f64,
     pick: Pick,
     rng: Rng,
-    /// Accumulated fraction of an ACK that is due to be removed, below 1.
+    /// Accumulated fraction of the next ACK to remove, below 1.
     credit: f64,
 }
 

@@ -9,8 +9,8 @@ use std::num::NonZero;
 pub(super) struct WaitingAck<A> {
     pub id: u64,
     pub enqueued_at: Time,
-    /// The packet's place number plus 1, if the queue numbers its packets. `NonZero`, so that the `Option` takes no
-    /// extra space.
+    /// The packet's place number plus 1, if the queue numbers its packets. With `NonZero`, the `Option` takes no
+    /// additional space.
     place: Option<NonZero<u64>>,
     pub ack: A,
 }

@@ -3,12 +3,12 @@
 //! data. The number of ACKs that may wait adapts to the traffic and stays small.
 //!
 //! The paper names two causes of throughput loss in two-way traffic: ACKs that wait behind data, and too many ACKs. It
-//! proposes one policy for each. Only its abstract was available, which has no rule for the size of the ACK queue. This
-//! module uses the following rule. While data waits, one more ACK may wait than were sent between the last two data
-//! packets. An ACK then waits at most about as long as one data packet takes. If the ACK queue is full, the oldest ACK
-//! is dropped, because the new ACK covers it. While no data waits, up to `ack_limit` ACKs may wait.
+//! proposes one policy for each. Only its abstract was available, which does not state how the size of the ACK queue is
+//! computed. This module uses the following rule. While data waits, one more ACK may wait than were sent between the
+//! last two data packets. An ACK then waits at most about as long as one data packet takes. If the ACK queue is full,
+//! the oldest ACK is dropped, because the new ACK covers it. While no data waits, up to `ack_limit` ACKs may wait.
 //!
-//! If there are too many ACKs for the line, they leave no capacity for data, whatever the size of their queue. RFC
+//! If the ACKs alone exceed the capacity of the line, they leave none for data, whatever the size of their queue. RFC
 //! 3449, section 5.4.1 (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of
 //! ACKs that precede a data packet. This module bounds their share of the bytes by `ack_share`.
 
@@ -118,7 +118,7 @@ impl Afvq {
         acks * (1.0 - self.share) <= self.share * data.get() as f64
     }
 
-    /// The class that sends the next packet.
+    /// Returns the class that sends the next packet.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
         let now = cx.now();
         let ready = |classes: &Classes, class| classes.is_ready(class, now);
@@ -141,7 +141,7 @@ impl Qdisc for Afvq {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let class = self.classes.classify(&packet);
         self.classes.enqueue_to(class, packet, cx);
-        // The oldest ACK is dropped, because a newer ACK covers it.
+        // Drop the oldest ACK, because a newer ACK covers it.
         while self.classes.backlog_of(DATA).packets > 0 && self.classes.backlog_of(ACKS).packets > self.size {
             self.classes.drop_head_of(ACKS, DropReason::HeadDrop, cx);
         }
@@ -153,7 +153,7 @@ impl Qdisc for Afvq {
         if class == ACKS {
             self.turn = self.turn + Backlog { packets: 1, bytes: given.packet.size() };
         } else {
-            // Limit of the ACK queue: one more than the number of ACKs since the previous data packet.
+            // One more ACK may wait than were sent since the previous data packet.
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();
         }

@@ -47,7 +47,7 @@ pub struct AsqmConfig {
 }
 
 impl Default for AsqmConfig {
-    /// The values of the dissertation, which has no buffer limit. The limit is that of CoDel.
+    /// The dissertation's values. The dissertation has no buffer limit, so the limit is CoDel's.
     fn default() -> AsqmConfig {
         AsqmConfig {
             limit: Limit::Packets(1000),

@@ -11,8 +11,8 @@
 //!
 //! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which means `max`; the
 //! key `bound` selects either. `RTT_Bloat` as measured includes the link's own delay, which no queue can reduce (the
-//! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is taken as protocol and
-//! ports. The text does not define the order of service; this module uses deficit round robin with a quantum of one
+//! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is interpreted as protocol
+//! and ports. The text does not define the order of service; this module uses deficit round robin with a quantum of one
 //! full Ethernet frame. For a flow without timestamps, the round trip of the link is used, which is a lower bound.
 //! Packets are dropped when they leave their queue.
 
@@ -48,7 +48,7 @@ pub struct BdpConfig {
 }
 
 impl Default for BdpConfig {
-    /// The dissertation has no limits. The defaults are those of FQ-CoDel.
+    /// The defaults of FQ-CoDel, because the dissertation has no limits.
     fn default() -> BdpConfig {
         BdpConfig {
             limit: 10_240,
@@ -135,7 +135,7 @@ pub struct Bdp {
 /// The queue and the measurements of one flow.
 #[derive(Debug, Default)]
 struct Flow {
-    /// Flow hash of the last flow that used this queue.
+    /// Hash of the flow that used this queue last.
     hash: u64,
     ring: PacketRing,
     /// Deficit: bytes that the queue may still send in this round.
@@ -156,7 +156,7 @@ impl Flow {
     /// mark or drop.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
-        // A flow without timestamps has a round trip of at least the link's.
+        // Without timestamps the flow's round trip is unknown, but it is at least that of the link.
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
         // Eq 6.3.
         if bloat <= bound.of(measured) {

@@ -30,8 +30,8 @@ pub struct CobaltConfig {
     pub interval: Duration,
     /// True if CoDel marks ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Transmission time of a full packet. A delay of up to 4 times this, or up to 2 times this per busy flow, does not
-    /// count as a standing queue.
+    /// Transmission time of a full packet. A delay does not count as a standing queue if it is at most 4 times this
+    /// value, or at most 2 times this value per busy flow.
     pub mtu_time: Duration,
     /// Amount by which BLUE's drop probability grows at an overflow.
     pub p_inc: f64,
@@ -60,7 +60,7 @@ pub struct Cobalt {
     /// `1 / sqrt(count)` in units of 2^-32, updated with each change of the count. 0 before the first change.
     inverse_sqrt: u32,
     dropping: bool,
-    /// Time of the control law's next signal.
+    /// Time of the next signal (drop or mark) of the control law.
     drop_next: Time,
     probability: f64,
     /// Time of the last change of BLUE's probability.
@@ -125,8 +125,8 @@ impl Cobalt {
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // If the count is 0, the first signal of the next episode comes after one interval. Signals that are overdue
-        // are not repeated: the next signal is due now.
+        // If the count is 0, the first signal of the next episode comes after one interval. Overdue signals are not
+        // made up for: only one signal is due now.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {

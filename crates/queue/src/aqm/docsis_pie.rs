@@ -33,7 +33,8 @@ pub struct DocsisPieConfig {
     pub latency_target: Duration,
     /// `MSR`: maximum sustained rate of the service flow. `None`: unknown, which is an error when the queue is built.
     pub msr: Option<BitRate>,
-    /// `PEAK_RATE`: rate at which the sustained rate's tokens are spent. `None`: the sustained rate.
+    /// `PEAK_RATE`: maximum rate at which packets are sent while the sustained rate's bucket has tokens. `None`: the
+    /// sustained rate.
     pub peak_rate: Option<BitRate>,
     /// Depth of the sustained rate's token bucket in bytes.
     pub burst: Bytes,
@@ -172,7 +173,7 @@ impl DocsisPieLaw {
         }
         let own = (self.probability * size.get() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
         self.accumulated += own;
-        // Appendix A: no drops while the queue holds at most 2 packets of mean size, or while delays are short.
+        // Appendix A: drop nothing while the queue holds at most 2 packets of mean size, or while delays are short.
         let few = waiting.get() <= 2 * MEAN_PKTSIZE;
         if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
             return false;
@@ -236,7 +237,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// The factor by which a step is scaled at this probability: PIE's factor below 10 %, a larger one above.
+/// The factor by which a step is scaled at this probability: PIE's factor below 10 %, and a larger one from 10 % on.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),
@@ -287,8 +288,8 @@ impl DocsisPie {
     /// last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
-            // The predicted delay depends on the tokens, so an update changes nothing only if the tokens are constant,
-            // too.
+            // The predicted delay depends on the tokens, so an update changes nothing only if the tokens are constant
+            // as well.
             let before = (self.law.clone(), self.tokens);
             let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);

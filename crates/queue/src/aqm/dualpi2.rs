@@ -36,7 +36,7 @@ pub struct DualPi2Config {
     pub beta: f64,
     /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// Delay of L at which L starts to mark by itself, without a signal from C.
+    /// Delay of L from which on L marks by itself, without a signal from C.
     pub min_th: Duration,
     /// Width of L's ramp: every packet of L with a delay of at least `min_th + range` is marked.
     pub range: Duration,
@@ -45,8 +45,8 @@ pub struct DualPi2Config {
 }
 
 impl Default for DualPi2Config {
-    /// The values of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT, with
-    /// updates every 16 ms. `c_protection` is Linux's value.
+    /// The values of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2, beta is 0.3 / RTT, and
+    /// the probability is updated every 16 ms. `c_protection` has Linux's value.
     fn default() -> DualPi2Config {
         DualPi2Config {
             limit: Limit::Packets(10_000),

@@ -1,12 +1,12 @@
 //! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
 //!
-//! The far half of the RTT is the time from a timestamp that passes towards the receiver to its echo in an ACK. The
-//! near half is the time from a timestamp of the receiver to its echo in the data that the ACK released. The RTT is the
-//! sum of both.
+//! The RTT is the sum of two halves. The far half is the time from a timestamp that passes towards the receiver to its
+//! echo in an ACK. The near half is the time from a timestamp of the receiver to its echo in the data that the ACK
+//! released.
 //!
-//! One timestamp per half is tracked at a time. A connection thus needs little memory and yields one sample per RTT, as
-//! RFC 6298 recommends. The far half uses only data and SYN segments, which a receiver answers at once. A sender
-//! without data delays the echo of the near half, so the minimum of the last 8 samples is used.
+//! Only one timestamp per half is tracked at a time, so a connection needs little memory and yields one sample per RTT,
+//! as RFC 6298 recommends. The far half uses only data and SYN segments, which a receiver answers at once. A sender
+//! without data delays the echo of the near half, so the near half is the minimum of its last 8 samples.
 //!
 //! Not measured: QUIC, and TCP without timestamps.
 
@@ -38,9 +38,9 @@ impl Half {
     /// Time after which a timestamp without an echo is no longer tracked.
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// Handles a timestamp that passes. It is tracked if no other timestamp is.
+    /// Handles a timestamp that passes, and tracks it if no other timestamp is being tracked.
     fn sent(&mut self, value: u32, now: Time) {
-        // One timestamp at a time gives one sample per RTT.
+        // Track one timestamp at a time, which gives one sample per RTT.
         if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
             self.watched = Some((value, now));
         }
@@ -60,7 +60,8 @@ impl Half {
     }
 }
 
-/// The timestamps of a segment, and true if the receiver answers this segment at once. `None` without timestamps.
+/// Returns the timestamps of a segment, and true if the receiver answers the segment at once. `None` without
+/// timestamps.
 fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
     let header = packet.tcp()?;
     let answered = !packet.payload().is_empty() || header.flags.has(Flags::SYN);

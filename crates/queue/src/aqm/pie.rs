@@ -21,10 +21,10 @@
 //! - The burst allowance decreases at departures, by the time since the previous departure, not at updates.
 //! - A delay above 250 ms adds 2 % to each update of the probability.
 //! - Without delay the probability decreases by 1/64 per update.
-//! - The probability is limited to 256, not to 1.
+//! - The probability is capped at 256 instead of 1. (Any value above 1 drops every packet.)
 //! - A measured departure rate is smoothed with a weight of 1/8.
-//! - Any drop restarts the even spreading of drops (section 5.4), also a drop by a full queue. `derandomise = false`
-//!   disables the spreading.
+//! - Every drop, including one by a full queue, restarts the even spreading of drops (section 5.4). `derandomise =
+//!   false` disables the spreading.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;
@@ -43,7 +43,7 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the change of the delay since the last update, in 1/s.
     pub beta: f64,
-    /// Burst allowance: after a time without congestion, no packet is dropped for this long (`MAX_BURST`).
+    /// Burst allowance: the time after a quiet period in which no packet is dropped (`MAX_BURST`).
     pub max_burst: Duration,
     /// True if ECN-capable packets are marked instead of dropped while the probability is at most `mark_threshold`.
     pub ecn: bool,
@@ -81,9 +81,9 @@ impl Default for PieConfig {
 /// Number of bytes over which the departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Maximum of the drop probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
-/// (`pie_calculate_probability`). A long overload thus raises it far above 1, and it then takes correspondingly long to
-/// fall. RFC 8033, section 4.2, limits it to 1.
+/// Maximum drop probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
+/// (`pie_calculate_probability`), so a long overload raises the value far above 1, and it then falls slowly. RFC 8033,
+/// section 4.2, limits it to 1.
 const MOST_PROBABILITY: f64 = 256.0;
 /// Delay above which the probability grows faster, as in Linux.
 const LONG_DELAY: Duration = Duration::from_millis(250);
@@ -161,7 +161,7 @@ impl Pie {
         }
     }
 
-    /// The drop probability since the last update.
+    /// The drop probability computed by the latest update.
     pub fn probability(&self) -> f64 {
         self.probability
     }
@@ -185,7 +185,7 @@ impl Pie {
             probability *= size.get() as f64 / config.mtu.get() as f64;
         }
         if config.derandomise {
-            // Section 5.4: no drop while the sum is below 0.85, a certain drop at 8.5, a random one in between.
+            // Section 5.4: below a sum of 0.85 no packet is dropped, from 8.5 on every packet, in between at random.
             self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
             if self.accumulated < 0.85 {
                 return false;
@@ -230,7 +230,7 @@ impl Pie {
         }
     }
 
-    /// All values that an update reads and changes.
+    /// All values that an update reads and may change.
     fn state(&self) -> (f64, Duration, Duration, Duration, f64) {
         (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
     }
@@ -257,7 +257,7 @@ impl Pie {
         }
         // Section 4.4: after a quiet time the full burst allowance is available again.
         let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
-        // Without a measured departure rate the delay is unknown, which does not mean that it is short.
+        // Without a measured departure rate the delay is unknown, and an unknown delay does not count as short.
         let measured = !config.dq_rate_estimator || self.rate.average.is_some();
         if self.probability == 0.0 && quiet && measured {
             self.burst_left = config.max_burst;

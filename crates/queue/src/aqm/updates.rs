@@ -26,7 +26,7 @@ impl Updates {
             return None;
         }
         let missed = self.missed(now);
-        // A controller forgets old inputs soon, so the oldest updates after a long pause do not matter.
+        // A controller soon forgets old inputs, so skipping the oldest updates after a long pause does not matter.
         if missed > Updates::MOST {
             self.made += self.every * (missed - Updates::MOST);
         }
@@ -36,7 +36,7 @@ impl Updates {
 
     /// Skips all due updates except the last. Call this if they would change nothing.
     pub fn skip_to_last(&mut self, now: Time) {
-        // The last update is still made, so that the controller's state belongs to the newest update time.
+        // The last update must still be made, so that the controller's state belongs to the latest update time.
         self.made += self.every * self.missed(now).saturating_sub(1);
     }
 

@@ -194,7 +194,8 @@ impl Qdisc for Wred {
         if verdict != Verdict::Pass && !(self.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }
-        // If there is no room, the FIFO drops the packet, which must not be counted as marked before.
+        // Check for room first: the FIFO drops a packet that does not fit, and such a packet must not be counted as
+        // marked.
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
             if verdict != Verdict::Pass {

@@ -10,8 +10,9 @@
 //! bandwidth and burst are dropped, so that it cannot starve other classes. While no packet waits, its rate is not
 //! limited. IOS calls this a conditional policer, which acts only under congestion.
 //!
-//! Expedited forwarding is a priority class (RFC 3246), assured forwarding is a class with `wred` inside (RFC 2597),
-//! and best effort is the default class: see `scenarios/diffserv.toml`.
+//! In the terms of differentiated services, expedited forwarding is a priority class (RFC 3246), assured forwarding is
+//! a class that contains a `wred` queue (RFC 2597), and best effort is the default class: see
+//! `scenarios/diffserv.toml`.
 //!
 //! Not modelled: bandwidth in per cent, and flow queues in the default class (use `fq_codel` or `wfq` inside). Linux
 //! has no such discipline; the closest one is `htb` with `prio`.
@@ -192,7 +193,7 @@ impl Cbwfq {
         Ok(Cbwfq { classes: Classes::new(classifier, children, "class")?, shares, clock: 0 })
     }
 
-    /// The class to serve next, and the finish time of its head packet. This is the first priority class with a packet,
+    /// Returns the class to serve next and the finish time of its head packet: the first priority class with a packet,
     /// otherwise the class with the earliest finish time.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<(usize, u64)> {
         let mut best: Option<(usize, u64)> = None;
@@ -203,7 +204,7 @@ impl Cbwfq {
             let Some(size) = self.classes.act(class, |class| class.peek(cx)) else { continue };
             let share = &self.shares[class];
             if share.policer.is_some() {
-                // Priority classes do not take part in virtual time, so the clock is unchanged.
+                // Priority classes do not take part in virtual time, so return the unchanged clock.
                 return Some((class, self.clock));
             }
             // Golestani's self-clocked virtual time: the clock is the finish time of the packet in service.
@@ -229,7 +230,7 @@ impl Qdisc for Cbwfq {
             }
         }
         if self.classes.backlog_of(class).packets == 0 {
-            // A class that was idle gets no credit for the idle time.
+            // An idle class earns no credit.
             share.start = share.start.max(self.clock);
         }
         self.classes.enqueue_to(class, packet, cx);

@@ -31,8 +31,8 @@ impl Class {
         let marked = cx.counters().marked_total().packets;
         let given = self.child.dequeue(cx);
         if let Some(given) = &given {
-            // Count the departure here, so that the rest of the change of the backlog, which `settle` sees, is drops
-            // only.
+            // Count the departure here. `settle` then sees only the remaining change of the backlog, which consists of
+            // drops.
             let (size, sojourn) = (given.packet.size(), cx.now() - given.enqueued_at);
             self.stats.backlog.remove(size);
             self.stats.sent_packets += 1;
@@ -120,7 +120,7 @@ impl Class {
         self.stats.backlog = self.child.backlog();
         self.stats.dropped_packets += u64::from(dropped.packets);
         self.stats.dropped_bytes += dropped.bytes;
-        // Every mark since the operation began was set by this child.
+        // No other discipline ran since the operation began, so every mark since then was set by this child.
         self.stats.marked_packets += cx.counters().marked_total().packets - marked_before;
     }
 }

@@ -2,7 +2,7 @@
 //! Varghese, Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
 //!
 //! When a packet arrives at an empty class, the class joins the end of the round with a deficit of one quantum. The
-//! class at the front sends packets while the size of its head packet is at most its deficit. Then the class gains a
+//! class at the front sends packets as long as its head packet is not larger than its deficit. Then the class gains a
 //! quantum and moves to the end. It keeps its unused deficit while it has packets.
 //!
 //! A class whose child delays packets is skipped until the child is ready; Linux does not allow such a child. Packets
@@ -42,7 +42,7 @@ impl Default for DrrClass {
 }
 
 impl Default for DrrConfig {
-    /// One class for TCP, one for all other packets.
+    /// One class for TCP, and one for all other packets.
     fn default() -> DrrConfig {
         let tcp = Rule { class: 0, protocol: Some(crate::Protocol::Tcp), ..Rule::default() };
         DrrConfig { classes: vec![DrrClass::default(); 2], classify: vec![tcp], default_class: None }
@@ -172,7 +172,7 @@ impl Qdisc for Drr {
                 None => None,
             };
             let Some(head) = head else {
-                // The child returned no packet: it dropped its packets, or delays them.
+                // The child returned no packet, because it dropped its packets or delays them.
                 if self.classes.backlog_of(class).packets == 0 {
                     self.leave_round();
                 }

@@ -50,7 +50,7 @@ impl Part for PrioConfig {
 
 impl Discipline for PrioConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        // Saturates for an empty list, which `Prio::new` rejects.
+        // The subtraction saturates for an empty list, which `Prio::new` rejects.
         let last = self.bands.len().saturating_sub(1);
         let default = self.default_class.map_or(last, |class| class as usize);
         let classifier = Classifier { rules: self.classify.clone(), default };
@@ -91,7 +91,7 @@ impl Prio {
         for band in 0..self.bands.count() {
             if self.bands.is_ready(band, now) {
                 let done = self.bands.act(band, |band| act(band, cx));
-                // A band may drop all packets that were ready. Then try the next band.
+                // A band may drop all packets that were ready; the next band is then tried.
                 if done.is_some() {
                     return done;
                 }

@@ -25,7 +25,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct WfqConfig {
     /// Maximum number of packets in all queues.
     pub limit: u32,
-    /// Queue length of a flow, in packets, at which each further arrival of the flow causes a drop.
+    /// Queue length of a flow in packets. At this length, each further arrival of the flow causes a drop.
     pub threshold: u32,
     /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,
@@ -114,8 +114,8 @@ impl Wfq {
         })
     }
 
-    /// Drops the packet with the latest finish time, if that packet belongs to another flow than `flow` and finishes
-    /// later than `finish`. Returns true if a packet was dropped.
+    /// Drops the packet with the latest finish time if it belongs to another flow than `flow` and finishes later than
+    /// `finish`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
         // Either the arriving packet finishes last, or the packet that finishes last belongs to the same flow. In both
@@ -154,8 +154,8 @@ impl Qdisc for Wfq {
         let weight = u64::from(packet.dscp() >> 3) + 1;
         let finish = self.flows[at].last_finish.max(self.clock) + packet.size().get() * OCTET / weight;
         let is_long = self.flows[at].packets.len() >= self.config.threshold as usize;
-        // IOS's congestive discard threshold: an arrival at a long queue causes a drop of the packet that would be sent
-        // last.
+        // IOS's congestive discard threshold: if the flow's queue is long, an arrival causes a drop of the packet with
+        // the latest finish time.
         if is_long && !self.drop_later_than(finish, at as u32, cx) {
             return cx.drop(packet, DropReason::QueueFull);
         }

@@ -12,10 +12,10 @@
 //!
 //! A hash assigns flows to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!
-//! Not modelled: Linux's treatment of packets of local sockets (a queue for each socket, paced at TCP's rate, and
-//! departure times with their `horizon`), because in this simulator the sender paces. Also not modelled: the queue of
-//! priority 7, and the removal of flows that are idle for 3 s when there are many flows. Linux counts the refill delay
-//! in jiffies.
+//! Not modelled: Linux's treatment of packets from local sockets (a queue for each socket that is paced at TCP's rate,
+//! and departure times with their `horizon`), because in this simulator the sender itself paces. Also not modelled: the
+//! queue of priority 7, and the removal of flows that are idle for 3 s when there are many flows. Linux counts the
+//! refill delay in jiffies.
 
 use crate::fair::flow_hash::{FlowHash, queue_of};
 use crate::tools::bounds::{self, MOST_QUEUES};
@@ -40,7 +40,7 @@ pub struct FqConfig {
     pub maxrate: Option<BitRate>,
     /// If `maxrate` is at most this rate, every packet is paced individually, without a burst of a quantum.
     pub low_rate_threshold: BitRate,
-    /// Idle time after which a flow has a full quantum again.
+    /// Idle time after which a flow again has a full quantum of credit.
     pub refill_delay: Duration,
     /// Number of queues minus 1.
     pub orphan_mask: u32,
@@ -120,7 +120,7 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait because of their rate, ordered by departure time, then by the order in which they started to
+    /// Flows that wait because of their rate, ordered by departure time and then by the time at which they started to
     /// wait.
     throttled: BTreeMap<(Time, u64), u32>,
     /// Number of such waits so far.
@@ -266,7 +266,7 @@ impl Qdisc for Fq {
             let mut given = flow.ring.pop()?;
             let size = given.packet.size();
             self.backlog.remove(size);
-            // The wait for the flow's own rate does not count as queueing delay.
+            // Subtract the wait for the flow's own rate, because it is not queueing delay.
             let due = given.enqueued_at.max(flow.next);
             if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
                 cx.mark(&mut given.packet, MarkReason::Threshold);

@@ -152,7 +152,7 @@ impl FqCodel {
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
         let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
-        // If several queues are the longest, the one with the lowest number, as in Linux's fq_codel_drop.
+        // If several queues have the most bytes, choose the one with the lowest number, as in Linux's fq_codel_drop.
         let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
         else {
             return;
@@ -189,8 +189,8 @@ impl Qdisc for FqCodel {
             flow.deficit = self.config.quantum.get() as i64;
             self.rounds.begin(at as u32);
         }
-        // RFC 8290, section 4.1: the packet is enqueued first. Then packets of the longest queue are dropped, which may
-        // be another queue.
+        // RFC 8290, section 4.1: enqueue the packet first, then drop packets of the longest queue, which may be another
+        // queue.
         if self.total.packets > self.config.limit {
             self.drop_from_fattest(cx);
         }

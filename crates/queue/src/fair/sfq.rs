@@ -3,12 +3,12 @@
 //!
 //! When a packet arrives at an empty queue, the queue joins the end of the round with an allotment of one quantum. The
 //! queue at the front sends while it has allotment left. Then it gains a quantum and moves to the end. If there is no
-//! room, the newest packet of the longest queue is dropped; with `headdrop`, its oldest packet. With `perturb` the hash
+//! room, the longest queue drops its newest packet, or with `headdrop` its oldest packet. With `perturb` the hash
 //! changes periodically and queued packets move to their new queues, so that flows that share a queue do not share it
 //! forever.
 //!
 //! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. Among equally long queues, the
-//! one that reached this length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to
+//! queue that reached this length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to
 //! 6.1; earlier versions count units of 8 bytes.
 //!
 //! Not modelled: Linux's RED inside each queue (`redflowlimit`).
@@ -220,7 +220,7 @@ impl Sfq {
     }
 
     /// Drops a packet of the longest queue to make room. If all queues have one packet, drops the packet of the queue
-    /// to be served next.
+    /// that is served next.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
         // As in Linux's sfq_drop: if all queues have one packet, there is no longest queue.
@@ -242,7 +242,7 @@ impl Sfq {
         // Several missed changes have the same effect as one.
         let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
         self.perturb_at += period * (missed + 1);
-        // With the new hash, flows that shared a queue are separated, and other flows may share one.
+        // With another hash, flows that shared a queue are separated, and other flows may share one.
         self.hash = FlowHash::new(&mut self.rng);
         // Empty the queues in the order of service, so that the packets of each flow keep their order.
         let mut waiting = Vec::new();

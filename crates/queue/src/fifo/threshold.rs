@@ -1,15 +1,15 @@
 //! A FIFO that marks every packet above a threshold and none below it, as DCTCP requires of a switch (RFC 8257, section
 //! 3.1).
 //!
-//! The threshold is either a depth or a time. A depth is compared with the backlog when a packet arrives. A time is
-//! compared with the sojourn time when a packet departs, as in the native step of DualPI2's low-latency queue (RFC
-//! 9332, appendix A.1) and in the `ce_threshold` of Linux's codel and fq_codel.
+//! The threshold is either a queue length or a time. A queue length is compared with the backlog when a packet arrives.
+//! A time is compared with the sojourn time when a packet departs, as in the native step of DualPI2's low-latency queue
+//! (RFC 9332, appendix A.1) and in the `ce_threshold` of Linux's codel and fq_codel.
 //!
-//! A setting selects the packets that may be marked. One choice is all ECN-capable packets, for data centres (RFC 3168,
-//! section 5, treats ECT(0) and ECT(1) equally). The other is L4S packets with ECT(1) only: RFC 9331, section 5,
-//! because a sender of ECT(0) reacts to each mark as to a loss, so a step would starve it. Packets that may not be
-//! marked are dropped only if there is no room. (RED with equal thresholds and a weight of 1 drops them at the step
-//! instead.)
+//! The setting `ect` selects the packets that may be marked. The first choice is all ECN-capable packets, as in data
+//! centres (RFC 3168, section 5, treats ECT(0) and ECT(1) equally). The second is only L4S packets with ECT(1) (RFC
+//! 9331, section 5): a sender of ECT(0) reacts to each mark as to a loss, so this queue would starve it. Packets that
+//! may not be marked are dropped only if there is no room. (RED with equal thresholds and a weight of 1 would drop them
+//! at the threshold.)
 //!
 //! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 
@@ -29,7 +29,7 @@ pub struct ThresholdConfig {
 }
 
 impl Default for ThresholdConfig {
-    /// A threshold of 0: marks every packet that has to wait.
+    /// A threshold of 0, which marks every packet that has to wait.
     fn default() -> ThresholdConfig {
         let mark_threshold = MarkThreshold::Sojourn(Duration::ZERO);
         ThresholdConfig { limit: Limit::default(), mark_threshold, ect: Markable::Ect }
@@ -59,9 +59,9 @@ impl Part for ThresholdConfig {
 /// The threshold above which packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkThreshold {
-    /// A packet is marked if the backlog at its arrival exceeds this.
+    /// A packet is marked if the backlog at its arrival exceeds this threshold.
     Depth(Threshold),
-    /// A packet is marked if its sojourn time exceeds this.
+    /// A packet is marked if its sojourn time exceeds this threshold.
     Sojourn(Duration),
 }
 
@@ -138,7 +138,7 @@ impl Qdisc for ThresholdFifo {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut given = self.fifo.dequeue(cx)?;
         if let MarkThreshold::Sojourn(longest) = self.mark_threshold {
-            // RFC 9332, appendix A.1: strictly longer than the threshold.
+            // RFC 9332, appendix A.1: mark only if the sojourn time is strictly longer than the threshold.
             if cx.now() - given.enqueued_at > longest {
                 self.mark(&mut given.packet, cx);
             }

@@ -90,7 +90,7 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // The sum of a given overhead and that of a named kind may exceed the limit for the given one.
+        // The limit applies to the overhead that the scenario states. The overhead of the named kind is added to it.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {

@@ -1,9 +1,9 @@
-//! A policer: drops arriving packets that exceed its rate, and delays none.
+//! A policer: drops arriving packets that exceed its rate, and delays no packet.
 //!
-//! Tokens are added to a bucket at `rate`, up to `burst`. A packet removes its size in tokens, and is dropped if the
-//! bucket has fewer (RFC 2697's committed bucket with excess dropped; `police` in Linux and IOS; a "rate limiter"
-//! instead of a "shaper" in merritt2010, section 2.6). Conforming packets enter a FIFO queue, which stays short if the
-//! following link is faster.
+//! Tokens are added to a bucket at `rate`, up to `burst`. A packet removes as many tokens as it has bytes, and is
+//! dropped if the bucket has fewer. This is RFC 2697's committed bucket with excess packets dropped, `police` in Linux
+//! and IOS, and a "rate limiter" (in contrast to a "shaper") in merritt2010, section 2.6. Conforming packets enter a
+//! FIFO queue, which stays short if the following link is faster.
 //!
 //! Sizes are those of IP packets. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
 
@@ -81,7 +81,7 @@ impl Policer {
     /// Adds the tokens for the time since the last call.
     fn fill(&mut self, now: Time) {
         let waited = u128::from(now.saturating_since(self.filled_at).as_nanos());
-        // Exact in integers: 1 bit/s x 1 ns is one token.
+        // The integers are exact, because 1 bit/s x 1 ns is one token.
         self.tokens = self.depth.min(self.tokens + waited * u128::from(self.rate.as_bps()));
         self.filled_at = now;
     }

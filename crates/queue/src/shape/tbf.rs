@@ -102,8 +102,8 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// The tokens that are left after `waited` nanoseconds and a packet of this size. Negative if the packet must wait
-    /// longer.
+    /// Returns the tokens that are left after `waited` nanoseconds and a packet of this size. The result is negative if
+    /// the packet must wait longer.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }
@@ -175,7 +175,7 @@ impl Qdisc for Tbf {
         let now = cx.now();
         self.look(cx);
         let size = self.head?;
-        // There are not enough tokens for the head packet yet; `ready_at` returns when there will be.
+        // The head packet needs more tokens than there are. `ready_at` returns the time at which there will be enough.
         if self.lacking(size, now) > 0 {
             return None;
         }

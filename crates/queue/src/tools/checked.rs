@@ -33,7 +33,7 @@ pub struct CheckedQdisc<Q> {
     bytes: Bytes,
     /// The accounting that the discipline uses.
     private: Accounting,
-    /// Events of the private accounting since the last operation.
+    /// Events that the private accounting reported since the last operation.
     seen: Arc<Mutex<Vec<Seen>>>,
     /// Time of the last operation.
     latest: Time,
@@ -186,7 +186,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
             (Some(given), Some((at, size))) if at == self.latest => {
                 assert_eq!(given.packet.size(), size, "a packet of another size was shown before");
             }
-            // `None` is allowed only if packets were dropped, or if `ready_at` now returns a later time.
+            // `None` is allowed only if packets were dropped, or if `ready_at` returns a later time from now on.
             (None, _) if ready == Some(self.latest) && waiting == self.inside.len() => {
                 assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but gives no packet and drops none");
             }

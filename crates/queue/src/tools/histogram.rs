@@ -4,8 +4,8 @@
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Number of bits after the leading one that determine the bucket of a value: 64 buckets per octave. The width of a
-/// bucket is at most 1/64 of its value, so its middle differs from each of its values by at most 0.8 %.
+/// Number of bits after the leading one that determine the bucket of a value, which gives 64 buckets per octave. The
+/// width of a bucket is at most 1/64 of its value, so its middle differs from each of its values by at most 0.8 %.
 const MANTISSA_BITS: u32 = 6;
 
 /// Number of buckets per page, as a power of 2. Memory is allocated in pages.
@@ -90,7 +90,7 @@ impl Histogram {
         if self.pages.is_empty() {
             self.first = page;
         }
-        // A page before the first one is rare; `pages` then grows at its front.
+        // Only rarely does a page come before the first one; `pages` then grows at its front.
         if page < self.first {
             self.pages.splice(0..0, std::iter::repeat_n(NOWHERE, (self.first - page) as usize));
             self.first = page;
@@ -102,7 +102,7 @@ impl Histogram {
         }
         let place = self.counts.len() as u16;
         if self.counts.len() == self.counts.capacity() {
-            // Grows by 25 % instead of doubling, because most queues need few pages.
+            // Grow by 25 % instead of doubling, because most queues need few pages.
             self.counts.reserve_exact(1 + self.counts.len() / 4);
         }
         self.counts.push([0; PAGE]);
@@ -115,7 +115,7 @@ impl Histogram {
         u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
-    /// The smallest duration such that at least `fraction` of all durations do not exceed it, rounded to the middle of
+    /// Returns the smallest duration that at least `fraction` of all durations do not exceed, rounded to the middle of
     /// its bucket. `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();

@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 
 /// A FIFO list without a limit.
 ///
-/// A packet can be removed from the middle. It is found by its place number or its arrival time, and leaves an empty
+/// A packet can be removed from the middle: it is found by its place number or its arrival time, and leaves an empty
 /// place. Empty places are removed when they reach the front, or when more than half of all places are empty. Packets
-/// are thus rarely moved, and the amortized cost per packet is constant.
+/// are thus moved rarely, and the amortized cost per packet is constant.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
     /// Number of the first place. Places have consecutive numbers.
     first: u64,
-    /// Lowest valid place number. Packets with a lower number have been moved, and can be found only by their arrival
-    /// time.
+    /// Lowest valid place number. A packet with a lower number has been moved, so only its arrival time identifies its
+    /// place.
     numbered_from: u64,
     /// Number of empty places.
     empty: usize,
@@ -74,7 +74,7 @@ impl PacketRing {
 
     /// Removes a packet from anywhere in the list.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
-        // A compaction invalidates older place numbers. Such a packet is found by its arrival time.
+        // A compaction invalidates older place numbers. A packet with such a number is found by its arrival time.
         let at = match waiting.place {
             Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
             _ => self.search(waiting)?,

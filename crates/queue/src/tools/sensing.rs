@@ -2,8 +2,8 @@
 //! them. Their delay includes all queues on the path, even those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
 //!
 //! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow. Its
-//! payload is a timestamp of 8 bytes, so it has 28 bytes in IPv4. One sensing packet follows each 4th data packet. The
-//! far end swaps the addresses ([`turn`]), and the packet returns like any other packet of the opposite direction.
+//! payload is a timestamp of 8 bytes, so its size in IPv4 is 28 bytes. One sensing packet follows each 4th data packet.
+//! The far end swaps the addresses ([`turn`]), and the packet returns like any other packet of the opposite direction.
 //!
 //! **Deviations.** The dissertation does not say how sensing packets are identified. In this module they have protocol
 //! 253, which RFC 3692 reserves for experiments. The top bit of the timestamp is set when the packet turns around, so
@@ -46,14 +46,14 @@ pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far
 pub(crate) const SMOOTHING: &str =
     "Smoothing of round trips: as in RFC 6298, or as the dissertation prints it, with RTTVAR instead of SRTT.";
 
-/// Whether a sample includes the delay of the link itself, which is the delay without a queue.
+/// How the base delay is treated: the delay of the link without a queue, which each measured sample includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The smallest sample so far is subtracted from every sample. The difference is the queueing delay, which the text
-    /// of the dissertation means.
+    /// The smallest sample so far is subtracted from every sample. The difference is the queueing delay, which is the
+    /// delay that the text of the dissertation describes.
     #[default]
     Subtract,
-    /// Samples are used unchanged, as the algorithm is printed. A long link then always seems congested.
+    /// Samples are used unchanged, as the algorithm is printed. A link with a long delay then always seems congested.
     Keep,
 }
 
@@ -130,14 +130,14 @@ impl Sensor {
         // Timestamps must be unique, even for packets that arrive in the same nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
-        // Bounds the memory if a link never returns sensing packets.
+        // Limit the memory in case the link never returns sensing packets.
         if self.out.len() == MOST_OUT {
             self.out.pop_front();
             self.given_up += 1;
         }
         self.out.push_back((stamp, owner));
         self.sent += 1;
-        // Not ECN-capable: no end host would react to a mark on a sensing packet.
+        // The packet is sent as not ECN-capable, because no end host would react to a mark on a sensing packet.
         let ip = IpHeader { ecn: Ecn::NotEct, ..packet.ip() };
         let transport = Transport::Other { protocol: SENSING_PROTOCOL };
         self.made = Some(NewPacket::new(packet.flow(), ip, transport, Payload::real(stamp.to_be_bytes().to_vec())));
@@ -155,7 +155,7 @@ impl Sensor {
     }
 
     /// Handles a packet of the opposite direction. If it is an outstanding sensing packet, returns its owner and its
-    /// delay, which excludes the base delay if so configured.
+    /// delay; depending on the configuration, the base delay is subtracted.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         // A sensing packet of another discipline that has not turned around may pass here, too.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
@@ -181,7 +181,7 @@ impl Sensor {
 pub enum Smoothing {
     /// SRTT and RTTVAR of RFC 6298, section 2, with alpha 1/8 and beta 1/4.
     Rfc6298,
-    /// Eqs 4.5 and 6.2 as printed: `SRTT = (1 - alpha) * RTTVAR + alpha * R`.
+    /// The equations 4.5 and 6.2 as printed: `SRTT = (1 - alpha) * RTTVAR + alpha * R`.
     Printed,
 }
 

@@ -1,4 +1,5 @@
-//! Measurements of a queue of any discipline: packet counts, backlog over time, sojourn times. The memory is constant.
+//! Measurements of a queue of any discipline: packet counts, backlog over time, sojourn times. They take a constant
+//! amount of memory.
 
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Count, Duration, Time};
@@ -85,8 +86,8 @@ impl QueueStats {
         self.notice(self.backlog);
     }
 
-    /// Records the arrival at `now` and the departure at `departs` of a packet in one call. `backlog` is the backlog
-    /// just after the arrival, including the packet. The backlog may not be read before `departs`.
+    /// Records in one call a packet that arrives at `now` and departs at `departs`. `backlog` is the backlog just after
+    /// the arrival, including the packet. The backlog may not be read before `departs`.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
@@ -113,7 +114,7 @@ impl QueueStats {
         }
     }
 
-    /// Records the departure at `now` of a packet that was enqueued before.
+    /// Records the departure at `now` of a packet that was enqueued earlier.
     #[inline]
     pub fn left(&mut self, now: Time, enqueued_at: Time, size: Bytes) {
         self.gone(now, 1, size);

@@ -67,7 +67,7 @@ pub(super) fn place(
         let nowhere = wires[net.link_node(*hop).index()][0];
         // Add a second port for packets of the other direction. `connect` wires it.
         wires[net.link_node(*hop).index()].push(nowhere);
-        // If the packets turn at the flow's receiver instead, no reflector is needed.
+        // A reflector is needed only if the packets turn around at the end of the link, and not at the flow's receiver.
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
@@ -133,7 +133,7 @@ fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Ve
     };
     let link = net.link_node(hop);
     let (origin, port) = net.origin(hop);
-    // Saved first, because the wire of the link is changed below.
+    // Save the destination before the wire of the link is changed below.
     let destination = wires[link.index()][0];
     let before = other_at(StageSide::Exit).chain(own_at(StageSide::Entry));
     let sensing = other.senses.then(|| (net.link_node(Hop { dir: hop.dir.reverse(), ..hop }), Link::SENSED));

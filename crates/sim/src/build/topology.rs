@@ -121,7 +121,7 @@ impl Routing {
             if flow.from.max(flow.to) >= net.hosts {
                 return Err(BuildError::NoHost { flow: flow.name.clone() });
             }
-            // ACKs and replies need a path, too.
+            // The reverse path carries ACKs and replies.
             for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
                 let no_path = || BuildError::NoPath {
                     flow: flow.name.clone(),

@@ -49,12 +49,12 @@ impl FlowMeter {
     }
 
     /// Updates the congestion window and the RTT samples after a segment. If one ACK completes several samples, the
-    /// histogram counts their mean several times. So the moments are exact, and the quantiles are approximate.
+    /// histogram counts their mean several times, so its quantiles are approximate. The moments are exact.
     #[inline(always)]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);
         let stats = connection.rtt_stats();
-        // The connection stores totals. The difference from the last call belongs to this segment.
+        // The connection stores totals, so this segment's share is the difference from the previous call.
         let (count, sum) = (stats.count - counted.rtt.0, stats.sum_ns - counted.rtt.1);
         if let Some(mean) = sum.checked_div(count) {
             counted.rtt = (stats.count, stats.sum_ns);
@@ -77,7 +77,7 @@ impl FlowMeter {
         self.cwnd_sum -= counted.cwnd;
         counted.cwnd = 0;
         if last {
-            // Without a connection no window exists. A window of 0 would reduce the mean.
+            // While no connection exists, the window is undefined. A window of 0 would reduce the mean.
             self.cwnd.pause(now);
         } else {
             self.cwnd.set(now, self.cwnd_sum);

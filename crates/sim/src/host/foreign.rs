@@ -91,7 +91,7 @@ impl Host {
         let Some(datagram) = transport.poll_transmit(now) else {
             if slot.sends {
                 match transport.cwnd() {
-                    // The window is sampled once the transport has nothing more to send, because it is up to date then.
+                    // The transport has nothing more to send now, so its window is up to date.
                     Some(cwnd) => slot.meter.cwnd.set(now, cwnd),
                     None => slot.meter.cwnd.pause(now),
                 }

@@ -3,7 +3,7 @@
 //!
 //! Captures record a packet when it moves from the interface to the ring. The ring is not a queue of its own: its
 //! packets wait in the queue of the link behind the interface. The interface only computes how many packets the link
-//! has not sent yet. This is possible because no other node sends on this link. Left out: any order other than first
+//! has not sent yet, which is possible because no other node sends on this link. Left out: any order other than first
 //! in, first out.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
@@ -73,7 +73,8 @@ pub(crate) struct TxRing {
     framing: Framing,
     /// A copy of the link's serializer, which computes when each packet is sent.
     line: Serializer,
-    /// Times at which the link will have sent the latest packets; at most one entry per place of the ring.
+    /// Times at which the link will have sent the latest packets. The number of entries is at most the number of places
+    /// in the ring.
     sent: VecDeque<Time>,
 }
 
@@ -89,7 +90,8 @@ impl TxRing {
 
     /// Adds a packet.
     fn enter(&mut self, now: Time, packet: &Packet) {
-        // If all places have an entry, the oldest entry is in the past: the packet was let in because a place was free.
+        // If every place has an entry, the oldest entry is in the past, because a packet enters the ring only if a
+        // place is free.
         if self.sent.len() == self.places {
             self.sent.pop_front();
         }

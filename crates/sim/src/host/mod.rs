@@ -68,7 +68,7 @@ struct PendingRst {
     header: TcpHeader,
 }
 
-/// A host with its applications and sockets. The module's documentation in the source explains its operation.
+/// A host with its applications and sockets. The source of this module explains how a host works.
 #[derive(Debug)]
 pub struct Host {
     addr: IpAddr,
@@ -191,7 +191,8 @@ impl Host {
     /// Returns the connection of a segment. If the segment is a SYN for a listening port, creates the connection.
     #[inline]
     fn connection_for(&mut self, packet: &Packet, header: &TcpHeader, now: Time) -> Option<u32> {
-        // Most segments belong to the same connection as the previous one; then no table is searched.
+        // Most segments belong to the same connection as the previous segment, so compare with that connection before
+        // searching a table.
         let belongs = |conn: &Conn| {
             // Compare the ports first, because comparing addresses takes longer.
             let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;
@@ -225,7 +226,8 @@ impl Host {
     /// Creates a connection for a listening application. Returns `None` if the application uses datagrams.
     fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
         let factory = self.sockets.apps[app as usize].factory.as_mut()?;
-        // A new connection starts with the known path MTU and with the metrics of earlier connections.
+        // A new connection starts with the known path MTU of its destination, and with the metrics that earlier
+        // connections stored.
         let path = self.sockets.paths.to(remote.addr, now);
         let remembered = self.sockets.remembered.get(&remote.addr);
         let connection = Connection::listen(factory.config(local_port, remote, path, remembered));
@@ -283,7 +285,7 @@ impl Host {
     fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let mut told = Happened::default();
-        // Collect all events first, so that the application sees the final state.
+        // Collect all events before any notification, so that the application sees the final state.
         while let Some(event) = conn.connection.poll_event() {
             told.note(event);
         }
@@ -318,7 +320,7 @@ impl Host {
         if let Some(mut seen) = self.windows.take() {
             let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app, at)).collect();
             if now != seen {
-                // The recorder takes a sample as soon as the handling of this event ends.
+                // An interrupt makes the recorder take a sample as soon as this event has been handled.
                 cx.interrupt();
                 seen = now;
             }
@@ -415,7 +417,7 @@ impl Host {
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
-        // The flag is valid only for the next poll.
+        // The flag applies only to this poll.
         let goes_on = std::mem::take(&mut self.goes_on);
         // Poll the last entry until it has nothing more to send.
         while let Some(&number) = self.sockets.ready.last() {
@@ -437,8 +439,8 @@ impl Host {
                     });
                     if let Some(packet) = packet {
                         let to = ip.addresses;
-                        // If an observer listens to the connection, another poll must publish its events after each
-                        // segment.
+                        // Skip the last poll of a connection that has nothing more to send. If an observer listens,
+                        // that poll is necessary, because it publishes the connection's events.
                         self.goes_on = follows == Next::Full;
                         if follows == Next::Nothing && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
@@ -639,7 +641,7 @@ impl Node for Host {
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
-        // A timer may expire too early. Its owner then only arms it again.
+        // The timer may be too early. Its owner then does nothing but arm it again.
         while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
             self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {

@@ -1,8 +1,8 @@
 //! The owners of a host's local ports. Listening applications have well-known ports, and outgoing connections have
 //! ephemeral ports.
 //!
-//! No two of them share a port. So the destination port alone selects the only possible connection of a segment, and
-//! one comparison of the remote address and port confirms it.
+//! Each port has only one owner. So the destination port of a segment selects the only possible connection, and one
+//! comparison of the remote address and port confirms it.
 
 /// The listening port of the first application. Later applications get the following ports.
 pub(crate) const FIRST_SERVICE: u16 = 5001;

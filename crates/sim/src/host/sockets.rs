@@ -66,7 +66,7 @@ impl Conn {
     #[inline(always)]
     pub fn read(&mut self, now: Time) -> (Payload, u64) {
         let read = self.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
-        // A placeholder stands for lost data that the application may repair later.
+        // A placeholder is a range of zeros instead of lost data, which the application may repair later.
         let missing = if self.connection.takes_placeholders() { self.note_placeholders() } else { 0 };
         let delivered = u64::from(read.len()) - missing;
         (read, delivered)
@@ -241,7 +241,7 @@ impl HostSockets {
     /// marked.
     pub fn end(&mut self, slot: u32, now: Time) -> bool {
         let Some(conn) = self.conns[slot as usize].as_deref_mut().filter(|conn| conn.live) else { return false };
-        // Set first: the application could otherwise end the connection a second time.
+        // Set this first: otherwise the application could end the connection a second time.
         conn.live = false;
         let of_app = &mut self.apps[conn.app as usize];
         of_app.live.retain(|live| *live != slot);

@@ -53,8 +53,8 @@ fn files(app: &str, loss: &str) -> String {
 }
 
 /// Despite losses, each file is reported once. Before the first file there are eight round trips of 100 ms: one for the
-/// control connection, one for the greeting, five for commands up to PASV, and one for the data connection. RETR
-/// reaches the sender half a round trip later; the reply to STOR takes a whole round trip.
+/// control connection, one for the greeting, five for commands up to PASV, and one for the data connection. RETR then
+/// takes half a round trip to reach the sender, and STOR takes a whole round trip with its reply.
 #[test]
 fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
@@ -98,8 +98,8 @@ fn what_comes_for_no_connection_is_answered_with_a_reset() {
     assert_eq!(resets, refused);
 }
 
-/// Six connections start with six initial windows, so on a path with a long RTT a page completes sooner than over one
-/// connection.
+/// Six connections start with six initial windows, so on a path with a long RTT they complete a page sooner than a
+/// single connection.
 #[test]
 fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
     let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
@@ -151,17 +151,17 @@ fn an_object_in_ranges_is_whole_under_loss() {
     }
 }
 
-/// Havey 2015, section 2.4.5: nearly twice the throughput of one connection with packet loss, and a fair share without
-/// loss. In the paper, each of two CUBIC connections gets 40 to 60 %; the study of that paper checks whether a fetch
-/// does so as well. This test only requires that eight connections get little more than the share of one connection,
-/// and far less than 8/9.
+/// Havey 2015, section 2.4.5: with packet loss, the transfer gets nearly twice the throughput of one connection;
+/// without loss, it gets a fair share. In the paper, each of two CUBIC connections gets 40 to 60 %; our reproduction of
+/// the paper checks whether the transfer stays in this range. This test only requires that eight connections get little
+/// more than the share of one connection, and far less than 8/9.
 #[test]
 fn a_fair_fetch_withstands_loss_and_shares() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
-    // The share in a single run varies from 0.49 to 0.71, because it depends on the relative phase of the flows. So the
-    // test uses the mean of several counts, which is 0.615.
+    // In a single run the share varies from 0.49 to 0.71, because it depends on the relative phase of the flows. The
+    // test therefore uses the mean over several numbers of connections, which is 0.615.
     let share = |app: &str, step: usize| {
         let starts: Vec<u32> = (500..2900).step_by(step).collect();
         let shares = starts.iter().map(|ms| {

@@ -48,7 +48,8 @@ fn run_job(job: &Job<'_>) -> RunResult {
     lopsided_sim::run(job.scenario, job.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// Runs a scenario in slices. Each slice ends after a time or a number of events; the list of slices repeats.
+/// Runs a scenario in slices. Each slice ends after a given time or number of events. The list of slices is repeated
+/// until the run ends.
 fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
     let (scenario, monitor) = (Arc::new(scenario(text)), Monitor::default());
     // Hosts cannot advance independently if a queue on their path is audited.
@@ -155,7 +156,8 @@ fn hosts_that_run_ahead_give_the_tables_of_one_order_of_all_events() {
         result.events = 0;
         text(&result)
     };
-    // With an observer, all events are handled in one order, and each packet enters each link as a separate event.
+    // With an observer, all events are handled in one global order, and each packet that enters a link is a separate
+    // event.
     assert_eq!(with(Vec::new()), with(vec![Box::new(Watcher)]));
 }
 

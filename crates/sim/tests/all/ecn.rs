@@ -57,8 +57,8 @@ fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
 
 #[test]
 fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
-    // RFC 8257, section 5: the marking threshold K must exceed (C x RTT) / 7, here 3.6 kB. The line takes 12 ms to
-    // send the 15 kB of this threshold.
+    // RFC 8257, section 5: the marking threshold K must exceed (C x RTT) / 7, which is 3.6 kB here. The line takes 12
+    // ms to send the 15 kB of the configured threshold.
     let result = download(r#"{ kind = "step", limit = "200 kB", mark_threshold = "15 kB" }"#, r#"cc = "dctcp""#);
     let (share, wait) = share_and_wait(&result);
     assert!(share > 0.95 && (6.0..16.0).contains(&wait), "{share} {wait}");
@@ -76,7 +76,7 @@ fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
 
 #[test]
 fn prague_to_a_receiver_of_old_falls_back_to_reno_and_to_no_ect1() {
-    // The queue marks only ECT(1) packets, so this flow fills the queue like Reno.
+    // The queue marks only ECT(1) packets. This flow sends ECT(0), so it fills the queue like Reno.
     let queue = r#"{ kind = "step", limit = "50 kB", mark_threshold = "1 ms", ect = "ect1" }"#;
     let (sender, receiver) = (r#"sender_stack = { cc = "prague" }"#, r#"receiver_stack = { ecn = "on" }"#);
     let result = run(&format!(

@@ -40,7 +40,7 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     assert!(flows.local_congestion[row] >= 1);
     assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
     assert_eq!(result.conservation.dropped.packets, 0);
-    // At most 150 packets are sent per RTT. Because each reduction lowers the window, the average is 75 % of that.
+    // At most 150 packets are sent per RTT. Each reduction lowers the window, so the average is 75 % of that rate.
     let most = 150.0 * 1448.0 * 8.0 / 0.102;
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
 }
@@ -52,7 +52,7 @@ fn a_ring_moves_the_wait_into_the_interface() {
     let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
     let with = run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\""));
     assert!(without.links.max_backlog_packets[0] > 50);
-    // The ring holds ten packets, and the line is sending one of them.
+    // The ring holds ten packets, one of which the line is sending, so at most nine are in the queue.
     assert_eq!(with.links.max_backlog_packets[0], 9);
     assert_eq!(with.flows.completion_s, without.flows.completion_s);
     let limited =

@@ -52,7 +52,7 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
     let lost = result.links.dropped_packets[0];
     // Every packet is delivered, dropped, or still in the queue at the end.
     assert_eq!(result.flows.data_segments_out[0], 2000 + lost + result.conservation.held.packets);
-    // The largest delay is that of a full queue of 10 packets plus the packet itself.
+    // The largest delay is the time to send a full queue of 10 packets and then the packet itself.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
 }
 
@@ -189,7 +189,7 @@ fn a_transfer_survives_a_middlebox_that_drops() {
     assert_eq!(result.flows.delivered_bytes, [1_000_000]);
     assert_eq!(result.flows.transfers, [1]);
     let sent = result.flows.data_segments_out[0];
-    // Drops that the queue did not make were made by the middlebox.
+    // All drops that were not made by the queue were made by the middlebox.
     assert_eq!(result.conservation.dropped.packets - result.links.dropped_packets[0], sent / 10);
     assert!(result.flows.retransmits[0] >= sent / 10);
     assert!(result.conservation.holds());

@@ -7,7 +7,7 @@ use lopsided_sim::{Unit, catalogue};
 fn samples_add_up_to_the_summary() {
     let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"500 ms\""));
     let (samples, flows) = (&result.samples, &result.flows);
-    // 20 s in steps of 500 ms, two flows.
+    // Two flows are sampled every 500 ms for 20 s.
     assert_eq!(samples.time_s.len(), 40 * 2);
     for flow in 0..2u32 {
         let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == flow).collect();

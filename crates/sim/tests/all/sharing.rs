@@ -44,7 +44,7 @@ fn bbr3_flows_converge() {
     assert!((0.65..1.5).contains(&(first / second)), "{first} and {second} seconds of the line");
 }
 
-/// The problem that BBRv3 solves (draft-ietf-ccwg-bbr, section 5.3.3.8).
+/// draft-ietf-ccwg-bbr, section 5.3.3.8: BBRv3 is designed to leave loss-based flows a larger share than BBR does.
 #[test]
 fn bbr3_leaves_more_to_cubic_than_bbr() {
     let left_by = |name| goodput(&share(60, &["cubic", name], ""), "cubic-0");

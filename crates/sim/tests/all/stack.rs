@@ -59,7 +59,7 @@ fn the_initial_window() {
         let events = &result.packet_events;
         let rows = 0..events.event.len();
         let data = |row: &usize| events.event[*row] == "sent" && events.payload_bytes[*row] > 0;
-        // The handshake ends after 40 ms, and the first ACK for data arrives 40 ms later.
+        // The handshake ends after 40 ms. The first ACK for data arrives another 40 ms later.
         rows.filter(data).filter(|row| events.time_s[*row] < 0.075).count()
     };
     assert_eq!(in_first_round_trip(""), 10);
@@ -102,7 +102,7 @@ fn the_largest_window() {
 #[test]
 fn a_remembered_threshold_ends_the_first_slow_start() {
     let overshoot = |stack: &str| with_stack(stack).flows.cwnd_max_bytes[0].unwrap();
-    // From the remembered threshold on, the window grows by one segment per round trip instead of doubling.
+    // Above the remembered threshold, the window grows by one segment per round trip instead of doubling.
     for remembered in ["remembered_threshold = \"20 kB\"", "remembered_threshold = \"13 segments\""] {
         let stack = format!("cc = \"reno\", {remembered}");
         assert!(2 * overshoot(&stack) < overshoot("cc = \"reno\""), "{remembered}: {}", overshoot(&stack));
@@ -217,7 +217,8 @@ fn a_codepoint_chooses_the_band() {
         ));
         result.flows.rtt_mean_ms[1]
     };
-    // One packet of the download may be on the line: 6 ms for 1,500 bytes. The call's own packet takes 0.8 ms.
+    // One packet of the download may be on the line, which takes 6 ms for 1,500 bytes. The call's own packet takes 0.8
+    // ms.
     assert!(call(46) < 10.0 + 6.0 + 0.8, "{}", call(46));
     assert!(call(0) > 100.0, "{}", call(0));
 }

@@ -97,7 +97,7 @@ fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything
     let plain = scenario(&THINNED.replace("stages =", "#"));
     let mut watched = plain.clone();
     let witness = |exit, sees_reverse| StageConfig::new(Witness { exit, sees_reverse });
-    // Two entry stages, one of which sees the other direction, and an exit stage.
+    // Two entry stages, the second of which sees the other direction, and one exit stage.
     let stages = vec![witness(false, false), witness(false, true), witness(true, true)];
     for dir in Dir::BOTH {
         let config = LinkConfig { stages: stages.clone(), ..watched.graph.links[0].dir(dir).clone() };
@@ -118,7 +118,8 @@ fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything
         assert_eq!(value(0, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(1, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(0, "reverse_packets"), 0, "it does not ask to see the other direction");
-        // At the same end of the line the stage sees the packets that the other direction has delivered, or will get.
+        // The stage sees packets of the other direction at its own end of the line: packets that the line has
+        // delivered, or that the queue is about to get.
         assert!(value(1, "reverse_packets").abs_diff(own.sent_packets[other]) <= 200);
         assert_eq!(value(2, "reverse_packets"), own.arrived_packets[other]);
     }

@@ -43,8 +43,8 @@ fn transfers_follow_each_other_with_their_pause() {
     assert_eq!(result.transfers.flow, [0; 5]);
     assert_eq!(result.transfers.size_bytes, [10_000; 5]);
     for pair in result.transfers.start_s.windows(2) {
-        // The pause starts when the sender is notified that the connection is closed: one round trip after the last
-        // byte was sent.
+        // The pause starts when the sender is notified that the connection is closed, which is one round trip after it
+        // sent the last byte.
         assert!((1.09..1.12).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     let longest = result.transfers.completion_s.iter().copied().fold(0.0, f64::max);
@@ -61,13 +61,13 @@ fn transfers_without_end_stop_when_told() {
     let last = result.transfers.start_s.last().copied().expect("there were transfers");
     assert!((5.7..6.0).contains(&last), "{last}");
     assert_eq!(result.flows.delivered_bytes[0], 10_000 * result.flows.transfers[0]);
-    // 70 ms until the last byte arrives, 20 ms until the sender is notified, 100 ms of pause.
+    // A cycle takes 70 ms until the last byte arrives, 20 ms until the sender is notified, and 100 ms of pause.
     assert!((26..=27).contains(&result.flows.transfers[0]), "{:?}", result.flows.transfers);
 }
 
 #[test]
 fn connections_that_are_over_leave_nothing_behind() {
-    // With enough transfers, ports would run out: TIME-WAIT holds each port for one minute.
+    // With enough transfers, a port could run out, because TIME-WAIT holds each port for one minute.
     let result = run(&line(r#"app = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
     let transfers = result.flows.transfers[0];
     assert!(transfers > 190, "{transfers}");
@@ -83,7 +83,7 @@ fn off_is_silent_and_on_is_not() {
         samples.delivered_bytes[row]
     };
     for begin in [0.0, 5.0, 10.0] {
-        // Only after the data that was written at the end of the on time has been sent.
+        // Deliveries continue for some time after the burst of 2 s, because data in the send buffer must still be sent.
         assert!(delivered(begin + 2.0) > delivered(begin + 0.5) + 500_000, "on from {begin}");
         assert_eq!(delivered(begin + 4.9), delivered(begin + 3.5), "off from {}", begin + 2.0);
     }
@@ -148,7 +148,7 @@ fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     };
     let ((lost_where, lost), (tossed_where, tossed)) = (of(DropReason::RandomLoss), of(DropReason::ContextLost));
     assert_eq!((lost_where, tossed_where), ("up", "up"));
-    // After a loss, all packets up to the next full header fail to decompress.
+    // After a loss, no packet can be decompressed until the next full header.
     assert!(tossed > 5 * lost, "each of {lost} costs those behind it, {tossed} in all");
     let goodput = |text: &str| run(text).flows.goodput_bps[0];
     let clean = COMPRESSED.replace("loss = \"1 %\"", "");

@@ -21,7 +21,7 @@ pub struct AckReconstructConfig {
     pub segment: Bytes,
     /// Maximum delay of a reconstructed ACK.
     pub max_delay: Duration,
-    /// True if the stage follows the paper's text where it differs from the authors' code.
+    /// True to follow the paper's text where it differs from the authors' code.
     pub text: bool,
     /// How the reconstructed ACKs are spaced.
     pub spacing: Spacing,
@@ -30,7 +30,7 @@ pub struct AckReconstructConfig {
 /// How the ACKs that fill a gap are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spacing {
-    /// They share one mean interval, each in proportion to the bytes that it acknowledges.
+    /// The ACKs of a gap share one mean interval, each in proportion to the bytes that it acknowledges.
     #[default]
     Share,
     /// Each ACK leaves one mean interval after the previous one, as in the authors' code.
@@ -104,7 +104,7 @@ impl Part for AckReconstructConfig {
 }
 
 impl AckReconstructConfig {
-    /// Number of bytes that an inserted ACK acknowledges.
+    /// Number of bytes that each inserted ACK acknowledges.
     pub(super) fn step(&self) -> u32 {
         self.every * self.segment.get() as u32
     }

@@ -70,7 +70,7 @@ impl ByInterval {
         let Some(last) = gap.div_ceil(step).checked_sub(1) else { return cx.absorb(ack.packet) };
         let goes = |place: u32| now + (interval * u64::from(place)).min(self.config.max_delay);
         stream.busy_until = stream.busy_until.max(goes(last));
-        // The waiting ACKs, by acknowledgement number relative to the last one that was forwarded.
+        // Index the waiting ACKs by acknowledgement number, relative to the last forwarded number.
         let ahead = |(time, packet): (Time, Packet)| {
             (packet.tcp().expect("only such wait").ack.since(stream.sent), (time, packet))
         };
@@ -97,7 +97,8 @@ impl ByInterval {
             }
             Entry::Vacant(free) => _ = free.insert((goes(last), ack.packet)),
         }
-        // In descending order of numbers: an ACK that would leave after one with a larger number is superfluous.
+        // Scan the numbers in descending order: an ACK that would leave after an ACK with a larger number is
+        // superfluous.
         let mut soonest = Time::MAX;
         let mut kept = Vec::with_capacity(all.len());
         for (time, packet) in all.into_values().rev() {
@@ -132,8 +133,8 @@ impl Rule for ByInterval {
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
-    /// True if the rule applies to this ACK. An ACK that only opens the window, or that ends an echo of ECN marks, is
-    /// not spread.
+    /// True if the ACK is handled by this rule. An ACK that only opens the window, or that ends an echo of ECN marks,
+    /// is forwarded at once.
     fn takes(stream: &Stream, header: &TcpHeader) -> bool {
         header.ack != stream.number || (header.window, header.flags) == (stream.window, stream.flags)
     }

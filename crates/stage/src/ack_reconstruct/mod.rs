@@ -3,17 +3,16 @@
 //! of that line. A sender whose window grows with each ACK then receives a smooth stream of ACKs.
 //!
 //! If an ACK acknowledges more than `threshold` segments, the stage inserts ACKs before it, one for each `every`
-//! segments. The inserted ACKs and, after them, the arriving one are spread over the mean time between arriving ACKs,
-//! an average with the weight `gain`. A gap of `d` segments takes `ceil(d / every) - 1` inserted ACKs, which divide it
-//! evenly. The paper's text has one ACK less: `text = true`.
+//! segments. The inserted ACKs and, after them, the arriving ACK are spread over the mean time between arriving ACKs,
+//! which is an exponential average with the weight `gain`. A gap of `d` segments is divided evenly by `ceil(d / every)
+//! - 1` inserted ACKs. With `text = true` the stage inserts one ACK less, as the paper's text describes.
 //!
-//! With `spacing = "interval"` the stage is a pacer, like the authors' code in ns-2 (`interval.rs`).
+//! With `spacing = "interval"` the stage paces ACKs like the authors' code in ns-2 (`interval.rs`).
 //!
-//! The stage never acknowledges data that the receiver has not acknowledged: inserted numbers are between two numbers
+//! The stage never acknowledges data that the receiver has not acknowledged: an inserted number is between two numbers
 //! that arrived. An inserted ACK is a copy of the arriving one with its own number and the smaller of the two windows.
 //! Only plain ACKs are spread. An ACK with data, flags, SACK blocks or counts of ECN marks is forwarded at once, after
-//! the waiting ACKs of its connection. The stage's state can be lost without harm. No ACK waits longer than
-//! `max_delay`.
+//! the waiting ACKs of its connection. Losing the stage's state does no harm. No ACK waits longer than `max_delay`.
 
 mod config;
 mod interval;

@@ -13,7 +13,7 @@ pub fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
 }
 
-/// The stages under test, and the segments that they forwarded, with their times.
+/// The stages under test, and the segments that they forwarded, each with its departure time.
 pub struct Bench {
     pub stages: Vec<StageNode>,
     pub accounting: Accounting,
@@ -56,7 +56,7 @@ impl Bench {
         }
     }
 
-    /// The timer that expires first: its time, and the index of its stage.
+    /// Returns the time of the next timer to expire, and the index of its stage.
     fn next(&self) -> Option<(Time, usize)> {
         let timers = self.stages.iter().enumerate().filter_map(|(at, stage)| Some((stage.poll_timeout()?, at)));
         timers.min()

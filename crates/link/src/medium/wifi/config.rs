@@ -12,8 +12,8 @@ pub struct WifiConfig {
     pub settings: MediumSettings,
     /// The IEEE 802.11 amendment that provides the default rates, times and limits.
     pub standard: Standard,
-    /// Modulation and coding scheme of a spatial stream. `mcs`, `width_mhz`, `streams` and `guard` are an alternative
-    /// to `rate`: when the settings are completed, they are converted to a rate and reset to `None`.
+    /// Modulation and coding scheme of a spatial stream. The settings `mcs`, `width_mhz`, `streams` and `guard` are an
+    /// alternative to `rate`: `complete` converts them to a rate and resets them to `None`.
     pub mcs: Option<u32>,
     /// Channel width in MHz.
     pub width_mhz: Option<u32>,
@@ -41,8 +41,8 @@ pub struct WifiConfig {
     pub cw_min: u32,
     /// Maximum backoff after any number of failures, in slots.
     pub cw_max: u32,
-    /// True if the slot in which another station starts counts as a backoff slot, as in EDCA; false if it does not, as
-    /// in DCF.
+    /// True if the slot in which another station starts to send counts as a backoff slot, as in EDCA. False as in DCF,
+    /// where it does not count.
     pub edca: bool,
     /// Wait in addition to AIFS after a transmission that no station could decode.
     pub eifs_extra: Duration,

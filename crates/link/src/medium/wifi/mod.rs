@@ -15,9 +15,10 @@
 //! as Linux's mac80211 does since 4.10. A packet leaves its queue when its aggregate is about to be sent. Only the
 //! first packet of a queue leaves earlier, to contend for the channel.
 //!
-//! Where the standard leaves a choice, this model makes these: stations that start within a slot of each other collide;
-//! after a collision all stations wait equally long; other stations can decode a frame that its receiver loses to
-//! noise, so they wait for the time of its acknowledgement; an aggregate of one MPDU is answered with an ACK.
+//! Where the standard leaves a choice, the model assumes the following. Stations that start within one slot of each
+//! other collide. After a collision all stations wait equally long. If noise damages a frame at its receiver, all other
+//! stations can still decode it, and wait for the time of its acknowledgement. An aggregate of one MPDU is answered
+//! with an ACK.
 //!
 //! Not modelled: rate control, other access categories and TXOP bursts, hidden stations and capture, beacons, power
 //! saving, MU-MIMO and OFDMA, airtime fairness at the access point, 2.4 GHz signals. A block-ACK request takes no time.
@@ -46,8 +47,8 @@ impl MediumKind for WifiConfig {
     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
         let mut config = self.clone();
-        // The modulation settings of a scenario file are already converted by `complete`; those set in code are
-        // converted here.
+        // `complete` has already converted the modulation settings of a scenario file. Settings that were made in code
+        // are converted here.
         let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
         let Rate { rate, symbol, preamble } = config.settle_modulation()?;
         if said {
@@ -83,7 +84,7 @@ enum Channel {
     Filling { at: Time },
     /// Data of one sender, or several colliding PPDUs. The longest PPDU ends at this time.
     Data { until: Time },
-    /// The acknowledgement, or the time reserved for it.
+    /// The acknowledgement, or the time that is reserved for it.
     Ack { until: Time, received: bool },
 }
 
@@ -360,7 +361,7 @@ impl Wifi {
             }
             // A sender that expects no answer cannot detect a failure.
             let failed = !success && knows && station.failures < self.config.retries;
-            // A success resets the contention window. Dropping a frame after its last retry does so, too.
+            // A success resets the contention window, and so does dropping a frame after its last retry.
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
         }
@@ -369,7 +370,7 @@ impl Wifi {
     }
 }
 
-/// The next receiver in round-robin order, starting after the latest one. Skips receivers without frames.
+/// Returns the next receiver that has frames, in round-robin order after the latest receiver.
 fn next_receiver(station: &Station) -> usize {
     let waiting = |(receiver, peer): (&usize, &Peer)| (!peer.is_empty()).then_some(*receiver);
     let after = station.peers.range(station.latest + 1..).find_map(waiting);
@@ -378,7 +379,7 @@ fn next_receiver(station: &Station) -> usize {
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        // The limits for a receiver are computed with its first frame and stay the same afterwards.
+        // The limits for a receiver do not change, so they are computed once, with its first frame.
         let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
         // A packet can be sent at once only if the channel has been free for AIFS.

@@ -190,7 +190,7 @@ impl Outbox {
     fn begin(&mut self, packet: FrameId, size: Bytes) -> bool {
         let octets = match self.limits.amsdu {
             Bytes::ZERO => self.limits.header.get() + size.get(),
-            // An A-MSDU that contains one packet so far.
+            // The last MPDU is an A-MSDU that contains one packet so far.
             _ => self.limits.header.get().saturating_sub(LLC) + padded(SUBFRAME + LLC + size.get()),
         };
         let mpdu = Bytes::new(octets);
@@ -277,7 +277,7 @@ impl Outbox {
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
-        // The receiver learns from the start of the window which MPDUs the sender has dropped, and does not wait for
+        // The start of the window shows the receiver which MPDUs the sender has dropped, so that it does not wait for
         // them.
         self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
     }
@@ -314,8 +314,8 @@ mod tests {
         sent
     }
 
-    /// Simulates an exchange in which the MPDUs `lost` do not arrive and the acknowledgement does. Returns the packets
-    /// that the receiver delivers.
+    /// Simulates an exchange in which the MPDUs `lost` do not arrive but the acknowledgement arrives. Returns the
+    /// packets that the receiver delivers.
     fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
         let (mut place, mut released) = (0, Vec::new());
         outbox.arrive(|| {
@@ -328,9 +328,9 @@ mod tests {
         released
     }
 
-    /// havey2015, figure 3.2: the second and third of 64 frames are lost. The window moves by one, so the next
-    /// aggregate has three frames. The third frame is lost again: the window moves by one more, and the aggregate after
-    /// that has two frames.
+    /// havey2015, figure 3.2: the second and third of 64 frames are lost. The window moves by one frame, so the next
+    /// aggregate has three frames. The third frame is lost again, the window moves by one more frame, and the aggregate
+    /// after that has two frames.
     #[test]
     fn an_early_loss_makes_the_next_aggregates_short() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);

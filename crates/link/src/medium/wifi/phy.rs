@@ -79,7 +79,8 @@ pub(super) struct Rate {
 }
 
 impl Standard {
-    /// The modulation of a typical station: two antennas, and the widest channel in homes when the standard was new.
+    /// Returns the modulation of a typical station: two antennas, and the widest channel that home networks used when
+    /// the standard was new.
     pub(super) fn usual(self) -> Modulation {
         let (mcs, width_mhz, streams, guard_nanos) = match self {
             Standard::A => (7, 20, 1, 800),
@@ -121,8 +122,8 @@ impl Standard {
             Standard::N => 20_000 + 12_000 + 4_000 * training,
             // Signal A, short and long training fields, signal B.
             Standard::Ac => 20_000 + 8_000 + 4_000 + 4_000 * training + 4_000,
-            // Repeated signal field, signal A, short training field, and long training fields of 6.4 µs with a guard
-            // interval of 0.8 µs.
+            // Repeated signal field, signal A, short training field, and long training fields of 6.4 µs each with a
+            // guard interval of 0.8 µs.
             Standard::Ax => 20_000 + 4_000 + 8_000 + 4_000 + 7_200 * training,
         };
         Duration::from_nanos(nanos)
@@ -222,7 +223,8 @@ mod tests {
         assert_eq!(mbit(Standard::Ax, 11, 160, 8, 800), 9607.8);
     }
 
-    /// An ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s (802.11a); a block acknowledgement 32 us at 24 Mbit/s.
+    /// An ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s (802.11a). A block acknowledgement takes 32 us at 24
+    /// Mbit/s.
     #[test]
     fn control_frames_take_what_the_standard_works_out() {
         let at = |mbit: u64| Rate {

@@ -37,8 +37,8 @@ impl Average {
     }
 
     /// Selects Linux's fixed-point arithmetic, in which a sample moves the average by the difference between the
-    /// backlog and the average's integer part. The mean of the average is then half a unit above the mean backlog,
-    /// which matters for averages in packets but not in bytes.
+    /// backlog and the average's integer part. The mean of the average is then half a unit above the mean backlog. That
+    /// matters for averages in packets, but not for averages in bytes.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
@@ -148,7 +148,7 @@ impl Slope {
         Slope { min, max, gentle, probability, count: None, draw: 0.0 }
     }
 
-    /// Handles a packet on which no decision is made. The interval ends.
+    /// Handles a packet that arrives while no random selection takes place. Ends the current interval.
     pub fn leave(&mut self) {
         self.count = None;
     }
@@ -159,7 +159,8 @@ impl Slope {
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
             self.count = None;
-            // There is no interval outside the slope. The next packet on the slope starts one.
+            // Below the slope all packets pass, and above it all are selected, so the random interval ends. The next
+            // packet on the slope starts another one.
             return if average < self.min { Verdict::Pass } else { Verdict::Hard };
         }
         let Some(count) = self.count else {
@@ -227,8 +228,8 @@ impl Adaptation {
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Applies the periodic adaptations of the maximum probability that are due. Call this before each arrival is
-    /// counted: no packet may have arrived since the last call.
+    /// Applies all periodic adaptations of the maximum probability that are due. Call this before the arrival of a
+    /// packet is counted.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);
@@ -237,7 +238,8 @@ impl Adaptation {
             } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
                 slope.probability *= Adaptation::BETA;
             } else if value < self.low || !average.is_idle() {
-                // The average is constant or decays, so the following adaptations change nothing either.
+                // No packet arrived since, so the average is constant or decays, and the following adaptations change
+                // nothing either.
                 self.updates.skip_to_last(now);
             }
         }

@@ -131,7 +131,7 @@ impl Red {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;
         }
-        // The draw includes the arriving packet, for which the result is `None`.
+        // The arriving packet takes part in the draw. If it is drawn, the result is `None`.
         let place = self.rng.unit() * f64::from(self.fifo.backlog().packets + 1);
         self.fifo.take_at(place as usize)
     }
@@ -192,7 +192,8 @@ impl Qdisc for Red {
         Some(removed)
     }
 
-    /// The average backlog, `average`, in the unit of the thresholds; with `adaptive` also the adapted `probability`.
+    /// Calls `out` with the average backlog, `average`, in the unit of the thresholds, and with `adaptive` also with
+    /// the adapted `probability`.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("average", self.average.value());
         if self.adaptation.is_some() {

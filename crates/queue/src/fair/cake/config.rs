@@ -16,7 +16,7 @@ pub struct CakeConfig {
     pub tins: TinMode,
     /// Flow isolation: the flows and hosts among which the rate is shared.
     pub isolation: Isolation,
-    /// Typical round-trip time. It is COBALT's interval; COBALT's target is 5 % of it.
+    /// Typical round-trip time. COBALT uses it as its interval, and 5 % of it as its target.
     pub rtt: Duration,
     /// Overhead of a packet on the line behind the shaper.
     pub framing: Framing,

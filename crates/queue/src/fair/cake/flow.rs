@@ -15,7 +15,7 @@ pub(super) enum FlowState {
     Waiting,
     /// Busy: either in the list of busy flows, or skipping rounds.
     Bulk,
-    /// Empty, and kept until COBALT's state has decayed.
+    /// Empty. The flow is kept until COBALT's state has decayed.
     Decaying,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Flow {
     pub ring: PacketRing,
     pub cobalt: Cobalt,
     pub state: FlowState,
-    /// Number of bytes that the flow may still send. Negative after a packet that was larger than this number.
+    /// Number of bytes that the flow may still send. A packet larger than this number makes it negative.
     pub deficit: i64,
     /// True while the flow skips rounds.
     pub skips: bool,
@@ -42,6 +42,6 @@ pub(super) struct Flow {
     pub served: (f64, f64),
     pub source: Option<usize>,
     pub destination: Option<usize>,
-    /// Number of times that the flow entered the decaying list. An entry with another number is outdated.
+    /// Number of times that the flow has entered the decaying list. A list entry with another number is outdated.
     pub decays: u32,
 }

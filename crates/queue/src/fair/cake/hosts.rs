@@ -1,4 +1,4 @@
-//! Flow isolation: it determines which packets share a queue, and among which hosts a tin's rate is shared.
+//! Flow isolation: which packets share a queue, and among which hosts a tin's rate is shared.
 
 use super::ways::{PLACES, Ways};
 use crate::fair::flow_hash::FlowHash;
@@ -41,8 +41,7 @@ impl Choice for Isolation {
     ];
 }
 
-/// The hashes of a packet's queue and of its two hosts. The hash of a host is `None` if the mode does not consider that
-/// host.
+/// The hashes of a packet's queue and of its two hosts. A host's hash is `None` if the mode ignores that host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -92,7 +91,7 @@ struct Host {
     flows: u32,
     busy: u32,
     skipping: u32,
-    /// Maximum number of busy flows since the first of the host's skipping flows started to skip rounds.
+    /// Maximum number of the host's busy flows since its first skipping flow started to skip rounds.
     most_busy: u32,
     /// Service that a busy flow of the host received in all rounds before `round`, in quanta. Each round adds 1 /
     /// `busy`.
@@ -127,7 +126,7 @@ impl Hosts {
 
     /// Adds one busy flow to the host, or subtracts one, from this round on. Returns true if a flow of the host skips
     /// rounds and fewer than half of `most_busy` flows are still busy. The busy flows then receive more than twice the
-    /// service that was expected when the flow started to skip.
+    /// service that was assumed when the flow started to skip rounds.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
@@ -139,7 +138,7 @@ impl Hosts {
             host.most_busy = host.most_busy.max(host.busy);
             return false;
         }
-        // With fewer busy flows, each of them receives more service per round.
+        // With fewer busy flows, each busy flow receives more service per round.
         host.busy -= 1;
         host.skipping > 0 && 2 * host.busy < host.most_busy
     }

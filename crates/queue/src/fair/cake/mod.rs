@@ -15,8 +15,8 @@
 //! priority; otherwise the tin that is nearest to its threshold is served. Without a `bandwidth` the tins share the
 //! link by deficit round robin in the same proportions.
 //!
-//! **Where documents and Linux differ**, this module follows Linux: tc-cake(8) gives the voice tin of `diffserv3` a
-//! shorter interval, the kernel does not (`docs/fidelity/queues.md`).
+//! **Where documents and Linux differ**, this module follows Linux: in tc-cake(8) the voice tin of `diffserv3` has a
+//! shorter interval than the other tins, but in the kernel it has the same (`docs/fidelity/queues.md`).
 //!
 //! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is kept as long as it has a flow in
 //! the table; Linux keeps it as long as one of its flows is busy. The quantum of a flow is divided exactly and rounded
@@ -144,7 +144,7 @@ impl Qdisc for Cake {
         let keys = self.keys.of(&packet);
         let size = packet.size();
         let now = cx.now();
-        // An idle time earns no credit: a tin or a shaper that was idle starts at the current time.
+        // A tin or a shaper that was idle starts at the current time, so that idle time earns no credit.
         if !self.tins[at].holds_packets() {
             self.tins[at].next = self.tins[at].next.max(now);
         }
@@ -156,7 +156,7 @@ impl Qdisc for Cake {
         self.tins[at].enqueue(packet, keys, self.total, &mut self.rng, cx);
         self.total.packets += 1;
         self.total.bytes += size;
-        // As in Linux, the packet is enqueued first, because its own flow may be the longest.
+        // As in Linux, enqueue the packet first, because the longest flow may be its own.
         while self.total.bytes.get() > self.room {
             self.make_room(cx);
         }

@@ -88,7 +88,7 @@ impl Tin {
         }
     }
 
-    /// True if a flow is in a list. The flow may be empty, which only its turn shows.
+    /// True if a flow is in a list. The flow may be empty, which is detected only in its turn.
     pub fn has_flows(&self) -> bool {
         self.sparse + self.bulk > 0
     }
@@ -144,9 +144,8 @@ impl Tin {
         }
     }
 
-    /// Dequeues the next packet, and may drop and mark packets. Returns `None` if the flow whose turn it is turns out
-    /// to be empty. If `first` is true, a decaying flow has its turn before all other flows; `first` is then set to
-    /// false.
+    /// Dequeues the next packet, and may drop and mark packets. Returns `None` if the flow in turn has no packet. If
+    /// `first` is true, a decaying flow has its turn before all other flows; `first` is then set to false.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             // As in Linux, one decaying flow per dequeue has its turn, so that its state is cleared.
@@ -161,8 +160,8 @@ impl Tin {
             }
             self.take_head(list);
             self.turn_over(at, rng);
-            // As in Linux's cake_dequeue, a flow that has just become busy is counted for its hosts before its share is
-            // computed.
+            // As in Linux's cake_dequeue, a flow that has just become busy counts as busy for its hosts before its
+            // share is computed.
             let load = self.load(at);
             let share = self.share_of(load, rng);
             let flow = &mut self.flows[at];
@@ -182,8 +181,8 @@ impl Tin {
         self.deficit -= wire.get() as i64;
         if let Some(rate) = self.rate {
             let takes = rate.time_to_send(wire, 0).0;
-            // Linux's cake_advance_shaper: a tin that is behind its threshold rate keeps its credit. A tin that exceeds
-            // its threshold rate accumulates no debt beyond one packet.
+            // Linux's cake_advance_shaper: a tin below its threshold rate keeps its credit. A tin above its threshold
+            // rate accumulates a debt of at most one packet.
             self.next = if self.next < now { self.next + takes } else { self.next.max(now + takes) };
         }
     }
@@ -223,7 +222,7 @@ impl Tin {
             let marked = cx.counters().marked_total().packets;
             let verdict = flow.cobalt.judge(&self.cobalt, &mut given, 1, rng, cx);
             self.stats.marked_packets += cx.counters().marked_total().packets - marked;
-            // The last packet of a queue is never dropped.
+            // Never drop the last packet of a queue.
             if verdict == Verdict::Drop && flow.ring.backlog().packets > 0 {
                 self.count_drop(size);
                 // Continue with the next packet of the same flow.
@@ -293,8 +292,8 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// Makes a flow skip the rounds in which its deficit would stay negative. Unless its hosts get more busy flows, the
-    /// service of the skipped rounds exceeds the deficit.
+    /// Makes a flow skip the rounds in which its deficit would stay negative. After these rounds the service exceeds
+    /// the deficit, unless the number of busy flows of its hosts grows.
     fn skip_rounds(&mut self, at: usize, load: u32) {
         let deficit = -self.flows[at].deficit as u64;
         let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
@@ -313,13 +312,13 @@ impl Tin {
     fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
         let (source, destination) = self.shared(at);
         let flow = &mut self.flows[at];
-        // The host with more busy flows determines the service, as in a normal turn.
+        // The flow's share is limited by the host with more busy flows, as in a normal turn.
         let quanta = (source - flow.served.0).min(destination - flow.served.1);
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// The service that a busy flow of the source host, and one of the destination host, received in all previous
-    /// rounds, in quanta. If the mode does not consider a host, this is one quantum per round.
+    /// Returns the service in quanta that a busy flow of the source host, and one of the destination host, received in
+    /// all previous rounds. For a host that the mode ignores, this is one quantum per round.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.wheel.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
@@ -341,8 +340,7 @@ impl Tin {
         }
     }
 
-    /// Moves all flows that skip rounds back to the busy flows, because the service of some flows has grown
-    /// considerably.
+    /// Returns all flows that skip rounds to the busy flows, because the service of some flows has grown considerably.
     fn resume_all(&mut self, rng: &mut Rng) {
         let mut early = 0;
         while let Some(at) = self.wheel.next_early(&mut early) {
@@ -350,8 +348,8 @@ impl Tin {
         }
     }
 
-    /// Handles a flow that has used its quantum: a sparse flow becomes busy, or, if it is empty, waits for one turn
-    /// among the busy flows.
+    /// Handles a flow that has used its quantum. A sparse flow becomes busy, or waits for one turn among the busy flows
+    /// if it is empty.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].state == FlowState::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -407,7 +405,7 @@ impl Tin {
         source.max(destination).max(1)
     }
 
-    /// Assigns the entry of a flow to another flow: its hosts are now those of the new flow.
+    /// Assigns the entry of a flow to another flow, and updates the hosts of the entry.
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].state == FlowState::Bulk;
         let skips = self.flows[at].skips;
@@ -429,7 +427,7 @@ impl Tin {
         if skips {
             self.set_skipping(at, true);
         }
-        // Do this last, because the flow itself may skip rounds.
+        // Do this last, because this flow may itself be skipping rounds.
         if shares_grew {
             self.resume_all(rng);
         }
@@ -454,8 +452,8 @@ impl Tin {
         }
     }
 
-    /// Updates the numbers of busy flows of this flow's source and destination hosts. Returns true if another flow's
-    /// service thereby grew to more than twice the expected service (see [`Hosts::set_busy`]).
+    /// Updates the numbers of busy flows of this flow's source and destination hosts. Returns true if the service of
+    /// another flow thereby became more than twice the assumed service (see [`Hosts::set_busy`]).
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];

@@ -41,7 +41,7 @@ const fn plan(name: &'static str, share: f64) -> TinPlan {
     TinPlan { name, share }
 }
 
-// In Linux's order, because the last of the tins that are due is served first.
+// The tins are in Linux's order, because the last of the tins that are due is served first.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
 const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =
@@ -63,7 +63,7 @@ impl TinMode {
             TinMode::Besteffort => Box::new(BESTEFFORT.iter().copied()),
             TinMode::Diffserv3 => Box::new(DIFFSERV3.iter().copied()),
             TinMode::Diffserv4 => Box::new(DIFFSERV4.iter().copied()),
-            // The share of each tin is 12.5 % smaller than that of the previous tin.
+            // Each tin's share is 12.5 % smaller than that of the previous tin.
             TinMode::Diffserv8 | TinMode::Precedence => Box::new(
                 EIGHT.iter().scan(1.0, |share, name| Some(plan(name, std::mem::replace(share, *share * 7.0 / 8.0)))),
             ),

@@ -1,10 +1,10 @@
 //! A timer wheel for busy flows that skip the rounds in which they could not send.
 //!
 //! In each turn a flow receives a share of the quantum, which is divided by the number of busy flows of its host. With
-//! 1,000 flows the share is 1 or 2 bytes, while the flow's negative deficit is a whole packet. Linux visits such a flow
-//! about 700 times per packet. In this module the flow skips as many rounds as its deficit needs. It then receives the
-//! service of all skipped rounds at once, computed from the number of its host's busy flows in each round. If the host
-//! loses half of its busy flows in the meantime, all flows return early.
+//! 1,000 flows the share is 1 or 2 bytes, but one packet makes the flow's deficit negative by up to 1,500 bytes. Linux
+//! visits such a flow about 700 times per packet. In this module the flow skips as many rounds as its deficit needs. It
+//! then receives the service of all skipped rounds at once, computed from the number of its host's busy flows in each
+//! round. If the host loses half of its busy flows in the meantime, all flows return early.
 //!
 //! The slots of the wheel are future rounds. Each slot has a list of the flows that return in that round.
 
@@ -54,10 +54,10 @@ impl TurnWheel {
         self.count += 1;
     }
 
-    /// Starts a round. If `none_active`, advances to the next round in which a flow returns.
+    /// Starts a round. With `none_active`, advances to the next round in which a flow returns.
     pub fn begin_round(&mut self, none_active: bool) {
         self.round += 1;
-        // Rounds in which no flow is served can be skipped.
+        // If no flow is active, the rounds in which no flow returns can be skipped.
         if none_active && self.count > 0 {
             while self.slots[TurnWheel::slot(self.round)].0 == NONE {
                 self.round += 1;
@@ -65,7 +65,8 @@ impl TurnWheel {
         }
     }
 
-    /// Removes and returns a flow that is due in this round. Flows are returned in the order in which they were added.
+    /// Removes and returns a flow that returns in this round, in the order in which the flows were added; `None` if
+    /// there is none.
     pub fn next_due(&mut self) -> Option<usize> {
         if self.count == 0 {
             return None;

@@ -35,7 +35,7 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// Maximum time in ns for which a bucket gains tokens at once, and the magnitude of its lowest level.
+/// Maximum time in ns for which a bucket gains tokens at once; its negative is the lowest level of a bucket.
 const LONGEST: i64 = 60_000_000_000;
 
 /// HTB: the tree and its leaves' queues.
@@ -111,7 +111,7 @@ struct Leaf {
     ready_at: Option<Time>,
 }
 
-/// The mode of a class: see the table in the module documentation.
+/// The mode of a class: see the table in the documentation of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Cannot send.
@@ -252,8 +252,8 @@ impl Htb {
         }
     }
 
-    /// Adds a class with packets: to its row if the class can send, to its parent if it borrows. In the second case,
-    /// adds the parent in the same way.
+    /// Adds a class with packets to its row if the class can send, or to its parent if it borrows. A parent is then
+    /// added in the same way.
     fn attach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -349,7 +349,7 @@ impl Htb {
 
     /// The leaf whose turn it is in a row.
     fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
-        // The path from the row down to a leaf. Each class on it has the turn in the wheel of the class above.
+        // Follow the path from the row down to a leaf. Each class on the path has the turn in the wheel of its parent.
         let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
         if self.rows[level][prio].is_empty() {
             return None;
@@ -359,7 +359,7 @@ impl Htb {
             match wheel.turn() {
                 None => {
                     wheel.begin_again();
-                    // The round of this wheel is over, so the turn of the class above ends, too.
+                    // The round of this wheel is over, which also ends the turn of the parent class.
                     if depth > 0 {
                         depth -= 1;
                         self.wheel(level, prio, way[..depth].last()).advance();
@@ -395,7 +395,7 @@ impl Htb {
             };
             let size = given.packet.size() + self.overhead;
             let leaf = self.leaf(node);
-            // A leaf takes turns with other classes on each level, so each level has its own deficit.
+            // A leaf takes turns with other classes on each level, so it has a separate deficit for each level.
             leaf.deficit[level] -= size.get() as i64;
             // The leaf has used its quantum, so the turn passes to the next class of the lender's wheel.
             if leaf.deficit[level] < 0 {

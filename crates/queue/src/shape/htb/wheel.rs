@@ -4,11 +4,11 @@
 /// `begin_again` starts a new one.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    /// The numbers of the members, in ascending order. Usually few.
+    /// The numbers of the members, in ascending order. A wheel usually has few members.
     members: Vec<usize>,
     /// The class whose turn it is. `None` after the end of the round.
     turn: Option<usize>,
-    /// A class that left during its turn, and gets the turn back if it returns.
+    /// A class that was removed during its turn, and that gets the turn back if it returns.
     left: Option<usize>,
 }
 
@@ -62,7 +62,7 @@ impl Wheel {
 
     /// Returns the class whose turn it is. `None` after the end of the round.
     pub fn turn(&mut self) -> Option<usize> {
-        // The class that left during its turn gets the turn if it has returned; otherwise the next member gets it.
+        // If the class that left during its turn has returned, it gets the turn; otherwise the next member gets it.
         if let Some(left) = self.left.take() {
             self.turn = self.turn.or_else(|| self.from(left));
         }
