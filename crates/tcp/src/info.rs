@@ -56,7 +56,7 @@ pub struct TcpInfo {
     pub sacked: u32,
     /// Number of outstanding segments that are marked lost.
     pub lost: u32,
-    /// Number of retransmitted segments that are outstanding.
+    /// Number of retransmitted segments that are still outstanding.
     pub retrans: u32,
     /// Number of bytes that the sender assumes to be in flight.
     pub in_flight: Bytes,
@@ -96,7 +96,7 @@ pub struct TcpInfo {
     pub pacing_rate: Option<BitRate>,
     /// Upper limit of the pacing rate that the application set; `None` if it set none.
     pub max_pacing_rate: Option<BitRate>,
-    /// Delivery rate of the last sample that the rate estimator kept; `None` before the first.
+    /// Delivery rate of the last sample that the rate estimator accepted; `None` before the first.
     pub delivery_rate: Option<BitRate>,
     /// True if the sample of `delivery_rate` was limited by the application.
     pub delivery_rate_app_limited: bool,
@@ -147,7 +147,7 @@ pub struct Counters {
     pub undos: u64,
     /// DSACK blocks received.
     pub dsacks_received: u64,
-    /// Segments received that carried no new data, or data that was not acceptable.
+    /// Segments received without new data, or with data that was not acceptable.
     pub duplicates_received: u64,
     /// Segments received out of order.
     pub out_of_order_received: u64,

@@ -24,8 +24,8 @@ impl Remembered {
     /// connection.
     ///
     /// If the connection ends in congestion avoidance, its window is reliable, and half of the window becomes the
-    /// minimum slow-start threshold of the next connection. A connection that ends before its first loss or in recovery
-    /// can only correct a threshold that is already stored.
+    /// minimum slow-start threshold of the next connection. If the connection ends before its first loss or in
+    /// recovery, it can only correct a threshold that is already stored.
     pub fn learn(&mut self, info: &TcpInfo, profile: &Profile) {
         if profile.metrics_save == MetricsSave::Off {
             return;
@@ -53,7 +53,7 @@ impl Remembered {
     fn next_threshold(&self, info: &TcpInfo) -> Option<Bytes> {
         let half = Bytes::new(info.snd_cwnd.get() / 2);
         match info.snd_ssthresh {
-            // No threshold yet: the connection is still in its first slow start.
+            // Without a threshold, the connection is still in its first slow start.
             None => self.ssthresh.map(|known| known.max(half)),
             Some(threshold) if info.snd_cwnd >= threshold && info.ca_state == CaState::Open => {
                 Some(half.max(threshold))

@@ -9,8 +9,9 @@
 //! Rates and gains are in Linux's fixed point. The lifetime of the minimum RTT (10 s) and the duration of ProbeRTT (200
 //! ms) are counted in ticks of the stack's clock.
 //!
-//! Deviation from Linux: another random generator chooses the first phase of ProbeBW. Segments are sent one by one (the
-//! reference setup has no segmentation offload), but the window includes Linux's allowance for offload.
+//! Deviations from Linux: another random generator chooses the first phase of ProbeBW, and segments are sent one by
+//! one, because the reference setup has no segmentation offload. The window still includes Linux's allowance for
+//! offload.
 
 mod fixed_point;
 mod policer;
@@ -39,13 +40,13 @@ const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const LEAST_WINDOW: u64 = 4;
 /// Growth of the bandwidth per round below which Startup may end, in units of 1/256.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
-/// Number of consecutive rounds with less growth than that after which the pipe counts as full.
+/// Number of consecutive rounds without this growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Linux's initial window in segments. It takes the place of the BDP until an RTT is known.
+/// Linux's initial window in segments, which replaces the BDP until an RTT is known.
 const INITIAL_SEGMENTS: u64 = 10;
 /// Number of rounds in each half of the aggregation window.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Maximum allowance for aggregation, as the time in which the bandwidth delivers it.
+/// Maximum allowance for aggregation, as a time in which this amount of data is delivered at the bandwidth.
 const AGGREGATION_MAX: Duration = Duration::from_millis(100);
 /// Number of segments after which an aggregation epoch restarts.
 const AGGREGATION_EPOCH: u64 = 1 << 20;
@@ -70,7 +71,7 @@ pub struct Bbr {
     /// The window before a recovery or ProbeRTT, in bytes.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// True in the first round of a recovery, in which the sender sends only as much as is delivered (packet
+    /// True in the first round of a recovery, in which the sender sends only as much data as is delivered (packet
     /// conservation).
     conserve: bool,
 
@@ -139,7 +140,7 @@ impl Bbr {
     /// Updates rounds and bandwidth (bbr_update_bw).
     fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let sample = &ack.rate;
-        // An interval shorter than the minimum RTT is an effect of ACK compression.
+        // An interval shorter than the minimum RTT results from compressed ACKs.
         let compressed = path.min_rtt.is_some_and(|min| microseconds(sample.interval) < microseconds(min));
         if sample.interval.is_zero() || compressed {
             self.rounds.start = false;
@@ -184,7 +185,7 @@ impl Bbr {
                 self.min_rtt_at = now_ticks;
             }
         }
-        // After an idle period the queue is empty anyway, so ProbeRTT is not needed.
+        // An idle period has already emptied the queue, so ProbeRTT is not needed.
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             self.keep_window();
@@ -292,9 +293,9 @@ impl Bbr {
         }
     }
 
-    /// Estimates the bytes in flight at the next departure, which pacing may delay (bbr_packets_in_net_at_edt). Until
-    /// then the line delivers whole segments. If the gain exceeds 1, the departing segments count too. With the gain of
-    /// Drain the departure is up to 3 segments away.
+    /// Estimates the bytes in flight at the next departure, which pacing may delay (bbr_packets_in_net_at_edt). Before
+    /// that departure the line delivers whole segments. If the gain exceeds 1, the segments that depart then are
+    /// included. With the gain of Drain, the line can deliver up to 3 segments before the departure.
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
         let wait = microseconds(departure.saturating_since(now));
         let taken = (u128::from(self.bandwidth()) * u128::from(wait) / u128::from(fixed_point::BW_UNIT)) as u64;
@@ -512,11 +513,12 @@ impl Controller for Bbr {
     }
 }
 
-/// The maximum number of bytes by which ACKs were ahead of the bandwidth (bbr_update_ack_aggregation).
+/// The maximum number of bytes by which the ACKs exceeded what the bandwidth would have delivered
+/// (bbr_update_ack_aggregation).
 #[derive(Debug, Default)]
 struct Aggregation {
     epoch: AckEpoch,
-    /// That maximum in the current and in the last half of the aggregation window.
+    /// This maximum in the current and in the previous half of the aggregation window.
     extra: [u64; 2],
     rounds: u32,
 }

@@ -35,7 +35,7 @@ use model::{
     State, UNBOUNDED, Undo,
 };
 
-/// Number of ProbeBW cycles over which the maximum of the delivery rate is taken: the current and the last cycle.
+/// Number of ProbeBW cycles over which the maximum of the delivery rate is taken: the current and the previous cycle.
 const BANDWIDTH_CYCLES: usize = 2;
 /// Number of rounds over which the maximum of the ACK aggregation is taken.
 const AGGREGATION_ROUNDS: usize = 10;
@@ -154,7 +154,7 @@ impl Bbr3 {
         if self.full_pipe.reached || !self.rounds.start {
             self.extra_acked.add(round, extra);
         } else {
-            // In Startup the maximum covers only the last round.
+            // In Startup the maximum covers only the previous round.
             self.extra_acked.reset(round, extra);
         }
     }
@@ -255,7 +255,7 @@ impl Bbr3 {
         }
     }
 
-    /// Copies the values that the model needs from the connection's state.
+    /// Copies the values that the model needs from the state of the connection.
     fn see(&mut self, path: &PathState) {
         self.mss = path.mss.get().max(1);
         self.sack = path.sack;

@@ -1,13 +1,13 @@
 //! BIC: a binary search for the window at which the last loss occurred (Xu, Harfoush and Rhee, Binary Increase
 //! Congestion Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
 //!
-//! Below the window of the last loss, the window moves towards it by 1/4 of the distance per RTT, at most by 16
-//! segments, and only slowly near it. Beyond it, the window departs as slowly as it approached. Windows up to 14
-//! segments grow as Reno's.
+//! Below the window of the last loss, the window grows by 1/4 of the distance to it per RTT, at most by 16 segments,
+//! and only slowly when the distance is small. Above it, the window grows slowly at first and then faster. Windows up
+//! to 14 segments grow as Reno's.
 //!
-//! Deviations from the paper, as in Linux: a step is 1/4 of the distance instead of 1/2; from one segment below the
-//! maximum to four segments beyond it, the window grows by one segment per five round trips; the growth per ACK is
-//! multiplied by the receiver's number of segments per ACK. Because ACKs already count by their delivered bytes, BIC
+//! Deviations from the paper, as in Linux. A step is 1/4 of the distance instead of 1/2. From one segment below the
+//! maximum to four segments beyond it, the window grows by one segment per five round trips. The growth per ACK is
+//! multiplied by the receiver's number of segments per ACK; because ACKs already count by their delivered bytes, BIC
 //! grows twice as fast as intended with delayed ACKs.
 //!
 //! As in Linux, the paper's search for an unknown maximum begins after slow start.
@@ -27,7 +27,7 @@ const INCREMENT_MAX: u64 = 16;
 const SEARCH: u64 = 4;
 /// Number of round trips per segment of growth near the maximum, multiplied by `SEARCH`.
 const SMOOTH: u64 = 20;
-/// Before the first loss: maximum number of acknowledged segments per segment of growth.
+/// Before the first loss: maximum number of acknowledged segments after which the window grows by one segment.
 const EVERY_AT_FIRST: u64 = 20;
 /// Time after which the growth is recomputed. It is also recomputed when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
@@ -38,7 +38,7 @@ pub struct Bic {
     last_max: u64,
     /// Time at which `every` was last computed, and the window at that time.
     computed: Option<(Time, u64)>,
-    /// Number of acknowledged segments per segment of growth.
+    /// Number of acknowledged segments after which the window grows by one segment.
     every: u64,
     /// Smoothed number of segments per ACK, in units of 1/16.
     per_ack: u64,
@@ -71,7 +71,7 @@ impl Bic {
         self.every = (self.every * 16 / self.per_ack.max(1)).max(1);
     }
 
-    /// Number of acknowledged segments per segment of growth.
+    /// Returns the number of acknowledged segments after which the window grows by one segment.
     fn search(&self, cwnd: u64) -> u64 {
         let slow = cwnd * SMOOTH / SEARCH;
         if cwnd < self.last_max {

@@ -17,9 +17,9 @@ use lopsided_core::Duration;
 
 /// Score above which a queue counts as partly classic.
 const STICKY: f64 = 8.0;
-/// Maximum score: 8 more than the score from which a queue counts as classic.
+/// Maximum score: 8 more than the score from which on a queue counts as classic.
 const LARGEST: f64 = STICKY + 1.0 + 8.0;
-/// Minimum alpha at a classic queue. A mark then reduces the window by at least half of this share.
+/// Minimum alpha at a classic queue. A mark then reduces the window by at least half of this fraction.
 const CLASSIC_ALPHA: f64 = 0.625;
 /// Weight of a new sample in the averages before the first reduction, as a negative binary logarithm.
 const FIRST_SHIFT: u32 = 18;
@@ -109,8 +109,8 @@ fn log2(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns the state after `rounds` round trips of 20 samples. The queueing delay alternates between `depth` plus
-    /// and minus `deviation`.
+    /// Returns the state after `rounds` round trips of 20 samples each. The queueing delay alternates between `depth +
+    /// deviation` and `depth - deviation`.
     fn after(references: References, rounds: u32, depth_us: u64, deviation_us: u64) -> ClassicQueue {
         let mut queue = ClassicQueue::new(references);
         queue.on_reduction(20);

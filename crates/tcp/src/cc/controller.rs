@@ -40,18 +40,19 @@ pub struct Acked {
     pub cwnd_limited: bool,
     /// True if the window was full at some time in the last round trip.
     pub cwnd_full: bool,
-    /// True during fast recovery or a reduction, while the connection sets the window.
+    /// True during fast recovery or a reduction, while the connection itself sets the window.
     pub in_recovery: bool,
     /// Window in force before this ACK if a reduction is under way; otherwise `None`.
     pub reduced_to: Option<Bytes>,
     /// The sender's congestion state after this ACK.
     pub ca_state: CaState,
-    /// Time at which pacing permits the next segment. If it is not in the future, no segment has to wait.
+    /// Earliest time at which pacing permits the next segment. If this time is not in the future, the next segment need
+    /// not wait.
     pub next_departure: Time,
     /// True if the ACK carried an ECN echo, or a higher count of marks than the last ACK.
     pub ecn_echo: bool,
-    /// Number of bytes newly reported as marked. With accurate feedback it is counted; otherwise it is all bytes
-    /// delivered by an ACK with an ECN echo.
+    /// Number of bytes newly reported as marked. Accurate feedback reports this number; with an ECN echo, all bytes
+    /// that the ACK delivered count as marked.
     pub marked: Bytes,
     /// The delivery-rate sample of this ACK.
     pub rate: RateSample,
@@ -231,8 +232,8 @@ pub trait Controller: Debug + Send {
     /// Called when sending resumes after an idle period of more than one RTO (RFC 5681 section 4.1). The window must
     /// not exceed `restart_window`.
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// Called if the window was not full for one RTO, or the sender was idle. The window becomes `window`, and the
-    /// threshold at least 3/4 of the old window (RFC 2861 section 3).
+    /// Called if the window was not full for one RTO, or if the sender was idle for that time. The window becomes
+    /// `window`, and the threshold at least 3/4 of the old window (RFC 2861 section 3).
     fn on_unused(&mut self, now: Time, window: Bytes) {
         self.on_idle(now, window);
     }
@@ -290,7 +291,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The inputs that follow from a profile, a segment size of `mss` bytes and a seed.
+    /// Derives the inputs from a profile, a segment size of `mss` bytes and a seed.
     pub fn new(profile: &Profile, mss: Bytes, seed: u64) -> Setup {
         Setup {
             initial_window: profile.initial_window(mss),

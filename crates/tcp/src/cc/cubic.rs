@@ -52,7 +52,7 @@ pub const HYSTART_PLUS_PLUS: Constants =
     Constants { name: "cubic-hystart++", beta: 717, exit: SlowStartExit::PlusPlus };
 /// Slow start that lasts until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
-/// CUBIC in Linux before 2.6.26, with a beta of 819/1024 and without HyStart (Ha, Rhee and Xu, CUBIC: a new
+/// CUBIC as in Linux before 2.6.26, with a beta of 819/1024 and without HyStart (Ha, Rhee and Xu, CUBIC: a new
 /// TCP-friendly high-speed TCP variant, 2008).
 pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819, exit: SlowStartExit::Loss };
 
@@ -66,11 +66,11 @@ const BETA_ECN: u64 = 870;
 /// changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 const SECOND: u64 = 1_000_000_000;
-/// Time after a reduction during which RTT samples are ignored, because the queue drains.
+/// Time after a reduction in which RTT samples are ignored, because the queue is draining.
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
-/// Before the first reduction: maximum number of acknowledged segments per segment of growth.
+/// Before the first reduction: maximum number of acknowledged segments after which the window grows by one segment.
 const EVERY_AT_FIRST: u64 = 20;
-/// Number of acknowledged windows per segment of growth on the flat part of the function.
+/// On the flat part of the function, the window grows by one segment per this number of acknowledged windows.
 const EVERY_ON_PLATEAU: u64 = 100;
 
 /// CUBIC's growth and reduction.
@@ -80,8 +80,8 @@ pub struct Cubic {
     abe: bool,
     /// Tick of the stack's clock in ns; 1 for an exact clock.
     tick: u64,
-    /// Number of acknowledged windows per segment of growth of the Reno-friendly window, in units of 1/8: 8 (1 + beta)
-    /// / (3 (1 - beta)) (RFC 9438 equation 4).
+    /// Number of acknowledged windows after which the Reno-friendly window grows by one segment, in units of 1/8: 8 (1
+    /// + beta) / (3 (1 - beta)) (RFC 9438 equation 4).
     friendly_every: u64,
     /// Minimum RTT since the last timeout; `None` before the first sample.
     min_rtt: Option<Duration>,
@@ -92,7 +92,7 @@ pub struct Cubic {
     ack_cnt: u64,
     /// Time at which `every` was last computed, and the window at that time.
     computed: Option<(Time, u64)>,
-    /// Number of acknowledged segments per segment of growth.
+    /// Number of acknowledged segments after which the window grows by one segment.
     every: u64,
     hystart: HyStart,
 }
@@ -201,8 +201,8 @@ fn inflection(below: u64) -> u64 {
 
 /// A cube root with Linux's precision: a first guess from the leading bits, in units of 1/64, then one step of Newton's
 /// method with 341/1024 for 1/3. The guess is too high by a few hundredths, so the result is usually slightly too
-/// small. Linux takes the guess from a table. For distances up to 400 segments, this formula gives the same root in
-/// five of six cases, and a root that differs by 1 in the others.
+/// small. Linux takes the guess from a table. For distances up to 400 segments, this formula gives the same root in 5
+/// of 6 cases; in the other cases the root differs by 1.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {

@@ -6,8 +6,9 @@ use lopsided_core::Bytes;
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
 #[test]
 fn k_is_the_time_to_regain_what_was_lost() {
-    // For a W_max of 1000 segments and a beta of 0.7, K is the cube root of 750, 9.0856 s, with C = 0.4; here C is
-    // 410/1024. The expected values are those that Linux computes, which differ from the exact integer parts.
+    // For a W_max of 1000 segments and a beta of 0.7, K is the cube root of 750, which is 9.0856 s with C = 0.4; in
+    // this file C is 410/1024. The expected values are those that Linux computes, which differ from the exact integer
+    // parts.
     assert_eq!([10, 17, 25, 60, 100, 300].map(inflection), [2992, 3573, 4062, 5436, 6451, 9294]);
     assert_eq!(inflection(0), 0);
     for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {
@@ -61,7 +62,8 @@ fn beta_and_fast_convergence() {
         assert_eq!(cubic.algorithm().w_max, 1000);
         cubic.on_congestion(Time::from_nanos(3), Signal::Loss, &path_state());
         assert_eq!(cubic.cwnd().get() / MSS, second, "{}", constants.name);
-        // The window was reduced before it had reached W_max again, so W_max becomes (1 + beta) / 2 of this window.
+        // The window was reduced before it had reached W_max again, so W_max becomes (1 + beta) / 2 of the window at
+        // the reduction.
         assert_eq!(cubic.algorithm().w_max, first * (SCALE + constants.beta) / (2 * SCALE));
     }
 }
@@ -100,7 +102,8 @@ fn a_short_path_is_in_the_friendly_region() {
     let mut cubic = lossy(LINUX, 100);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
     let window = grown(cubic, rtt, Duration::from_secs(2));
-    // From 70 segments, 200 round trips of 0.529 segments each. The cubic function would be at 99 segments.
+    // Reno grows from 70 segments by 0.529 segments in each of 200 round trips. The cubic function alone would reach 99
+    // segments.
     let reno = 70.0 + 200.0 * 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
     assert!((window as f64 - reno).abs() < 6.0, "{window} segments, friendly {reno}");
 }

@@ -3,7 +3,7 @@
 //! alpha is the smoothed share of bytes whose ACKs carried an ECN echo. It starts at 1 and is updated once per round
 //! trip with g = 1/16. A mark reduces the window by alpha / 2, at most once per round trip; a loss halves it. The
 //! window grows as Reno's. For this controller the connection echoes each mark (section 3.2) and negotiates ECN even if
-//! the profile does not enable it. With accurate ECN, the counters take the place of the echo.
+//! the profile does not enable it. With accurate ECN, the counters replace the echo.
 //!
 //! Left out: ECN-capable SYNs and retransmissions (section 3.5), and the advice for flows with different RTTs (section
 //! 5).
@@ -106,7 +106,8 @@ mod tests {
         assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
     }
 
-    /// The purpose of DCTCP: if marking starts at a short queue, the line stays full and the queue stays short.
+    /// The purpose of DCTCP: if the queue starts to mark at a short length, the line stays full and the queue stays
+    /// short.
     #[test]
     fn a_short_marking_threshold_keeps_the_line_full() {
         let mut path = Path::new(controller("dctcp"), 100.0, Duration::from_millis(5), 1000);

@@ -16,9 +16,9 @@ pub(super) struct RoundRtt {
     /// Number of RTT samples in the current round.
     pub samples: u32,
     round: Round,
-    /// True if RTT samples are used. A change to the Open state enables them and begins a round; a change to any other
-    /// state disables them. A restart enables them in any state: Linux's Vegas stays active in the recovery after a
-    /// timeout, because nothing is in flight when that recovery begins (tcp_vegas_cwnd_event).
+    /// True if RTT samples are used. A change to the Open state enables them and begins a round, and a change to any
+    /// other state disables them. A restart enables them in any state: as in Linux, Vegas stays active in the recovery
+    /// after a timeout, because nothing is in flight when that recovery begins (tcp_vegas_cwnd_event).
     pub open: bool,
     ca_state: Option<CaState>,
 }

@@ -108,7 +108,7 @@ pub struct Path {
     room: u64,
     /// RTT without a queue.
     rtt: Duration,
-    /// Queue length in segments from which arriving segments are marked; `None` to mark none.
+    /// Queue length in segments from which on arriving segments are marked; `None` to mark none.
     pub mark_from: Option<u64>,
     /// Time at which the line becomes idle.
     free: Time,
@@ -161,7 +161,7 @@ impl Path {
         Duration::from_nanos(MSS * 1_000_000_000 / self.rate)
     }
 
-    /// Simulates `span` of time. Returns the share of the line's capacity that delivered segments have used.
+    /// Simulates `span` of time. Returns the fraction of the line's capacity that was used by delivered segments.
     pub fn run(&mut self, span: Duration) -> f64 {
         let (end, before) = (self.now + span, self.delivered);
         loop {

@@ -1,10 +1,10 @@
 //! HighSpeed TCP: additive increase and multiplicative decrease that depend on the window (RFC 3649).
 //!
-//! Up to 38 segments it is Reno. A larger window grows by a(w) segments per RTT, and a loss reduces it by the share
-//! b(w). Both follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
+//! Up to a window of 38 segments it is Reno. A larger window grows by a(w) segments per RTT, and a loss reduces it by
+//! the fraction b(w). Both follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
 //!
 //! Deviations, as in Linux: the window grows once per ACK instead of once per acknowledged segment, so delayed ACKs
-//! halve its growth; a loss uses the table row of the last ACK in congestion avoidance, so a loss in the first slow
+//! halve its growth. A loss uses the table row of the last ACK in congestion avoidance, so a loss in the first slow
 //! start halves the window.
 //!
 //! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not implement.
@@ -12,7 +12,7 @@
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// Appendix B: the largest windows, in segments, that grow by 1, 2, 3 ... segments per RTT.
+/// Appendix B: each number is the largest window, in segments, that grows by 1, 2, 3 ... segments per RTT.
 const WINDOWS: [u64; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
     5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// At each window of the table, the response function passes a whole number of segments.
+    /// At each window of the table, the response function is close to a whole number of segments.
     #[test]
     fn the_table_follows_from_the_response_function() {
         for (row, window) in WINDOWS.iter().enumerate().skip(1) {

@@ -30,14 +30,14 @@ const BETA_MAX: u64 = 102;
 const REFERENCE_RTTS: u64 = 10;
 /// Minimum and maximum of the divisor that scales the growth, in units of 1/8.
 const SCALE: (u64, u64) = (4, 80);
-/// RTT below which the depth of the queue is ignored.
+/// If RTTmin is at most this long, beta is 0.5 and does not depend on RTTmax.
 const LEAST_RTT: Duration = Duration::from_millis(10);
 /// Maximum by which one sample may raise RTTmax.
 const RTT_STEP: Duration = Duration::from_millis(20);
 /// Fraction by which RTTmax - RTTmin is multiplied after each congestion event, so that RTTmax can adapt to a new path.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
-/// H-TCP's growth and reduction. Times are in ticks, except `tick`.
+/// H-TCP's growth and reduction. All times are in ticks, except the field `tick`.
 #[derive(Debug)]
 pub struct Htcp {
     /// Tick of the stack's clock in ns.
@@ -123,7 +123,7 @@ impl Htcp {
             return;
         }
         let now_at = self.since.map_or(0, |since| self.count * self.hz / (now - since));
-        // Soon after a congestion event, the old average is out of date.
+        // Soon after a congestion event, the old average is outdated.
         if now - self.last_congestion < min_rtt * 4 {
             self.throughput = now_at;
             self.best = now_at;
@@ -170,8 +170,8 @@ impl Htcp {
     }
 }
 
-/// alpha without the factor of beta, `since` ticks after the last congestion event, with `hz` ticks per second. As in
-/// Linux, it is a whole number of segments and at least one. In the first second the window grows as Reno's.
+/// Returns alpha without the factor of beta, `since` ticks after the last congestion event, with `hz` ticks per second.
+/// As in Linux, alpha is a whole number of segments and at least one. In the first second the window grows as Reno's.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);

@@ -6,7 +6,7 @@
 //! segments. A loss halves the window.
 //!
 //! As in Linux, an ACK counts once, however many segments it covers. If an ACK adds less than 1/128 segment, the window
-//! still grows by one segment per RTT. Outside of the Open state, Hybla is Reno.
+//! still grows by one segment per RTT. Outside of the Open state, Hybla behaves as Reno.
 //!
 //! Left out: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold, mandatory
 //! SACK).
@@ -30,7 +30,7 @@ pub struct Hybla {
     min_srtt: Option<Duration>,
     /// Growth that is not yet a whole segment, in 1/128 segment.
     parts: u64,
-    /// Number of ACKs since the last whole segment of growth that added less than a segment each.
+    /// Number of ACKs that added less than one segment, since the last whole segment of growth.
     small: u64,
 }
 

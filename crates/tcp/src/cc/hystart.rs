@@ -6,8 +6,8 @@
 //! most by 16 ms (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own
 //! bursts, at most 1 ms. A pause of 2 ms ends the train.
 //!
-//! HyStart++ (RFC 9406) uses only the delay indication. It continues with a conservative phase, in which the window
-//! grows at 1/4 of the speed, and returns to slow start if the RTT falls.
+//! HyStart++ (RFC 9406) uses only the delay indication. Slow start then continues with a conservative phase, in which
+//! the window grows at 1/4 of the speed. If the RTT falls again, normal slow start resumes.
 //!
 //! Left out: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
 
@@ -17,7 +17,7 @@ use lopsided_core::{Duration, Time};
 
 /// Window below which HyStart is off, in segments.
 const LOW_WINDOW: u64 = 16;
-/// Maximum time between two ACKs of a train.
+/// Maximum time between two consecutive ACKs of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// Maximum extension of the train that allows for the sender's own bursts.
 const BURST_MAX: Duration = Duration::from_millis(1);

@@ -2,13 +2,14 @@
 //! (Liu, Basar and Srikant, TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks,
 //! Performance Evaluation 65, 2008, section 2).
 //!
-//! Once per round trip it computes the mean queueing delay d and the maximum queueing delay so far, D. The increase is
-//! 10 segments per window for d up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 segments at D. The decrease is
-//! 1/8 for d up to D/10, 1/2 from 8/10 D on, and linear in between. Windows below 15 segments behave as Reno's. After a
-//! round trip with a queue, the maximum increase returns only after five round trips without a queue (theta).
+//! Once per round trip it computes the mean queueing delay d of the round and the maximum queueing delay so far, D. The
+//! increase is 10 segments per window for d up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 segments at D. The
+//! decrease is 1/8 for d up to D/10, 1/2 from 8/10 D on, and linear in between. Windows below 15 segments behave as
+//! Reno's. After a round trip with a queue, the maximum increase returns only after five round trips without a queue
+//! (theta).
 //!
-//! As in Linux, which uses integers: slow start is Reno's, a timeout resets both parameters to Reno's, an ACK counts
-//! all segments that it covers, including SACKed ones, and rounds also end while the application limits the sender.
+//! As in Linux, which uses integers, slow start is Reno's and a timeout resets both parameters to Reno's. An ACK counts
+//! all segments that it covers, including SACKed ones. Rounds also end while the application limits the sender.
 
 use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
@@ -94,7 +95,8 @@ impl Illinois {
             self.alpha = alpha(delay, largest);
             return;
         }
-        // After a round trip with a queue, theta round trips without a queue must follow first.
+        // After a round trip with a queue, the increase stays reduced until theta round trips without a queue have
+        // followed.
         if self.above {
             self.low += 1;
             if self.low < THETA {
@@ -158,7 +160,7 @@ impl WindowAlgorithm for Illinois {
         if self.round.is_passed(path) {
             self.end_round(window.segments(), path);
         }
-        // A window that is not fully used does not grow, although its rounds end.
+        // Only the growth depends on whether the window was fully used; the rounds end in either case.
         if !ack.cwnd_limited {
             return;
         }
@@ -199,11 +201,12 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// The end points of the curves in figure 1, and one point in between, in units of 1/128 and 1/64.
+    /// The end points of the curves in figure 1 and one point in between. Increases are in units of 1/128, decreases in
+    /// units of 1/64.
     #[test]
     fn increase_and_decrease_follow_the_delay() {
         assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);
-        // Halfway: 10 / (1 + 0.5 x 9.7 / 0.3) segments, with quotients rounded down.
+        // Halfway the increase is 10 / (1 + 0.5 x 9.7 / 0.3) segments, with quotients rounded down.
         assert_eq!((alpha(505_000, SECOND), alpha(SECOND, SECOND)), (73, ALPHA_MIN));
         assert_eq!([50_000, 100_000, 450_000, 800_000, SECOND].map(|delay| beta(delay, SECOND)), [8, 8, 20, 32, 32]);
     }

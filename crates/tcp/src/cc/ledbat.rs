@@ -1,14 +1,13 @@
 //! LEDBAT: yields to other traffic by keeping its own queueing delay at a target (RFC 6817).
 //!
 //! The window changes by GAIN * off_target * bytes acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms
-//! and a gain of 1. It exceeds the bytes in flight by at most one segment. The delay is that of the path to the peer,
-//! measured by timestamps: the minimum of the last four samples minus the minimum of the last ten minutes. Without
-//! timestamps the RTT takes the place of the delay. Section 2.2 advises against this, because the RTT includes the
-//! return path. A loss halves the window, but not below two segments.
+//! and a gain of 1. The window exceeds the bytes in flight by at most one segment. The delay is that of the path to the
+//! peer, measured by timestamps: the minimum of the last four samples minus the minimum of the last ten minutes.
+//! Without timestamps the RTT is used instead of the one-way delay; section 2.2 advises against this, because the RTT
+//! includes the return path. A loss halves the window, but not below two segments.
 //!
-//! Deviations: timestamps are in milliseconds and include the peer's ACK delay, most of which the minimum filter
-//! removes; there is no slow start, as in the RFC; a threshold exists only after a timeout, and the window then grows
-//! to it as Reno's.
+//! Timestamps are in milliseconds and include the peer's ACK delay, most of which the minimum filter removes. As in the
+//! RFC, there is no slow start; a threshold exists only after a timeout, and the window then grows to it as Reno's.
 //!
 //! Left out: the correction of clock skew (appendix A.2), because the simulated clocks have none.
 
@@ -136,7 +135,7 @@ mod tests {
             while ledbat.cwnd().get() < 100 * MSS {
                 ledbat.on_ack(Time::ZERO, &ack, &path_state());
             }
-            // Fill the filter with samples of the new delay while the window cannot grow.
+            // Fill the filter with samples of the new delay in a period in which the window cannot grow.
             ack.forward_ms = Some(20 + queue_ms);
             let unlimited = Acked { cwnd_limited: false, ..ack };
             (0..4).for_each(|_| ledbat.on_ack(Time::ZERO, &unlimited, &path_state()));

@@ -1,5 +1,5 @@
-//! Path measurements that both BBR versions use: packet-timed rounds, maxima over the last rounds, the number of bytes
-//! by which ACKs are ahead of the bandwidth, and the pacing rate. Section numbers refer to draft-ietf-ccwg-bbr-06.
+//! Measurements of the path that both BBR versions use: packet-timed rounds, maxima over the last rounds, the number of
+//! bytes by which ACKs exceed the bandwidth, and the pacing rate. Section numbers refer to draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
@@ -7,8 +7,8 @@ use lopsided_core::{BitRate, Duration, Time};
 /// Pacing rate as a share of the bandwidth. It is below 1, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
 
-/// Packet-timed round trips (section 5.5.1). A round ends with the ACK of a segment that was sent after the last round
-/// had ended.
+/// Packet-timed round trips (section 5.5.1). A round ends with the ACK of a segment that was sent after the previous
+/// round had ended.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     /// Number of rounds so far.
@@ -99,8 +99,8 @@ impl HeldBack {
     }
 }
 
-/// The number of bytes by which ACKs are ahead of the bandwidth (section 5.5.9). A shared medium may hold back ACKs and
-/// deliver them together; the sender must not stop in the meantime.
+/// The number of bytes by which ACKs exceed what the bandwidth would have delivered (section 5.5.9). A shared medium
+/// may hold back ACKs and deliver them together; the sender must not stop in the meantime.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,

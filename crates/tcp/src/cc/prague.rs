@@ -133,11 +133,11 @@ impl Prague {
         }
         self.round = Round::begin(path);
         self.rounds = self.rounds.saturating_add(1);
-        // RTT independence: on a path with a short RTT, alpha is updated only once per virtual RTT.
+        // RTT independence: on a path with a short RTT, alpha is updated once per virtual RTT instead of once per RTT.
         if now.saturating_since(self.updated) >= self.virtual_rtt() && self.acked > 0 {
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = self.alpha.map(|alpha| alpha + GAIN * (share - alpha));
-            // Before the first mark there is no sign that the path has an AQM.
+            // Before the first mark there is no evidence that the path has an AQM.
             if let (Some(classic), Some(_)) = (&mut self.classic, self.alpha) {
                 classic.on_round();
             }
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(prague.alpha, None);
         prague.on_congestion(at(40), Signal::EcnEcho, &path_of(rtt, 20));
         assert_eq!(prague.alpha, Some(1.0));
-        // With round trips of 10 ms, alpha may change at the earliest 25 ms after its last update.
+        // With round trips of 10 ms, alpha may change no earlier than 25 ms after its last update.
         round(&mut prague, at(45), rtt, 20, 5);
         assert_eq!(prague.alpha, Some(1.0));
         round(&mut prague, at(55), rtt, 30, 0);

@@ -1,8 +1,8 @@
 //! Reno: slow start, additive increase and multiplicative decrease (RFC 5681), with the rules by which different stacks
 //! count ACKs.
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD: an AQM that
-//! marks keeps its queue short, so that half of the window would leave the line idle.
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD. The reason
+//! is that an AQM that marks keeps its queue short, so half of the window would leave the line idle.
 //!
 //! The connection performs the recovery (NewReno, SACK, PRR), so `newreno` is the same algorithm.
 
@@ -56,7 +56,7 @@ impl WindowAlgorithm for Reno {
 }
 
 /// Adds one step per ACK, however many segments the ACK covers (RFC 5681 equation 3). The step is computed in bytes and
-/// rounded down, as in 4.4BSD. If the receiver sends fewer ACKs, the window therefore grows more slowly.
+/// rounded down, as in 4.4BSD. The window therefore grows more slowly if the receiver sends fewer ACKs.
 fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };

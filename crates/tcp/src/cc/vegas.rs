@@ -1,13 +1,13 @@
 //! Vegas: keeps two to four segments in the queue (Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a
 //! Global Internet, JSAC 13(8), 1995, section 3), as in Linux.
 //!
-//! Once per round trip, Vegas estimates the queue as the window minus the window that would suffice at the base RTT. It
-//! compares this estimate with alpha = 2, beta = 4 and, in slow start, gamma = 1 segments. With fewer than three RTT
-//! samples in a round, and outside of the Open state, Vegas is Reno.
+//! Once per round trip, Vegas estimates the queue length as the window minus the window that would suffice at the base
+//! RTT. It compares this estimate with alpha = 2, beta = 4 and, in slow start, gamma = 1 segments. With fewer than
+//! three RTT samples in a round, and outside of the Open state, Vegas behaves as Reno.
 //!
-//! Deviations from the paper, as in Linux: slow start doubles the window every round trip instead of every other one;
-//! the connection's RACK takes the place of the fine-grained retransmission checks; the estimate uses the minimum RTT
-//! of the round.
+//! Deviations from the paper, as in Linux: slow start doubles the window every round trip instead of every other one.
+//! The connection's RACK replaces the fine-grained retransmission checks. The estimate uses the minimum RTT of the
+//! round.
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
@@ -129,9 +129,9 @@ mod tests {
         assert!(!window.in_slow_start());
     }
 
-    /// After a timeout nothing is in flight, so the retransmission counts as the start of a transmission, and Vegas
-    /// stays active although the state is not Open. In a kernel capture on 1056/184 kbit/s without SACK, the window did
-    /// not grow by Reno's rule in the repair after a timeout.
+    /// After a timeout nothing is in flight, so the retransmission counts as the start of a transmission. Vegas
+    /// therefore stays active, although the state is not Open. In a kernel capture on 1056/184 kbit/s without SACK, the
+    /// window did not grow by Reno's rule in the repair after a timeout.
     #[test]
     fn in_the_repair_behind_a_timeout_it_is_no_reno() {
         let mut path = path_state();
@@ -148,8 +148,8 @@ mod tests {
         assert!(vegas.rtt.open);
     }
 
-    /// Linux calls `set_state` for the loss and again for its undo, although the state is Open at the ACKs before and
-    /// after. The undo therefore begins a new round.
+    /// Linux calls `set_state` for the loss and again for its undo, although the ACKs before and after them find the
+    /// state Open. The undo therefore begins another round.
     #[test]
     fn a_timeout_that_the_next_ack_takes_back_begins_a_round() {
         let path = path_state();
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_few_segments_of_queue_and_no_loss() {
         let mut path = Path::new(controller("vegas"), 20.0, Duration::from_millis(50), 400);
-        // Slow start overshoots before the delay rises. After that the window shrinks by one segment per round trip.
+        // Slow start overshoots before the delay rises. Afterwards the window shrinks by one segment per round trip.
         path.run(Duration::from_secs(60));
         assert_eq!(path.losses, 0);
         // 20 Mbit/s times a base RTT of 50 ms is 86.3 segments. One more segment is being serialized.

@@ -29,7 +29,7 @@ pub struct Westwood {
     tick: Duration,
     /// Bandwidth after the first filter, in bytes per tick (in bytes per second with an exact clock).
     once: f64,
-    /// Bandwidth after the second filter, in the same unit.
+    /// Bandwidth after the second filter, in the same unit as `once`.
     twice: f64,
     /// Start of the current sample.
     begun: Time,
@@ -112,7 +112,7 @@ impl Westwood {
         if covered <= mss {
             return covered;
         }
-        // Duplicate ACKs have already counted all of these segments except one.
+        // Duplicate ACKs have already counted all of these segments, except one.
         if self.accounted >= covered {
             self.accounted -= covered;
             return mss;
@@ -175,7 +175,7 @@ mod tests {
     use crate::cc::{Controller, WindowController};
     use lopsided_core::Bytes;
 
-    /// On a steady path the window is bandwidth times RTTmin, however long the queue is.
+    /// On a steady path the window is bandwidth times RTTmin, independently of the queue length.
     #[test]
     fn after_a_loss_the_window_is_the_bandwidth_times_the_smallest_rtt() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(counts(4, false), 4);
     }
 
-    /// The ACK that ends a repair does not affect the estimate that is used at the end of that repair.
+    /// The ACK that ends a repair does not affect the estimate that sets the window at the end of that repair.
     #[test]
     fn the_window_after_a_repair_is_that_of_the_acks_before() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));

@@ -76,7 +76,7 @@ impl Window {
         self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
     }
 
-    /// Raises a threshold that is out of date to 3/4 of the window (RFC 2861 section 3).
+    /// Raises an outdated threshold to 3/4 of the window (RFC 2861 section 3).
     pub fn freshen_ssthresh(&mut self) {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
     }
@@ -114,7 +114,7 @@ impl Window {
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,
-            // The figure uses integers. Do not round here, because a window of one segment would never grow.
+            // The figure of the paper uses integers. Rounding here would stop the growth of a window of one segment.
             ByteCounting::Half => delivered / 2,
         }
     }
@@ -132,7 +132,8 @@ impl Window {
         octets - step
     }
 
-    /// Adds one segment for each `every` acknowledged segments, however few ACKs report them (RFC 3465 section 2.1).
+    /// Adds one segment for each `every` acknowledged segments, independently of the number of ACKs that report them
+    /// (RFC 3465 section 2.1).
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
@@ -190,8 +191,8 @@ impl Window {
         self.ssthresh = ssthresh;
     }
 
-    /// Saves the window and the threshold for undo. A threshold that is out of date is saved as 3/4 of the window (RFC
-    /// 2861 section 3).
+    /// Saves the window and the threshold for undo. An outdated threshold is saved as 3/4 of the window (RFC 2861
+    /// section 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
@@ -253,8 +254,8 @@ pub trait WindowAlgorithm: Debug + Send {
     /// measurements here.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// Called for each ACK that delivered data, in recovery too, after it has changed the state. For the measurements
-    /// of the algorithm.
+    /// Called for each ACK that delivered data, even in recovery, after it has changed the state. Algorithms take their
+    /// measurements here.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
     /// Called for an ACK that may raise the window: it acknowledges new data, recovery does not set the window, and the
@@ -344,7 +345,8 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
             self.window.set_ssthresh(threshold);
         }
         self.window.reset_cwnd_cnt();
-        // RFC 5681 section 3.1: the window becomes one segment more than is still assumed to be in the network.
+        // RFC 5681 section 3.1: the window becomes the data that is still assumed to be in the network, plus one
+        // segment.
         match signal {
             Signal::Timeout { .. } => {
                 self.window.set_octets(path.in_flight.get().saturating_add(path.mss.get()));

@@ -1,11 +1,11 @@
-//! YeAH: grows as Scalable while the queue is short, otherwise as Reno, with early decongestion (Baiocchi, Castellani
-//! and Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
+//! YeAH: grows as Scalable while the queue is short and as Reno otherwise, with early decongestion (Baiocchi,
+//! Castellani and Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
-//! Once per round trip, the queue is estimated from the minimum RTT. The mode is slow if more than 80 segments are
-//! queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it is fast. If more than 80 segments are queued
-//! and the window is larger than Reno's would be, the window shrinks by the queue, at most by half. In fast mode the
-//! window grows as Scalable's. A loss reduces the window by the length of the queue, but by at least 1/8 and at most
-//! 1/2. Once slow mode has lasted for 16 round trips, a loss halves the window.
+//! Once per round trip, the queue length is estimated from the minimum RTT. The mode is slow if more than 80 segments
+//! are queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it is fast. If more than 80 segments are
+//! queued and the window is larger than Reno's would be, the window shrinks by the queue length, at most by half. In
+//! fast mode the window grows as Scalable's. A loss reduces the window by the queue length, but by at least 1/8 and at
+//! most 1/2 of the window. Once slow mode has lasted for 16 round trips, a loss halves the window.
 //!
 //! The constants are Linux's.
 
@@ -26,9 +26,9 @@ const LOSS_SHARE: u64 = 8;
 const RENO_AFTER: u32 = 16;
 /// Number of round trips in fast mode after which YeAH assumes that no Reno flow competes (zeta).
 const FAST_AFTER: u32 = 50;
-/// Number of acknowledged segments per segment of growth in fast mode, as in Scalable.
+/// In fast mode, number of acknowledged segments after which the window grows by one segment, as in Scalable.
 const SCALABLE_PER_SEGMENT: u64 = 100;
-/// With at most this number of RTT samples, the queue of a round trip is not estimated.
+/// With at most this number of RTT samples in a round trip, the queue length is not estimated.
 const TOO_FEW_SAMPLES: u32 = 2;
 
 #[derive(Debug)]

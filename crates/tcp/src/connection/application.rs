@@ -25,7 +25,7 @@ impl Connection {
         self.error
     }
 
-    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, and only if the
+    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, and only while the
     /// application waits for it. A reader waits before its first read, and after a read that returned less than its
     /// limit. A writer waits after a partial write. As in Linux, a writer that filled the buffer is notified once 1/3
     /// of the buffer is free.
@@ -83,7 +83,7 @@ impl Connection {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.acks.awaits_read() {
-                // Linux's tcp_cleanup_rbuf may acknowledge a short segment once all data is read.
+                // Linux's tcp_cleanup_rbuf may acknowledge a short segment once the application has read all data.
                 let all = self.recv.unread() == 0;
                 self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
             }
@@ -131,7 +131,7 @@ impl Connection {
     fn shut_write(&mut self) {
         let may_send = self.may_send_data();
         match self.state {
-            // Data written before the handshake completes is still delivered.
+            // Data that was written before the handshake completes is still delivered.
             State::SynSent if self.send.has_unsent_data() => self.send.close(may_send),
             State::Listen | State::SynSent => self.finish(None),
             State::SynReceived | State::Established => {

@@ -44,9 +44,10 @@ impl Connection {
         taken
     }
 
-    /// True if the connection is established and the segment is the next in order and plain. A plain segment has no
-    /// flag except ACK and PSH, no option except timestamps that are not older than the last, and no ECN mark to echo.
-    /// It is acceptable, and neither end has closed, so only its acknowledgement and its data matter.
+    /// True if the connection is established and the segment is plain and the next in order. A plain segment has no
+    /// flag except ACK and PSH, no option except timestamps, and no ECN mark to echo; its timestamp is not older than
+    /// the last one. The segment is acceptable and neither end has closed, so only its acknowledgement and its data
+    /// need processing.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -84,8 +85,8 @@ impl Connection {
         true
     }
 
-    /// Processes a segment with data if the receiver misses no earlier data, the sender has no outstanding data, and
-    /// the data fits the receive window.
+    /// Processes a segment with data if no earlier data is missing, the sender has no outstanding data, and the data
+    /// fits the receive window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         let una = self.send.flight.una();

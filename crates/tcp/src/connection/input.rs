@@ -51,7 +51,7 @@ impl Connection {
     }
 
     /// Stores the window of an ACK that is due now, for stacks that acknowledge before the application reads. Data that
-    /// the application then reads enlarges only the windows of later segments.
+    /// the application reads afterwards enlarges only the windows of later segments.
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
@@ -95,7 +95,7 @@ impl Connection {
             }
             self.establish(now, header);
         }
-        // RFC 9768 section 3.2.2.5.1: some CE marks require an immediate ACK.
+        // RFC 9768 section 3.2.2.5.1: certain CE marks require an immediate ACK.
         if self.ecn.is_accurate() && self.ecn.count(header, payload.len(), ecn) {
             self.acks.ack_now(AckReason::Ecn);
         }
@@ -138,7 +138,7 @@ impl Connection {
                 && !header.flags.has(Flags::RST)
                 && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
             {
-                // An old duplicate or an attack. The ACK informs a live peer about the state of this end.
+                // The segment is an old duplicate or an attack. An ACK shows a live peer the state of this end.
                 if payload.is_empty() {
                     self.challenge(now)
                 } else {
@@ -151,9 +151,9 @@ impl Connection {
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
         let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
-        // Unacceptable: the segment begins beyond the window, or ends before the last ACK that this end sent (the peer
-        // may have missed that ACK). A segment that ends exactly at the last ACK is acceptable: its data is old, but
-        // its timestamp and its acknowledgement count.
+        // A segment is unacceptable if it begins beyond the window, or if it ends before the last ACK that this end
+        // sent (the peer may have missed that ACK). A segment that ends exactly at the last ACK is acceptable: its data
+        // is old, but its timestamp and its acknowledgement may be new.
         let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
@@ -215,8 +215,8 @@ impl Connection {
         }
     }
 
-    /// Converts an acknowledgement number to a stream offset: of all candidates, the offset nearest to the acknowledged
-    /// data.
+    /// Converts an acknowledgement number to a stream offset. Of all offsets with this number, returns the nearest to
+    /// the acknowledged data.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
@@ -240,7 +240,7 @@ impl Connection {
             return false;
         }
         if ack < self.send.flight.una() as i64 - self.send.window.largest().max(65_535) as i64 {
-            // RFC 5961 section 5: the acknowledgement is older than any that can still be in the network.
+            // RFC 5961 section 5: the acknowledged offset is older than any that can still be in the network.
             self.challenge(now);
             return false;
         }
@@ -310,8 +310,8 @@ impl Connection {
             Feedback::Classic => {
                 let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
                 let marked = mark.is_some_and(|first| self.acks.on_mark(first));
-                // After its window reduction the peer may have a window of one or two segments. It would stall if it
-                // had to wait for a delayed ACK.
+                // The peer has reduced its window, possibly to one or two segments. It would stall if it had to wait
+                // for a delayed ACK.
                 if reduced || marked {
                     self.acks.ack_now(AckReason::Ecn);
                 }
@@ -382,7 +382,7 @@ impl Connection {
             let (len, full) = (payload.len(), self.acks.rcv_mss());
             self.acks.measure(len, header.options.sack_len(), ends);
             // tcp_measure_rcv_mss reads a segment's memory size only if the segment is larger than the estimated MSS. A
-            // shorter segment may lower the estimate, but its memory size is not read.
+            // shorter segment may lower the estimate, but its memory size is ignored.
             if len > full {
                 self.recv.measure(len);
             }
@@ -417,7 +417,7 @@ impl Connection {
     }
 
     /// Handles data whose CE mark differs from that of the data before it (DCTCP). The data received before the change
-    /// gets an ACK of its own, with its own ECN echo (RFC 8257 section 3.2).
+    /// gets a separate ACK with its own ECN echo (RFC 8257 section 3.2).
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
@@ -455,9 +455,9 @@ impl Connection {
         }
     }
 
-    /// Builds a due ACK for a filled gap or a reached segment count before the application is notified of the FIN and
-    /// may close. An ACK due for another reason waits, because this end probably answers the FIN with a segment of its
-    /// own.
+    /// Builds an ACK that is due because of a filled gap or a reached segment count, before the application is notified
+    /// of the FIN and may close. An ACK that is due for another reason waits, because this end will probably answer the
+    /// FIN with a segment of its own.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

@@ -37,7 +37,8 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return;
         }
-        // Outstanding data is guarded by the loss timers, and data that waits for a window by the persist timer.
+        // Outstanding data is guarded by the loss timers, and data that waits for the peer's window is guarded by the
+        // persist timer.
         if self.send.flight.outstanding() > 0 || self.send.unsent() > 0 {
             return self.arm_keepalive(now, idle);
         }
@@ -47,7 +48,7 @@ impl Connection {
             return self.arm_keepalive(now, idle - silent);
         }
         if self.send.probes_out() >= probes {
-            // tcp_keepalive_timer resets a peer that answers no probe.
+            // As in tcp_keepalive_timer, reset a peer that answers no probe.
             self.urgent_mut().reset = true;
             self.fail(ConnError::TimedOut);
             return;

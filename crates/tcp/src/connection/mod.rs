@@ -120,7 +120,8 @@ pub struct Connection {
     pub(crate) prediction: header_prediction::Watched,
 }
 
-/// The options in force: before the handshake those that this end offers, after it those that both ends offer.
+/// The options in force. Before the handshake these are the options that this end offers; after it, the options that
+/// both ends offer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgreedOptions {
     /// The MSS option of this end, in bytes.
@@ -154,7 +155,7 @@ pub enum Expired {
 }
 
 impl Connection {
-    /// Opens a connection actively. `poll_segment` returns the SYN first.
+    /// Opens a connection actively. The first segment from `poll_segment` is the SYN.
     pub fn connect(config: ConnConfig) -> Connection {
         let mut connection = Connection::new(config, State::SynSent);
         connection.handshake.request_syn();
@@ -364,7 +365,7 @@ impl Connection {
             return if paced { Expired::Pacing } else { Expired::Nothing };
         }
         let of_ack = self.poll_timeout() == self.send.flight.timers.get(TimerKind::DelayedAck);
-        // Some ACK timers of Linux do not read the clock, so the ACK's timestamp is that of the last arrival.
+        // Some of Linux's ACK timers do not read the clock, so the ACK's timestamp is the time of the last arrival.
         if !of_ack || self.acks.timer_reads_clock(now) {
             self.clock = now;
         }
@@ -381,7 +382,7 @@ impl Connection {
             self.on_keepalive_timeout(now);
         }
         if self.take_due(TimerKind::TimeWait, now) {
-            // In FIN-WAIT-2 the timer limits the wait for the peer's FIN, so the connection ends here.
+            // In FIN-WAIT-2 the timer limits the wait for the peer's FIN. When it expires, the connection ends.
             let given_up = self.state == State::FinWait2;
             self.finish(given_up.then_some(ConnEvent::Closed));
         }
@@ -398,7 +399,7 @@ impl Connection {
         due
     }
 
-    // Functions that both `input` and `output` use.
+    // Functions that are used by both `input` and `output`.
 
     fn mss(&self) -> u32 {
         self.send.flight.mss() as u32

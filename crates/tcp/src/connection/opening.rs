@@ -90,8 +90,8 @@ impl Connection {
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    /// Takes the first RTT sample: from a SYN that was sent only once, or from the echoed timestamp. Without a sample
-    /// the RTO is set as RFC 6298 rule 5.7 requires.
+    /// Takes the first RTT sample from a SYN that was sent only once, or from the echoed timestamp. Without a sample,
+    /// sets the RTO as RFC 6298 rule 5.7 requires.
     pub(super) fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
         let once = self.handshake.sent_once_at().map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
@@ -151,8 +151,8 @@ impl Connection {
         self.events.push_back(ConnEvent::Established);
     }
 
-    /// True while this end waits for the ACK of its SYN-ACK, also if the application has closed the connection
-    /// meanwhile.
+    /// True while this end waits for the ACK of its SYN-ACK, even if the application has closed the connection in the
+    /// meantime.
     pub(super) fn awaits_ack_of_syn(&self) -> bool {
         self.state == State::SynReceived
             || (self.state == State::FinWait1 && self.send.flight.timers.is_set(TimerKind::Handshake))
@@ -161,7 +161,7 @@ impl Connection {
     /// Handles a timeout of the SYN or SYN-ACK.
     pub(super) fn on_handshake_timeout(&mut self) {
         self.counters_mut().timeouts += 1;
-        // tcp_syn_linear_timeouts concerns the SYN only, not the SYN-ACK.
+        // tcp_syn_linear_timeouts applies only to the SYN, not to the SYN-ACK.
         let linear = self.send.flight.profile.syn_linear_timeouts;
         let (retries, linear) =
             if self.awaits_ack_of_syn() { (SYN_ACK_RETRIES, 0) } else { (SYN_RETRIES + linear, linear) };

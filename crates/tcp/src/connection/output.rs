@@ -19,7 +19,7 @@ impl Connection {
         Some(Segment::of(header, outgoing))
     }
 
-    /// As [`Connection::poll_segment`], but writes the header into the caller's packet. If the result is `None`, the
+    /// Like [`Connection::poll_segment`], but writes the header into the caller's packet. If the result is `None`, the
     /// content of `header` is unspecified.
     #[inline]
     pub fn write_segment(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
@@ -48,7 +48,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// Writes the segment that [`Next::Full`] announced. Call it at the same time as the call that returned
+    /// Writes the segment that [`Next::Full`] announced. Call it at the same instant as the call that returned
     /// [`Next::Full`], with no other call in between.
     #[inline]
     #[doc(hidden)]
@@ -58,9 +58,10 @@ impl Connection {
         Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
-    /// Predicts what [`Connection::write_segment`] would return, without building the segment. For [`Next::Nothing`] it
-    /// also records the limit that keeps the sender from sending, as the call itself would. It returns [`Next::Open`]
-    /// if the prediction is not simple: data waits for pacing, another segment precedes data, or events are recorded.
+    /// Predicts the result of [`Connection::write_segment`] without building the segment. If the result is
+    /// [`Next::Nothing`], it also records the limit that keeps the sender from sending, as
+    /// [`Connection::write_segment`] would. The result is [`Next::Open`] if the prediction is not simple: data waits
+    /// for pacing, another segment precedes data, or events are recorded.
     #[inline(always)]
     #[doc(hidden)]
     pub fn what_is_next(&mut self, now: Time) -> Next {
@@ -79,8 +80,8 @@ impl Connection {
         next
     }
 
-    /// As [`Connection::write_segment`], for an interface whose queue has no space for data. As in Linux, a data
-    /// segment that is refused does not count as sent, and the window is reduced once.
+    /// Like [`Connection::write_segment`], for an interface whose queue has no space for data. As in Linux, a data
+    /// segment that the interface refuses does not count as sent, and the window is reduced once.
     #[cold]
     #[doc(hidden)]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
@@ -115,7 +116,7 @@ impl Connection {
 
     /// Returns the next segment that must be sent before data, in order of precedence.
     fn urgent_segment(&mut self, now: Time) -> Option<Segment> {
-        // First the ACK that was built before the last arriving segment was processed.
+        // The ACK that was built before the last arriving segment was processed precedes all others.
         if let Some(prepared) = self.urgent.as_mut().and_then(|urgent| urgent.prepared.take()) {
             return Some(prepared);
         }
@@ -164,7 +165,7 @@ impl Connection {
     #[cold]
     fn repeat_fin(&self, header: &mut TcpHeader) {
         let flight = &self.send.flight;
-        // Only a FIN that was sent and not acknowledged is repeated. A FIN that was never sent follows the data.
+        // Repeat the FIN only if it was sent and is not acknowledged. A FIN that was never sent follows the data.
         let fin = self.send.fin_offset().filter(|fin| (flight.una()..flight.nxt()).contains(fin));
         if let Some(fin) = fin.filter(|_| flight.profile.ack_repeats_fin) {
             header.flags = header.flags.with(Flags::FIN);
@@ -313,8 +314,8 @@ impl Connection {
             if let Some(room) = sack_room {
                 options.set_sack(self.recv.sack_blocks(room));
             }
-            // A prepared answer was counted as sent when it became due. An ACK that became due since then is sent after
-            // it.
+            // A prepared answer was counted as sent when it became due. An ACK that has become due since then is sent
+            // after the answer.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }

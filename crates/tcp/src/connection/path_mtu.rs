@@ -2,7 +2,7 @@
 //! message reduces the size of later segments.
 //!
 //! As in Linux, a message is accepted only if it quotes an outstanding sequence number. The path MTU is valid for 10
-//! minutes, and the outstanding data is retransmitted at once, see [`crate::recovery`]. An MTU below [`LEAST_V4`] is
+//! minutes. The outstanding data is retransmitted at once (see [`crate::recovery`]). An MTU below [`LEAST_V4`] is
 //! raised to that value.
 //!
 //! Left out: probing (RFC 4821, tcp_mtu_probing) and fragmentation.
@@ -55,7 +55,7 @@ impl Connection {
         self.largest_segment()
     }
 
-    /// The segment size to use: the negotiated size, lowered if the known path MTU requires it.
+    /// Returns the segment size to use: the negotiated size, or less if the known path MTU requires it.
     fn largest_segment(&self) -> u32 {
         let ip = if self.remote.addr.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
         let headers = ip + TCP_HEADER + if self.options.timestamps { 12 } else { 0 };

@@ -12,7 +12,7 @@ pub struct Segment {
     pub payload: Payload,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// True if no other segment is ready at this time: the next call would return `None` and change nothing.
+    /// True if no other segment is ready at this instant. The next call would then return `None` and change nothing.
     pub last: bool,
 }
 
@@ -23,11 +23,11 @@ pub struct Outgoing {
     pub payload: Payload,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// Which kind of segment is ready to follow at the same time.
+    /// The kind of segment that can be sent immediately after this one, at the same instant.
     pub next: Next,
 }
 
-/// Which kind of segment is ready to follow another segment at the same time.
+/// The kind of segment that can be sent immediately after another one, at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Next {

@@ -7,13 +7,13 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// With `on`, short segments are sent at once (TCP_NODELAY). Data that waits is sent now, even if the socket is
-    /// corked. Without `on`, the profile's rule applies (usually Nagle's).
+    /// If `on`, short segments are sent at once (TCP_NODELAY). Data that is waiting is sent now, even if the socket is
+    /// corked. Otherwise the profile's rule applies (usually Nagle's).
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// With `on`, a short segment is held until it is full (TCP_CORK). If nothing is outstanding, it is sent after one
+    /// If `on`, a short segment is held until it is full (TCP_CORK). If nothing is outstanding, it is sent after one
     /// RTO.
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);

@@ -1,4 +1,5 @@
-//! Segments that must be sent before any data. They are rare, so they share one box, and a single check finds them.
+//! Segments that must be sent before any data. They are rare, so they share one box, and a single check detects whether
+//! there are any.
 
 use super::segment::Segment;
 use lopsided_core::Seq;

@@ -26,8 +26,8 @@ const FIRST_OCTETS: u32 = 1;
 const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
 /// Number of marked packets that trigger an ACK if received data is not acknowledged yet.
 const MARKS_WITH_DATA: u32 = 2;
-/// Number of marked packets without data that trigger an ACK. It is higher than with data, because both ends could
-/// otherwise acknowledge each other's ACKs forever.
+/// Number of marked packets without data that trigger an ACK. It is higher than for packets with data, because
+/// otherwise both ends could acknowledge each other's ACKs forever.
 const MARKS_WITHOUT_DATA: u32 = 3;
 
 /// The receiver's counters.
@@ -39,9 +39,9 @@ pub(crate) struct AccEcnReceiver {
     packets: u8,
     /// Received bytes of data by codepoint.
     octets: Octets,
-    /// ECN field of the last data segment that was ECN-capable.
+    /// ECN field of the last ECN-capable data segment.
     last: Ecn,
-    /// Number of marked packets since the last segment was sent.
+    /// Number of marked packets that arrived since this end last sent a segment.
     marks_since_ack: u32,
     /// ECN field of the SYN-ACK in coded form, which the next segment reports instead of the packet count.
     handshake: Option<u8>,
@@ -172,7 +172,7 @@ impl AccEcnSender {
             Some(octets) => {
                 let outcome = octets.wrapping_sub(self.octets) & OCTETS_MASK;
                 self.octets = octets;
-                // If the difference is negative, an estimate from before the first option was too high: no byte is
+                // A negative difference means that an estimate made before the first option was too high, so no byte is
                 // newly marked.
                 let outcome = if outcome > OCTETS_MASK / 2 { 0 } else { u64::from(outcome) };
                 // Section 3.2.3.2.4: an unchanged field means that no packet was marked.

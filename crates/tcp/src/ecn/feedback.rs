@@ -10,7 +10,7 @@ pub enum Feedback {
     None,
     /// One signal per round trip: the receiver sets ECE until the sender's CWR arrives (RFC 3168 section 6.1.3).
     Classic,
-    /// ECE of each ACK reports whether the acknowledged segments were marked (RFC 8257 section 3.2).
+    /// The ECE flag of each ACK reports whether the acknowledged segments were marked (RFC 8257 section 3.2).
     DctcpEcho,
     /// Counters of all marked packets and bytes (RFC 9768).
     Accurate,

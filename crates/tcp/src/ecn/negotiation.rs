@@ -22,7 +22,7 @@ struct Offer {
     asks: bool,
     /// True if this end requests or accepts accurate ECN.
     accurate: bool,
-    /// Kind of feedback if the peer supports only RFC 3168.
+    /// Kind of feedback to use if the peer supports only RFC 3168.
     classic: Feedback,
     /// ECN field of this end's data if accurate feedback is negotiated.
     accurate_codepoint: Ecn,
@@ -94,9 +94,9 @@ impl EcnState {
 
     // The handshake.
 
-    /// The ECN bits of a SYN that has been sent `retries` times before. The path may drop SYNs that request ECN. A
-    /// retransmitted SYN therefore no longer requests classic ECN (RFC 3168 section 6.1.1.1), and requests accurate ECN
-    /// only once more (RFC 9768 section 3.1.4.1).
+    /// Returns the ECN bits of a SYN that has been sent `retries` times before. Because the path may drop SYNs that
+    /// request ECN, a retransmitted SYN no longer requests classic ECN (RFC 3168 section 6.1.1.1), and requests
+    /// accurate ECN only once more (RFC 9768 section 3.1.4.1).
     pub fn syn_flags(&self, retries: u32) -> Flags {
         match (self.offer.asks, self.offer.accurate, retries) {
             (true, true, 0..=1) => ASKS_ACCURATE,
@@ -160,7 +160,7 @@ impl EcnState {
         }
     }
 
-    /// Repeats the report about the SYN-ACK. Needed if the ACK that carried the first report was lost.
+    /// Repeats the report about the SYN-ACK, in case the ACK that carried the first report was lost.
     pub fn answer_handshake_again(&mut self) {
         if let Some(received) = &mut self.accurate {
             received.answer_handshake(received.syn_arrived_as);
@@ -197,7 +197,7 @@ impl EcnState {
     }
 
     /// Processes arriving data for RFC 3168 feedback. The first result is true if the segment carries CWR. The second
-    /// is `None` for unmarked data; for marked data it is true if this is the first mark since the last CWR.
+    /// is `None` for unmarked data. For marked data it is true if no mark has arrived since the last CWR.
     pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> (bool, Option<bool>) {
         let reduced = flags.has(Flags::CWR);
         let echoed = self.echo && !reduced;

@@ -9,7 +9,7 @@ use lopsided_core::{Bytes, Duration};
 /// Tick of `tcp_slowtimo`, which measures RTTs and drives the retransmission timers.
 const SLOW_TICK: Duration = Duration::from_millis(500);
 
-/// Tick of `timeout()`, by which the authors of balakrishnan1999 schedule bursts (section 9.1.1).
+/// Tick of `timeout()`, with which the authors of balakrishnan1999 schedule bursts (section 9.1.1).
 const CALLOUT_TICK: Duration = Duration::from_millis(10);
 
 impl Profile {
@@ -17,9 +17,9 @@ impl Profile {
     /// initial window of one segment, no SACK, and Reno's recovery. It sends an ACK for every second segment or after
     /// 200 ms. RTTs and retransmission timers are measured in ticks of 500 ms, and the RTO is at least 1 s.
     ///
-    /// Deviations: duplicate ACKs for data that a timeout retransmitted do not start a fast retransmit; BSD/OS
-    /// acknowledges two segments once the application has read them, this profile when they arrive; buffers are rounded
-    /// up to whole segments.
+    /// Deviations: duplicate ACKs for data that a timeout retransmitted do not start a fast retransmit. BSD/OS
+    /// acknowledges two segments once the application has read them; this profile acknowledges them when they arrive.
+    /// Buffers are rounded up to whole segments.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",

@@ -85,7 +85,7 @@ impl Profile {
             fast_path: false,
             answers_unsent_ack: false,
             ack_repeats_fin: false,
-            // The initial size is the result of tcp_sndbuf_expand for two windows of ten segments; the maximum is
+            // The initial size is that which tcp_sndbuf_expand computes for two windows of ten segments; the maximum is
             // tcp_wmem[2].
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
@@ -95,13 +95,13 @@ impl Profile {
         }
     }
 
-    /// Linux 6.12 as in Debian 13, with HZ=250. Loss detection, recovery and the congestion controls are those of 6.1;
-    /// so is all other behaviour in a bulk or short transfer, except for the fields below.
+    /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers it behaves as 6.1, including loss
+    /// detection, recovery and congestion controls, except for the fields below.
     ///
     /// Left out: a receiver without memory for in-order data advertises a window of zero, and drops less out-of-order
-    /// data (the buffers of this crate never run out of memory); the rest of a segment that SACK blocks have cut is
-    /// joined with the data behind it (in this crate, as in 6.1 without SACK blocks, segments are always cut from a
-    /// continuous stream); ACKs that become due while a process holds the socket are merged into one
+    /// data (the buffers of this crate never run out of memory). If SACK blocks have cut a segment, Linux 6.12 joins
+    /// its rest with the data behind it; in this crate, as in 6.1 without SACK blocks, segments are always cut from a
+    /// continuous stream. ACKs that become due while a process holds the socket are merged into one
     /// (`tcp_backlog_ack_defer`).
     pub fn linux_6_12() -> Profile {
         let linux = Profile::linux_6_1();
@@ -121,10 +121,10 @@ impl Profile {
             measures_held: true,
             // `tcp_rcv_space_adjust` subtracts the data that the application has not read yet.
             growth_excludes_unread: true,
-            // `tcp_select_initial_window` no longer limits the window to 65,535 bytes.
+            // Since this version `tcp_select_initial_window` does not limit the window to 65,535 bytes.
             wide_first_window: true,
-            // The head of a segment comes from a cache with objects of 576 bytes (`skb_small_head_cache`, since 6.3)
-            // instead of a slab of 512.
+            // Since Linux 6.3 the head of a segment comes from a cache with objects of 576 bytes
+            // (`skb_small_head_cache`) instead of a slab of 512 bytes.
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 832 },
             receive_window: ReceiveWindow::Memory { per_segment: 832, share: WindowShare::Measured },
             ..linux
@@ -135,9 +135,9 @@ impl Profile {
     /// yahya2011. It has an initial window of three segments, one window step per ACK, FACK, rate halving, no F-RTO,
     /// and an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
     ///
-    /// Left out: Linux disables FACK for the rest of a connection once it detects reordering; with some controllers,
-    /// rate halving may go below the threshold; during a repair, segments older than the RTO count as lost. The limits
-    /// of the window after idle periods, undo and disorder are those of `linux-6.1`.
+    /// Left out: Linux disables FACK for the rest of a connection once it detects reordering. With some controllers,
+    /// rate halving may reduce the window below the threshold. During a repair, segments older than the RTO count as
+    /// lost. The limits of the window after idle periods, undo and disorder are those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",

@@ -1,4 +1,5 @@
-//! Stack profiles: the choices of a particular TCP implementation, as data, wherever the RFCs leave a choice.
+//! Stack profiles: where the RFCs leave a choice, a profile describes the choice of a particular TCP implementation as
+//! data.
 //!
 //! A profile is a plain struct. A scenario starts from a named profile and may change single fields.
 
@@ -100,14 +101,15 @@ pub struct Profile {
     /// Maximum number of segments in a burst; 0 for no limit. Further segments are spread over the RTT
     /// (balakrishnan1999 section 8.3).
     pub max_burst: u32,
-    /// Later bursts are sent at multiples of this time, as by 4.4BSD's callouts; zero permits any time.
+    /// Later bursts are sent at multiples of this time, like those that 4.4BSD's callouts trigger. Zero: later bursts
+    /// may be sent at any time.
     pub burst_tick: Duration,
     /// True if the sender retransmits its first segment at once when an ACK arrives that a filter in the network has
     /// marked (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
     /// How duplicate ACKs are counted.
     pub duplicates: DuplicateCount,
-    /// True if each of the first two duplicate ACKs releases a segment of new data (RFC 3042).
+    /// True if the first two duplicate ACKs each release a segment of new data (RFC 3042).
     pub limited_transmit: bool,
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
@@ -118,8 +120,8 @@ pub struct Profile {
     pub tlp: bool,
     /// The rules that detect spurious retransmissions.
     pub undo: Undo,
-    /// True if a timeout discards the SACK state and retransmits all outstanding data (4.4BSD). If false, only data
-    /// that is not SACKed is retransmitted (RFC 6675 section 5.1).
+    /// True if a timeout discards the SACK state, so that all outstanding data is retransmitted (4.4BSD). If false,
+    /// only data that is not SACKed is retransmitted (RFC 6675 section 5.1).
     pub timeout_forgets_sack: bool,
     /// How an idle period changes the congestion window.
     pub idle_restart: IdleRestart,
@@ -131,14 +133,14 @@ pub struct Profile {
     pub fin_beyond_cwnd: bool,
     /// True if the FIN counts against the peer's window (Linux).
     pub fin_uses_window: bool,
-    /// Number of SYN timeouts before the SYN timeout begins to double (Linux's `tcp_syn_linear_timeouts`). This number
-    /// is added to the number of retries.
+    /// Number of SYN timeouts before the timeout of the SYN begins to double (Linux's `tcp_syn_linear_timeouts`). The
+    /// number of retries is increased by this number.
     pub syn_linear_timeouts: u32,
     /// True if an out-of-order segment also updates the estimated size of full segments.
     pub measures_held: bool,
-    /// True if unread data does not count for the growth of a Linux receive buffer.
+    /// True if a Linux receive buffer grows only by data that the application has read.
     pub growth_excludes_unread: bool,
-    /// True if the first window may exceed 65,535 bytes. The window field of a SYN cannot express more.
+    /// True if the first window may exceed 65,535 bytes, the largest value of the window field of a SYN.
     pub wide_first_window: bool,
     /// True if the window grows only while it limits the sender (RFC 7661).
     pub cwnd_validation: bool,

@@ -46,7 +46,7 @@ pub enum EcnRule {
     Accept,
     /// ECN is requested and accepted, with the feedback of RFC 3168.
     On,
-    /// As `On`, but with counters of all marks as feedback if the peer supports them (RFC 9768).
+    /// Like `On`, but with counters of all marks as feedback if the peer supports them (RFC 9768).
     Accurate,
 }
 
@@ -56,10 +56,10 @@ pub enum EcnRule {
 pub enum ByteCounting {
     /// One increment per ACK (RFC 5681), however many bytes it acknowledges.
     Acks,
-    /// As `Acks`, but fractions of a byte accumulate (ns-2, whose window is a real number). With rounding down, a
+    /// Like `Acks`, but fractions of a byte accumulate, as in ns-2, whose window is a real number. With rounding, a
     /// window of 64 segments would grow 3 % more slowly.
     AcksExactly,
-    /// As `Acks`, but a window equal to the threshold grows as in slow start (4.4BSD; RFC 5681 permits both).
+    /// Like `Acks`, but a window equal to the threshold grows as in slow start (4.4BSD; RFC 5681 permits both).
     AcksThroughThreshold,
     /// The number of delivered bytes (Linux since 3.18).
     Delivered,
@@ -82,8 +82,8 @@ pub enum IdleRestart {
     /// The window becomes the initial window (RFC 5681 section 4.1). The idle period starts when a segment last arrived
     /// (4.4BSD).
     Initial,
-    /// The window is halved once per RTO since new or retransmitted data was last sent, down to the initial window (RFC
-    /// 2861 section 3.2; Linux).
+    /// Once per RTO since new or retransmitted data was last sent, the window is halved, down to the initial window
+    /// (RFC 2861 section 3.2; Linux).
     Halving,
 }
 
@@ -103,7 +103,7 @@ pub enum Nagle {
 pub enum PushRule {
     /// A segment that empties the send buffer (4.4BSD and its descendants).
     EmptiesBuffer,
-    /// A segment in which a write ends. Within a long write, also one segment per half of the largest advertised window
+    /// The last segment of a write. Within a long write, also one segment per half of the largest advertised window
     /// (Linux).
     Linux,
 }
@@ -119,8 +119,7 @@ pub struct AckSettings {
     pub min_delay: Duration,
     /// Maximum delay of an ACK.
     pub max_delay: Duration,
-    /// Linux: maximum of the adaptive timeout, from which the delay is computed. The RTO is a second upper limit of the
-    /// timeout.
+    /// Linux: maximum of the adaptive timeout from which the delay is computed. The RTO also limits the timeout.
     pub max_timeout: Duration,
     /// Linux since 6.7: true if the delay of an ACK is at most the minimum RTO minus one tick (`tcp_delack_max`).
     pub below_min_rto: bool,
@@ -129,13 +128,13 @@ pub struct AckSettings {
     /// Linux: interval between compressed duplicate ACKs, which follow the first three consecutive ones; zero disables
     /// compression.
     pub compress: Duration,
-    /// Linux: maximum lateness of the timer of a compressed ACK. The timer uses all of it unless something else wakes
-    /// the machine earlier.
+    /// Linux: maximum lateness of the timer of a compressed ACK. The timer uses this allowance fully unless something
+    /// else wakes the machine earlier.
     pub compress_slack: Duration,
     /// Linux: granularity of the delayed-ACK timer and of the measured time between segments.
     pub grain: TimerGrain,
-    /// Linux since 6.1.57: true if a full segment with PSH is acknowledged when the application reads it, as a short
-    /// segment is.
+    /// Linux since 6.1.57: true if a full segment with PSH is acknowledged when the application reads it, like a short
+    /// segment.
     pub heeds_push: bool,
     /// Number of ACKs per RTT, for policies that send a number of ACKs per RTT.
     pub acks_per_rtt: u32,
@@ -144,12 +143,11 @@ pub struct AckSettings {
     /// Minimum number of ACKs per window, for policies that adapt to the sender's window.
     pub min_acks_per_window: u32,
     /// True if immediate ACKs are sent before the application reads, so that the new data reduces the advertised window
-    /// (4.4BSD: the input function sends the ACK, and the process reads later).
+    /// (in 4.4BSD the input function sends the ACK, and the process reads later).
     pub before_read: bool,
 }
 
-/// Linux's maximum RTO (TCP_RTO_MAX). As the maximum of a delayed-ACK timeout it never takes effect, because such
-/// timeouts are much shorter.
+/// Linux's maximum RTO (TCP_RTO_MAX). Delayed-ACK timeouts are so much shorter that this maximum never applies to them.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl AckSettings {
@@ -203,8 +201,8 @@ pub enum RtoRule {
         /// The RTO before the first sample.
         initial: Duration,
     },
-    /// FreeBSD: as RFC 6298, plus a constant `slop` that allows for the ticks of both clocks and is not doubled by the
-    /// backoff. A sample includes the current tick.
+    /// FreeBSD: like RFC 6298, plus a constant `slop` that allows for the ticks of both clocks and is not doubled by
+    /// the backoff. A sample includes the current tick.
     FreeBsd {
         /// The smallest timeout.
         min: Duration,
@@ -300,10 +298,10 @@ pub enum LossDetection {
     /// By time: a segment is lost if a later segment was delivered and at least one reordering window has passed since
     /// then (RFC 8985).
     Rack,
-    /// By the number of duplicate ACKs, even with SACK: after the threshold, all holes below the highest SACK are lost
-    /// (FreeBSD's SACK recovery). After a timeout, all data that is not SACKed is retransmitted in order, and SACKed
-    /// data counts as in flight until three duplicates start a recovery. Without SACK, duplicates for data that was
-    /// outstanding at the last fast retransmit or timeout start no recovery (RFC 6582 section 4.1).
+    /// By the number of duplicate ACKs, even with SACK: once the threshold is reached, all holes below the highest SACK
+    /// are lost (FreeBSD's SACK recovery). After a timeout, all data that is not SACKed is retransmitted in order, and
+    /// SACKed data counts as in flight until three duplicates start a recovery. Without SACK, duplicates for data that
+    /// was outstanding at the last fast retransmit or timeout start no recovery (RFC 6582 section 4.1).
     FreeBsd,
     /// By distance to the highest SACK: a hole is lost if `dup_threshold` segments follow it, SACKed or not (FACK:
     /// Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; Linux's
@@ -313,8 +311,8 @@ pub enum LossDetection {
     Rfc6675,
 }
 
-/// How a sender without SACK reacts to the first ACK of new data after a fast retransmit. With `Reno` and `CarefulReno`
-/// every timeout also halves the threshold.
+/// The reaction of a sender without SACK to the first ACK of new data after a fast retransmit. With `Reno` and
+/// `CarefulReno` every timeout also halves the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FastRecovery {
@@ -324,7 +322,7 @@ pub enum FastRecovery {
     /// window again.
     Reno,
     /// Recovery ends. Further duplicate ACKs start no recovery until all data that was outstanding at the last recovery
-    /// or timeout is acknowledged. If a window of data has several losses, all but the first therefore wait for a
+    /// or timeout is acknowledged. If several segments of a window are lost, all except the first therefore wait for a
     /// timeout (ns-2's `bugFix_`).
     CarefulReno,
 }
@@ -335,18 +333,18 @@ pub enum FastRecovery {
 pub enum CwndReduction {
     /// At once (RFC 6675).
     Immediate,
-    /// By one segment per two ACKs, with a maximum of one segment more than is in flight (rate halving: Mathis, Semke
-    /// and Mahdavi, draft-mathis-tcp-ratehalving, 1999; Linux before 3.2).
+    /// The window shrinks by one segment per two ACKs, and is at most one segment more than the data in flight (rate
+    /// halving: Mathis, Semke and Mahdavi, draft-mathis-tcp-ratehalving, 1999; Linux before 3.2).
     RateHalving,
-    /// In proportion to delivered data (RFC 6937).
+    /// The window shrinks in proportion to the delivered data (RFC 6937).
     Prr,
-    /// To one segment. Each duplicate ACK then adds one segment while less data than the threshold is in flight
-    /// (FreeBSD's SACK recovery). Without SACK: to the threshold at once, plus one segment per duplicate ACK (RFC 6582
-    /// section 3.2).
+    /// With SACK, the window shrinks to one segment, and each duplicate ACK adds one segment while less data than the
+    /// threshold is in flight (FreeBSD's SACK recovery). Without SACK, it shrinks to the threshold at once, plus one
+    /// segment per duplicate ACK (RFC 6582 section 3.2).
     PerDuplicate,
 }
 
-/// Which evidence of a spurious retransmission makes a sender restore its window.
+/// The evidence of a spurious retransmission after which a sender restores its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undo {
     /// An ACK echoes a timestamp from before the retransmission (Eifel, RFC 3522 and 4015).
@@ -398,8 +396,8 @@ pub enum SendBufferAccounting {
         low_water: Bytes,
     },
     /// Linux: bytes of memory. A segment occupies `per_segment` bytes more than its payload (captures of 6.1). A fixed
-    /// size is doubled, as by `SO_SNDBUF` (socket(7)). A blocked writer waits until 1/3 of the buffer is free, so it
-    /// writes in bursts.
+    /// size is doubled, like the value of `SO_SNDBUF` (socket(7)). A blocked writer waits until 1/3 of the buffer is
+    /// free, so it writes in bursts.
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
@@ -410,13 +408,13 @@ pub enum SendBufferAccounting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiveWindow {
-    /// It is the free space of the receive buffer.
+    /// The window is the free space of the receive buffer.
     Room,
-    /// As `Room`, in a buffer of whole segments (4.4BSD).
+    /// Like `Room`, but the buffer is a whole number of segments (4.4BSD).
     Segments,
-    /// Linux: it is a share of the buffer's free memory. A segment occupies `per_segment` bytes more than its payload
-    /// (captures of user-mode Linux). The window opens as segments arrive. A fixed size is doubled, as by `SO_RCVBUF`
-    /// (socket(7)).
+    /// Linux: the window is a share of the buffer's free memory. A segment occupies `per_segment` bytes more than its
+    /// payload (captures of user-mode Linux). The window opens as segments arrive. A fixed size is doubled, like the
+    /// value of `SO_RCVBUF` (socket(7)).
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
@@ -432,7 +430,7 @@ pub enum WindowShare {
     /// segment.
     Half,
     /// The payload's share of the memory of a full segment, in units of 1/256 (`scaling_ratio`, since Linux 6.6). It is
-    /// measured whenever the size of full segments changes; before the first segment it is one half.
+    /// measured each time the size of full segments changes; before the first segment it is one half.
     Measured,
 }
 

@@ -506,7 +506,7 @@ fn delayed_ack(profile: &mut Profile, value: &Value, _mtu: u64) {
         (Switch::Off, ..) => AckSettings { policy: "immediate", ..base },
         (_, "immediate", _, _) => delayed(segments.unwrap_or(USUAL_DELAY.0), timeout.unwrap_or(USUAL_DELAY.1)),
         // If a number of segments is set, simple delayed ACKs replace Linux's policy. If only a timeout is set, Linux's
-        // policy stays and uses that delay.
+        // policy remains and uses this delay.
         (_, "linux", Some(segments), _) => delayed(segments, timeout.unwrap_or(base.min_delay)),
         (_, "linux", None, Some(timeout)) => AckSettings { min_delay: timeout, max_delay: timeout, ..base },
         (_, "linux", None, None) => base,
@@ -553,7 +553,7 @@ fn octets(profile: &Profile, value: &Value, mtu: u64) -> Option<Bytes> {
 fn buffer(base: BufferRule, value: &Value) -> BufferRule {
     match (value, base) {
         (Value::Size(size), _) => BufferRule::Fixed(*size),
-        // A stack with fixed buffers starts with its own size and may grow to Linux's maximum.
+        // The buffer starts with the stack's own fixed size and may grow to Linux's maximum.
         (_, BufferRule::Fixed(initial)) => BufferRule::Auto { initial, max: LARGEST_BUFFER.max(initial) },
         _ => base,
     }

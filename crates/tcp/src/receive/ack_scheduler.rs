@@ -15,7 +15,7 @@ pub(crate) struct AckScheduler {
     view: AckView,
     /// Estimated size of the peer's full segments.
     size: SegmentSize,
-    /// Reason for the ACK that must be sent now; `None` if none is due.
+    /// Reason for an ACK that must be sent now; `None` if none is due.
     due: Option<AckReason>,
     /// Header space in bytes that the policy's own options take in each segment.
     option_room: u32,
@@ -84,13 +84,13 @@ impl AckScheduler {
         self.view.unacked_bytes > 0
     }
 
-    /// Reason for the ACK that must be sent now; `None` if none is due.
+    /// Reason for an ACK that must be sent now; `None` if none is due.
     #[inline]
     pub fn due(&self) -> Option<AckReason> {
         self.due
     }
 
-    /// Makes an ACK due now. The policy is not consulted.
+    /// Makes an ACK due now, without consulting the policy.
     #[inline]
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
@@ -114,8 +114,8 @@ impl AckScheduler {
     /// The policy's own options for an outgoing segment.
     pub fn options(&mut self, now: Time, sender: &SenderView) -> OtherOptions {
         let options = self.policy.options(now, sender);
-        // Omit options that exceed the space which the policy reserved: the segment's payload is already cut to that
-        // space.
+        // Omit options that exceed the space that the policy reserved, because the segment's payload is already cut to
+        // that space.
         if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
     }
 

@@ -15,7 +15,8 @@ pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the timestamp that was sent at the start of the current round trip; `None` if none is under way.
+    /// FreeBSD: the timestamp that was sent at the start of the current round trip; `None` if no round trip is being
+    /// measured.
     round: Option<u32>,
     /// FreeBSD: bytes received since the last round trip ended.
     octets: u64,
@@ -79,7 +80,7 @@ impl Buffer {
     }
 
     /// Cheap check: true if [`Buffer::answer_window`] is certainly the default, because the buffer has ample free space
-    /// next to this many bytes and records.
+    /// in addition to these bytes and records.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         match &self.window {
@@ -119,9 +120,9 @@ impl Buffer {
         }
     }
 
-    /// Returns the window to advertise, in bytes; the unused part of the last window if it must not grow. Silly window
-    /// avoidance (RFC 9293 section 3.8.6.2.2): the window grows by at least one segment or stays as it is. In 4.4BSD it
-    /// grows by any amount if the free space is at least one segment or 1/4 of the buffer.
+    /// Returns the window to advertise, in bytes. If the window must not grow, this is the unused part of the last
+    /// window. Silly window avoidance (RFC 9293 section 3.8.6.2.2): the window grows by at least one segment or stays
+    /// as it is. In 4.4BSD it grows by any amount if the free space is at least one segment or 1/4 of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -205,9 +206,9 @@ impl Buffer {
         }
     }
 
-    /// FreeBSD: counts data and ends the round trip at the first data with a later echo. The buffer grows by one step
-    /// if the data received since the last round trip ended exceeds 7/8 of its size. An echo that is more than 1 s
-    /// later does not end a round trip.
+    /// FreeBSD: counts data, and ends the round trip at the first data with a later echo. The buffer grows by one step
+    /// if the data received in the round trip exceeds 7/8 of its size. An echo that is more than 1 s later does not end
+    /// a round trip.
     pub fn count(&mut self, echo: u32, len: u32) {
         let BufferRule::Stepped { step, max, .. } = self.rule else { return };
         let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
@@ -224,7 +225,7 @@ impl Buffer {
         self.forget_round();
     }
 
-    /// FreeBSD: resets the byte count, because a segment did not take the fast path.
+    /// FreeBSD: resets the byte count after a segment that did not take the fast path.
     #[inline]
     pub fn forget_round(&mut self) {
         self.round = None;

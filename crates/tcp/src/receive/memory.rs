@@ -5,7 +5,8 @@
 //! (`scaling_ratio`). Each arriving segment opens the window by two segments. The buffer grows with the number of bytes
 //! that the application reads per round trip (`tcp_moderate_rcvbuf`).
 //!
-//! Verified with captures of Linux 6.1 and 6.12. Not modelled: other values of `tcp_app_win`, memory pressure, pruning.
+//! The model was verified with captures of Linux 6.1 and 6.12. Not modelled: other values of `tcp_app_win`, memory
+//! pressure, pruning.
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
@@ -17,9 +18,9 @@ use lopsided_core::Bytes;
 const WORTH_A_LARGER_WINDOW: u32 = 128;
 /// Initial window in segments (RFC 6928). A round trip with no more segments than this does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
-/// Number of segments that are added to two round trips of data when the buffer grows (`tcp_rcv_space_adjust`).
+/// Headroom in segments that is added to two round trips of data when the buffer grows (`tcp_rcv_space_adjust`).
 const SPARE_SEGMENTS: u64 = 16;
-/// Memory overhead per segment for which a grown buffer reserves space, in bytes.
+/// Memory overhead in bytes for which a buffer that grows reserves space per segment.
 const PROVISION: u64 = 768;
 /// Step by which the reservation per segment grows until the payload fits half of it, in bytes.
 const PROVISION_STEP: u64 = 128;
@@ -38,8 +39,8 @@ pub(super) struct Memory {
     max: u64,
     /// Memory overhead of a segment, in bytes: its memory minus its payload.
     per_segment: u32,
-    /// Maximum buffer size that `tcp_grow_window` uses, in bytes: this buffer's maximum, or Linux's default if this
-    /// buffer does not grow by Linux's rule.
+    /// Maximum buffer size that `tcp_grow_window` uses, in bytes: this buffer's maximum if it grows by Linux's rule,
+    /// otherwise Linux's default.
     most: u32,
     /// Maximum window that may be advertised now, in bytes (`rcv_ssthresh`).
     threshold: u64,
@@ -48,7 +49,7 @@ pub(super) struct Memory {
     /// Largest number of bytes that the application has read in one round trip (`rcvq_space.space`).
     space: u64,
     share: Share,
-    /// True if data that is not read yet does not count for the growth of the buffer.
+    /// True if unread data does not count for the growth of the buffer.
     excludes_unread: bool,
     /// Upper limit of the first advertised window, in bytes.
     first_most: u64,
@@ -149,10 +150,10 @@ impl Memory {
         // tcp_init_buffer_space: keep space for one segment in reserve.
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
-        // A round trip that delivers one initial window must not grow the buffer.
+        // A round trip that delivers only the initial window must not grow the buffer.
         let first = self.threshold.min(filling.offered);
         // A stack without memory overhead per segment advertises the whole buffer, so a round trip can never deliver
-        // more than that. Start with half of it; otherwise the buffer would never grow.
+        // more data than that. Start with half of the buffer size; otherwise the buffer would never grow.
         let first = if self.per_segment == 0 { first.min(room / 2) } else { first };
         self.space = first.min(INITIAL_SEGMENTS * mss);
     }
@@ -165,7 +166,7 @@ impl Memory {
         self.space
     }
 
-    /// Window that is left if `octets` bytes in `records` memory records occupy the buffer.
+    /// Returns the window that is left when `octets` bytes in `records` memory records occupy the buffer.
     #[inline(always)]
     fn room_beside(&self, octets: u64, records: u64) -> u64 {
         self.share.window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
@@ -189,7 +190,7 @@ impl Memory {
         }
         let room = room.min(self.threshold);
         // With scaling, round up to the unit of the header field, so that rounding does not move the right edge back.
-        // Without scaling, keep the old window until it changes by a whole segment.
+        // Without scaling, keep the old window until the change is a whole segment.
         let wanted = if filling.scale > 0 {
             room.next_multiple_of(1 << filling.scale)
         } else if filling.offered + mss <= room || filling.offered > room {
@@ -214,8 +215,8 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// True if the free memory permits only a smaller window than the last ACK advertised. The rule that the right edge
-    /// never moves back is not applied here.
+    /// True if the free memory permits only a smaller window than the last ACK advertised. This check ignores the rule
+    /// that the right edge never moves back.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }
@@ -258,7 +259,7 @@ impl Memory {
         true
     }
 
-    /// Returns by how many bytes an out-of-order segment opens the window (`__tcp_grow_window`). Here a segment counts
+    /// Returns by how many bytes an out-of-order segment opens the window (`__tcp_grow_window`). Such a segment counts
     /// with its full memory. If less than half of that memory is payload, the window opens by less, and a window that
     /// is already large does not open at all.
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
@@ -267,7 +268,7 @@ impl Memory {
             return 2 * filling.own();
         }
         let (mut taken, mut window) = (taken / 2, self.share.window_of(u64::from(self.most)) / 2);
-        // Linux halves both values until the memory fits the payload. The effect is that a smaller window accepts more
+        // Linux halves both values until the memory fits the payload. As a result, a smaller window accepts more
         // overhead.
         while self.threshold <= window {
             if taken <= len {

@@ -1,12 +1,12 @@
 //! The memory pages that the peer's writes filled, in stream order. A page has 32 KiB. Linux begins a new page early if
 //! a full segment leaves less than 32 bytes of the current page (`skb_page_frag_refill`).
 //!
-//! Verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of another size.
-//! Both may begin a new page too.
+//! The model was verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of
+//! another size, both of which may also begin a new page.
 
 /// Size of a page, in bytes.
 const PAGE: u64 = 32_768;
-/// Minimum number of bytes left in a page for the next segment to use them.
+/// Minimum number of bytes that must be left in a page for the next segment to use it.
 const SCRAP: u64 = 32;
 
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl Pages {
 
     /// Makes the page that contains `offset` the current one.
     fn find(&mut self, offset: u64) {
-        // Earlier than the cached page: search again from the first page that is still needed.
+        // The offset is before the cached page, so search again from the first page that is still needed.
         if offset < self.start {
             (self.start, self.end) = (self.first, self.end_of(self.first));
         }
@@ -83,7 +83,7 @@ mod tests {
         let segment = |n: u64| (n * 1448, (n + 1) * 1448);
         let mut fragments = |n| pages.fragments(segment(n).0, segment(n).1);
         assert_eq!((fragments(21), fragments(22)), (1, 2), "912 octets of the first page are left for the 23rd");
-        // The 27th page would end 8 bytes into segment 612, so that segment begins a new page.
+        // The 27th page would end 8 bytes after the start of segment 612, so that segment begins a new page.
         assert_eq!((fragments(610), fragments(611), fragments(633)), (1, 1, 2));
         assert_eq!((fragments(22), fragments(23)), (2, 1), "and back");
         pages.forget_before(611 * 1448);

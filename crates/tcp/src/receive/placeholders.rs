@@ -1,6 +1,6 @@
-//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the sender does not take the
-//! channel's loss for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application receives the missing
-//! ranges and must fetch the data itself.
+//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the sender does not interpret the
+//! channel's loss as congestion ("compatible TCP", Havey 2015, section 3.3.3). The receiver reports the missing ranges
+//! to the application, which must fetch the data itself.
 //!
 //! The receiver hides only the loss that the channel is expected to have. In each round trip it counts the bytes that
 //! were missing when later bytes arrived. If they exceed the expected loss, the receiver returns to normal duplicate
@@ -8,8 +8,8 @@
 //!
 //! Deviations: the dissertation compares the measured loss with the expected loss. A channel with exactly the expected
 //! loss exceeds it in half of the round trips. This receiver therefore adds `margin` standard deviations of independent
-//! losses; a margin of 0 is the literal rule. It also reacts before the round trip ends if the loss already exceeds
-//! that of a whole round trip. Data that arrives after its placeholder is a duplicate.
+//! losses; a margin of 0 is the literal rule. It also reacts before the round trip ends if the loss already exceeds the
+//! limit for a whole round trip. Data that arrives after its placeholder is a duplicate.
 //!
 //! Not handled: a lost segment at the end of the stream leaves no gap. The sender's timer repairs it.
 
@@ -78,7 +78,8 @@ impl Placeholders {
         !self.normal
     }
 
-    /// True if the missing bytes of this round trip exceed the expected loss of `octets` bytes by more than the margin.
+    /// True if the missing bytes of this round trip exceed the expected loss among `octets` bytes by more than the
+    /// margin.
     fn passes(&self, octets: u64, mss: u32) -> bool {
         let (segments, missing) = (octets as f64 / f64::from(mss), self.window.missing as f64 / f64::from(mss));
         let spread = (segments * self.expected * (1.0 - self.expected)).sqrt();
@@ -121,7 +122,8 @@ mod tests {
     fn what_is_expected_is_filled_and_more_is_left_for_congestion_control() {
         let mut placeholders = Placeholders::new(0.1, 4);
         assert!(round(&mut placeholders, 0, 10) && round(&mut placeholders, 1, 10));
-        // One third is lost: more than the expected 10 segments plus 4 standard deviations of 3 segments.
+        // One third of 100 segments is lost, which is more than the expected 10 segments plus 4 standard deviations of
+        // 3 segments.
         assert!(!round(&mut placeholders, 2, 3));
         // The receiver hides losses again only after a complete round trip with less loss.
         assert!(!round(&mut placeholders, 3, 10));

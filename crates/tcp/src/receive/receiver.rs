@@ -36,7 +36,8 @@ pub(crate) struct Receiver {
     /// State before the last in-order segment was joined with out-of-order data: the end of that segment, and the
     /// number of all memory records.
     before_joining: (u64, u64),
-    /// Window of an ACK that became due before the application read. It is fixed at that time.
+    /// Window of an ACK that became due before the application read. The window is fixed at the time at which the ACK
+    /// becomes due.
     due_window: Option<u64>,
     /// True if nothing has changed the window since it was last advertised, so that computing it again would give the
     /// same value.
@@ -137,7 +138,8 @@ impl Receiver {
         self.offered
     }
 
-    /// Computes the window of a SYN and records it as advertised. It is never scaled (RFC 7323 section 2.2).
+    /// Computes the window of a SYN and records it as advertised. The window of a SYN is never scaled (RFC 7323 section
+    /// 2.2).
     pub fn syn_window(&mut self) -> u16 {
         self.settled = false;
         let window = self.offered.min(65_535);
@@ -234,7 +236,7 @@ impl Receiver {
     }
 
     /// Computes the window, records it as advertised, and returns the header field. As in Linux the field is rounded
-    /// up: rounding down would move the right edge back after a number of bytes that is no multiple of its unit.
+    /// up: if the received data is no multiple of the field's unit, rounding down would move the right edge back.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();
@@ -354,7 +356,7 @@ impl Receiver {
         let from = start.max(next) as u64;
         let to = (end as u64).min(limit);
         if to <= from {
-            // A FIN without data that arrives behind a gap: some stacks report its sequence number as a SACK block.
+            // A FIN without data has arrived behind a gap. Some stacks report its sequence number as a SACK block.
             if self.sack_fin && payload.is_empty() && self.fin == Some(to) && to > self.next {
                 self.remember(to, to);
                 return Arrival::OutOfOrder;
@@ -439,7 +441,7 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` bytes. If the data is synthetic, the returned payload is too. An automatic buffer counts the
+    /// Reads up to `limit` bytes. If the data is synthetic, so is the returned payload. An automatic buffer counts the
     /// bytes read per round trip, and may grow when the round trip ends.
     #[inline(always)]
     pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
@@ -451,7 +453,7 @@ impl Receiver {
         self.records.release(self.next - self.unread);
         if count > 0 {
             // tcp_rcv_space_adjust: Linux copies record by record and checks after each record whether the round trip
-            // has ended. If the round trip ends during this read, only the first record counts towards it.
+            // has ended. If it ends during this read, only the first record counts towards it.
             self.buffer.rounds.on_read(first);
             self.buffer.tune(now, self.unread + count - first, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);
@@ -506,8 +508,8 @@ impl Receiver {
         }
         let mut filling = self.filling(sizes, 0);
         if in_order {
-            // A segment that fills a gap is evaluated as if the gap were still open: the out-of-order data is still in
-            // records of its own (captures of Linux 6.1).
+            // A segment that fills a gap is evaluated as if the gap were still open, because the out-of-order data is
+            // still in separate records (captures of Linux 6.1).
             (filling.unread_records, filling.held_records) = (self.before_joining.1, 0);
         } else if filling.held_records > self.held_before.1 {
             // Exclude the segment itself, unless it was joined to an earlier record.
@@ -533,7 +535,7 @@ impl Receiver {
         self.buffer.forget_round();
     }
 
-    /// Moves the next expected byte to `to`, and past all out-of-order data that is in order now.
+    /// Moves the next expected byte to `to`, and then past all out-of-order data that is now in order.
     fn advance(&mut self, to: u64) -> Arrival {
         let had_gaps = self.has_gaps();
         let before = self.next;
@@ -574,8 +576,8 @@ impl Receiver {
         !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
-    /// True if the limit of out-of-order data is reached. Deviation: the limit counts bytes of full segments, whereas
-    /// FreeBSD counts segments of any size.
+    /// True if the limit of out-of-order data is reached. Deviation: the limit is in bytes (the number of segments
+    /// times the size of a full segment), whereas FreeBSD counts segments of any size.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
         self.held_octets >= u64::from(limit) * u64::from(self.mss)
@@ -648,15 +650,16 @@ impl Receiver {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// True if this out-of-order segment would move another block out of the blocks that fit in every ACK. If a delayed
-    /// duplicate ACK has not reported that block yet, it must be sent first.
+    /// True if this out-of-order segment would displace another block from the blocks that fit in every ACK. If a
+    /// delayed duplicate ACK has not reported that block yet, that ACK must be sent first.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64
             && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
     }
 
-    /// Extends the duplicate range to be reported by another duplicate part of the same segment, if both touch (Linux).
+    /// Extends the duplicate range that is to be reported, if another duplicate part of the same segment touches it
+    /// (Linux).
     fn extend_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.dsack {
             Some((from, to)) if start <= *to && *from <= end => (*from, *to) = ((*from).min(start), (*to).max(end)),
@@ -692,7 +695,7 @@ impl Receiver {
         }
     }
 
-    /// Moves stored contents that are in order now to the readable bytes.
+    /// Moves stored contents that are now in order to the readable bytes.
     fn make_readable(&mut self) {
         let Some(bytes) = &mut self.bytes else { return };
         let mut reached = self.next - (self.unread - bytes.ready.len() as u64);

@@ -1,11 +1,11 @@
 //! The memory records of received data (socket buffers), joined as in Linux.
 //!
-//! A segment joins the record that ends where the segment begins. The records on both sides of a filled gap join too. A
-//! record has at most 17 fragments (MAX_SKB_FRAGS), and a full record is never split. A segment is one fragment, or two
-//! if it spans two of the [pages](Pages) that the sender's writes filled: between two hosts of one kernel no data is
-//! copied, so the sender's pages are the receiver's fragments.
+//! A segment joins the record that ends where the segment begins. The records on both sides of a filled gap also join.
+//! A record has at most 17 fragments (MAX_SKB_FRAGS), and a full record is never split. A segment is one fragment, or
+//! two if it spans two of the [pages](Pages) that the sender's writes filled: if both hosts have the same kernel, no
+//! data is copied, so the sender's pages are the receiver's fragments.
 //!
-//! Verified with captures of Linux 6.1.
+//! The model was verified with captures of Linux 6.1.
 
 use super::pages::Pages;
 use std::collections::{BTreeMap, VecDeque};
@@ -159,7 +159,7 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Captures of Linux 6.1: a gap of one segment was followed by runs of 20, 55 or 18 segments. After the gap was
+    /// Captures of Linux 6.1: a gap of one segment was followed by a run of 20, 55 or 18 segments. After the gap was
     /// filled, the data occupied one record more than 17 segments per record would need.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {

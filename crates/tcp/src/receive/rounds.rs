@@ -15,8 +15,8 @@ pub(super) struct Rounds {
     ends: Option<Time>,
     /// The RTT in units of 1/8 µs, as Linux stores it.
     eighths: Option<u64>,
-    /// Echoed timestamp of the last sample. A second sample with the same echo would include the queueing delay of a
-    /// burst, so it is not taken.
+    /// Echoed timestamp of the last sample. A second segment with the same echo gives no sample, because its RTT would
+    /// include the queueing delay of a burst.
     last_echo: Option<u32>,
     /// The advertised window whose filling is being timed: its start time and its end offset.
     window: Option<(Time, u64)>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Runs `[start, end)`, keyed by start. `T` is the type of a stream offset.
+/// Runs `[start, end)`, keyed by start. The offsets are of type `T`.
 #[derive(Clone, Debug)]
 pub(super) struct Runs<T = u64>(BTreeMap<T, T>);
 
@@ -78,7 +78,8 @@ mod tests {
         }
     }
 
-    /// Number of comparisons for storing one byte after each hole, in the given order, and then filling all holes.
+    /// Returns the number of comparisons for storing one byte after each hole, in the given order, and then filling all
+    /// holes.
     fn cost(order: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);
         let (mut runs, mut held) = (Runs::default(), 0);

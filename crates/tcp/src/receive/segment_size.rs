@@ -19,7 +19,7 @@ impl SegmentSize {
         SegmentSize { full: DEFAULT, short: None }
     }
 
-    /// Sets the first estimate from the negotiated segment size `mss` and the first window.
+    /// Sets the initial estimate from the negotiated segment size `mss` and the first window.
     pub fn agree(&mut self, mss: u32, window: u64) {
         let half = (window / 2).min(u64::from(DEFAULT)) as u32;
         self.full = mss.min(half).max(LEAST);

@@ -1,7 +1,7 @@
 //! Measures the reordering degree of a path, in segments.
 //!
-//! With SACK it is measured directly (Linux's tcp_check_sack_reordering). Without SACK only duplicate ACKs are counted:
-//! each reports that one segment has left the network, but not which one (RFC 6582). If there are more duplicates than
+//! With SACK it is measured directly (Linux's tcp_check_sack_reordering). Without SACK only duplicate ACKs can be
+//! counted: each of them reports that some segment has left the network (RFC 6582). If there are more duplicates than
 //! outstanding segments can explain, Linux concludes that the path reorders (tcp_check_reno_reordering).
 
 use super::Recovery;
@@ -37,8 +37,8 @@ impl Recovery {
     }
 
     /// Limits the count of duplicate ACKs to the number of outstanding segments that are not holes (Linux's
-    /// tcp_limit_reno_sacked). If there were more duplicates, the path reorders, and the threshold rises to the number
-    /// of outstanding segments.
+    /// tcp_limit_reno_sacked). If there were more duplicates, the path reorders, so the threshold is raised to the
+    /// number of outstanding segments.
     fn bound_duplicates(&mut self, flight: &Flight, covered: u32) {
         if !notices_reordering(flight) {
             return;
@@ -98,7 +98,7 @@ impl Recovery {
         self.reordering.max(flight.profile.dup_threshold)
     }
 
-    /// Resets the count of duplicate ACKs after a timeout. A raised threshold is reset too if there were enough
+    /// Resets the count of duplicate ACKs after a timeout. A raised threshold is also reset if there were enough
     /// duplicates for the normal threshold but no recovery had begun (Linux's tcp_timeout_mark_lost).
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
@@ -109,7 +109,7 @@ impl Recovery {
     }
 }
 
-/// True for Linux's stacks, which measure reordering. They stay in recovery until data beyond the recovery point is
+/// True for Linux's stacks, which measure reordering and stay in recovery until data beyond the recovery point is
 /// acknowledged.
 pub(super) fn notices_reordering(flight: &Flight) -> bool {
     matches!(flight.profile.loss_detection, LossDetection::Rack | LossDetection::Fack)

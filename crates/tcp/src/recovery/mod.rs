@@ -1,8 +1,8 @@
 //! Loss recovery.
 //!
-//! Files: `states` contains the congestion states and their transitions, `loss_detection` the rules that mark data as
+//! The file `states` contains the congestion states and their transitions, `loss_detection` the rules that mark data as
 //! lost, `reduction` the rules by which the window shrinks, and `undo` the undo of spurious recoveries. `rto` handles
-//! timeouts and `tlp` tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
+//! timeouts, and `tlp` tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
 
 mod duplicates;
 mod limited_transmit;
@@ -115,7 +115,7 @@ impl Recovery {
         self.reduction.is_some()
     }
 
-    // The window and the bytes in flight.
+    // The window in force, and the bytes in flight.
 
     /// Bytes estimated to be in the network (RFC 6675's pipe). Without losses, this is all outstanding data.
     #[inline]
@@ -132,8 +132,8 @@ impl Recovery {
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {
-                // `sack_bytes_rxmt` of tcp_output: as long as no retransmission is outstanding, all outstanding data
-                // counts.
+                // `sack_bytes_rxmt` of tcp_output: all outstanding data counts as long as no retransmission is
+                // outstanding.
                 return if budget.again == 0 { out } else { budget.in_flight() };
             }
             if !flight.profile.limited_transmit && self.ca_state <= CaState::Disorder {
@@ -168,17 +168,17 @@ impl Recovery {
         window.min(flight.max_window())
     }
 
-    /// Bytes in flight, as compared with the window before a retransmission.
+    /// Returns the bytes in flight that are compared with the window before a retransmission.
     pub fn in_flight_for_retransmission(&self, flight: &Flight) -> u64 {
         self.budget(flight).map_or_else(|| self.in_flight(flight), |budget| budget.again)
     }
 
-    /// Number of bytes that may be in flight now: the window, plus what limited transmit permits.
+    /// Returns the number of bytes that may be in flight now: the window, plus the credit of limited transmit.
     #[inline]
     pub fn send_limit(&self, flight: &Flight) -> u64 {
         match self.limited_transmit.credit() {
             0 => self.cwnd(flight),
-            // RFC 3042: one segment beyond the window for each of the first two duplicate ACKs.
+            // RFC 3042: the first two duplicate ACKs each permit one segment beyond the window.
             segments => {
                 let to = if self.ca_state == CaState::Loss { self.sent_to } else { flight.nxt() };
                 to.saturating_sub(flight.una()) + u64::from(segments) * flight.mss()
@@ -234,7 +234,7 @@ impl Recovery {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
     }
 
-    // Changes by an ACK before loss detection.
+    // The changes that an ACK causes before loss detection.
 
     /// Prepares for an acceptable ACK.
     #[inline]
@@ -274,8 +274,8 @@ impl Recovery {
         }
     }
 
-    /// Records segments that were delivered in order; `newest` is the last of them. If no data is SACKed or lost and
-    /// none was retransmitted, the result equals that of [`Recovery::on_delivered`] for each segment.
+    /// Records segments that were delivered in order; `newest` is the last of them. The result equals that of
+    /// [`Recovery::on_delivered`] for each segment, provided that no data is SACKed or lost and none was retransmitted.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
@@ -286,7 +286,8 @@ impl Recovery {
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         self.duplicates_told += u64::from(segments);
-        // More duplicates than this end has retransmitted: the network duplicated them, so ignore the DSACK.
+        // The DSACKs report more duplicates than this end has retransmitted, so the network duplicated segments: ignore
+        // the DSACK.
         if flight.profile.loss_detection == LossDetection::Rack && self.duplicates_told > flight.counters.retransmits {
             return 0;
         }

@@ -1,4 +1,4 @@
-//! Recovery after the path MTU decreased. Segments that are too long for the path are lost, and are retransmitted in
+//! Recovery after the path MTU decreased. Segments that are too long for the path are lost. They are retransmitted in
 //! pieces, at once and without a window reduction (RFC 1191 section 6.4).
 //!
 //! As in Linux, the window keeps its number of segments, the repair runs in the Loss state, and the repair is never

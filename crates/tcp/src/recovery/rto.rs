@@ -25,7 +25,7 @@ impl Recovery {
             return Ok(());
         }
         self.timeouts_in_a_row += 1;
-        // RFC 9293 section 3.8.3: R2 has passed.
+        // RFC 9293 section 3.8.3: the limit R2 has been exceeded.
         if self.timeouts_in_a_row > TIMEOUTS_MAX || flight.ran_out(now) {
             return Err(NoAnswer);
         }
@@ -45,13 +45,13 @@ impl Recovery {
         }
         let before = self.cwnd(flight);
         self.mark_lost_on_timeout(now, flight);
-        // The timeout ends a reduction that is under way. 4.4BSD's undo may restore it.
+        // The timeout ends a reduction that is under way, which 4.4BSD's undo may restore.
         let reduction = self.reduction.take();
         self.cwr_due = true;
         self.tell_losses(now, flight);
         self.heed_peer_window(now, flight);
         let path = self.path(flight);
-        // If all data was sent after the last reduction, its timeout counts as the first of a series.
+        // If all outstanding data was sent after the last reduction, this timeout counts as the first of a series.
         let consecutive = if fresh { 1 } else { self.timeouts_in_a_row.max(2) };
         flight.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
         // tcp_enter_loss: if the first timeout interrupts a recovery, F-RTO is not used.
@@ -62,7 +62,7 @@ impl Recovery {
                 (self.ca_state == CaState::Recovery).then_some(Interrupted { point: self.point, reduction });
             self.undo.on_timeout(early_until, interrupted);
         }
-        // The retransmission takes the place of the probe.
+        // The retransmission replaces the probe.
         self.tlp = None;
         self.forget_duplicates(flight);
         self.limited_transmit.end();
@@ -97,7 +97,7 @@ impl Recovery {
         let armed = self.detect_by_rack(now, flight);
         if flight.scoreboard.lost_segments() > lost_before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now, flight);
-            // A timer began this recovery, so no ACK sets its first window: set it here.
+            // This recovery was started by a timer, so no ACK sets its first window: set it here.
             self.update_cwnd_in_reduction(flight, flight.mss(), false);
         }
         if !armed {

@@ -15,7 +15,8 @@ impl Recovery {
     /// Processes an ACK that may start a recovery or arrives during one (Linux's tcp_fastretrans_alert). Returns true
     /// if it armed a loss timer, which the rest of the ACK processing must not change.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
-        // In Open no retransmission is outstanding whose timestamp an echo could be compared with.
+        // In the Open state no retransmission is outstanding, so there is no timestamp with which an echo could be
+        // compared.
         if self.ca_state == CaState::Open {
             self.undo.forget_stamp();
         }
@@ -39,8 +40,8 @@ impl Recovery {
             return false;
         }
         match self.ca_state {
-            // tcp_fastretrans_alert: the CWR state ends only when data beyond its point is acknowledged. The CWR flag
-            // has then reached the receiver.
+            // tcp_fastretrans_alert: the CWR state ends only when data beyond its recovery point is acknowledged,
+            // because the CWR flag has then reached the receiver.
             CaState::Cwr if flight.una() > self.point => {
                 self.end_reduction(now, flight);
                 self.set_ca_state(flight, CaState::Open, CaReason::Completed);
@@ -70,13 +71,14 @@ impl Recovery {
         false
     }
 
-    /// True if the state continues until data beyond its point is acknowledged. This is so for Linux without SACK:
-    /// duplicate ACKs for the point itself may be caused by spurious retransmissions (RFC 6582 section 4.1).
+    /// True if the state continues until data beyond its recovery point is acknowledged. This applies to Linux without
+    /// SACK, because duplicate ACKs for the point itself may be caused by spurious retransmissions (RFC 6582 section
+    /// 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// Handles a retransmitted SYN as any other timeout, as Linux does. The first new data then carries CWR. Without
+    /// Handles a retransmitted SYN like any other timeout, as Linux does. The first new data then carries CWR. Without
     /// SACK, the Loss state continues after the handshake, so that F-RTO is not used for a timeout of the first data.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         self.cwr_due = notices_reordering(flight);
@@ -119,7 +121,7 @@ impl Recovery {
                 self.dupacks = 0;
                 self.set_ca_state(flight, CaState::Open, why);
             } else if !flight.sack() {
-                // RFC 6582 section 3.2 step 3: after a partial acknowledgement, the next segment counts as lost too.
+                // RFC 6582 section 3.2 step 3: after a partial acknowledgement, the next segment also counts as lost.
                 mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
             }
         } else if !flight.sack() && outcome.duplicate {
@@ -204,7 +206,7 @@ impl Recovery {
         }
     }
 
-    /// FreeBSD: retransmissions after a timeout may be lost too, so three duplicate ACKs start a normal recovery.
+    /// FreeBSD: retransmissions after a timeout may also be lost, so three duplicate ACKs start a normal recovery.
     fn count_duplicates_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         if !outcome.duplicate {
             return;
@@ -225,8 +227,8 @@ impl Recovery {
 
     // State transitions.
 
-    /// Starts a fast recovery and reduces the window, unless the state is CWR or Recovery, in which the window has been
-    /// reduced already.
+    /// Starts a fast recovery. Also reduces the window, unless the state is CWR or Recovery, in which the window has
+    /// already been reduced.
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());

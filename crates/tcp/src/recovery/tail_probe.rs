@@ -1,6 +1,6 @@
 //! An outstanding tail loss probe.
 
-/// A tail loss probe that was sent and not answered yet.
+/// A tail loss probe that was sent and has not been answered yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
     /// End of the outstanding data at the time the probe was sent (TLP.end_seq).

@@ -37,8 +37,8 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
-    /// Restores the window and the threshold but keeps the state. Linux continues PRR up to the restored threshold, and
-    /// keeps the window that PRR reaches.
+    /// Restores the window and the threshold but keeps the state. Linux then continues PRR up to the restored
+    /// threshold, and keeps the window that PRR reaches.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
@@ -53,7 +53,7 @@ impl Recovery {
     pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
-            // 4.4BSD: an ACK that arrives so soon must be caused by the original segment.
+            // 4.4BSD: an ACK that arrives this soon must be caused by the original segment.
             let early = self.undo.take_early_until().is_some_and(|until| now < until);
             let evidence = if early { Some(UndoRule::EarlyAck) } else { self.undo_evidence(flight, outcome.echo) };
             if let Some(by) = evidence {
@@ -111,7 +111,8 @@ impl Recovery {
         flight.rtt.forget_backoff();
         let original = by == UndoRule::FRto && !self.holds_state(flight);
         if !original && !flight.sack() && notices_reordering(flight) {
-            // Stay in Loss: other retransmissions will still cause duplicate ACKs, which do not indicate a loss.
+            // Stay in the Loss state, because other retransmissions will still cause duplicate ACKs, which do not
+            // indicate a loss.
             return;
         }
         self.frto = false;
@@ -128,8 +129,8 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: half of the smoothed RTT. An ACK that arrives within this time after a timeout must be caused by the
-/// original.
+/// 4.4BSD: returns half of the smoothed RTT. An ACK that arrives within this time after a timeout must be caused by the
+/// original segment.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

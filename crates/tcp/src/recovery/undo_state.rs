@@ -1,4 +1,4 @@
-//! The state from which [`super::undo`] decides whether the retransmissions of a recovery were spurious.
+//! The state from which [`super::undo`] determines whether the retransmissions of a recovery were spurious.
 
 use super::reduction::progress::Reduction;
 use lopsided_core::Time;
@@ -13,7 +13,7 @@ pub(crate) struct UndoState {
     retransmitted: bool,
     /// Value of the timestamp clock at the first retransmission; `None` before it.
     first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK that arrives before this time is caused by the original segment.
+    /// 4.4BSD: an ACK that arrives before this time must be caused by the original segment.
     early_until: Option<Time>,
     /// The recovery that the timeout interrupted; `None` if there was none.
     interrupted: Option<Box<Interrupted>>,

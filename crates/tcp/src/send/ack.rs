@@ -71,7 +71,7 @@ impl Sender {
         if info.ack > self.flight.una() || self.flight.outstanding() == 0 {
             self.flight.end_waiting();
         }
-        // Read the bytes in flight first: controllers need the value from before this ACK.
+        // Read the bytes in flight first, because controllers need the value from before this ACK.
         let prior_in_flight = self.in_flight();
         let was_out = self.flight.outstanding() > 0;
         let prior_fack = self.flight.scoreboard.highest_sacked();
@@ -80,7 +80,7 @@ impl Sender {
         outcome.predicted = !window_changed && info.sack.is_empty() && !info.ecn_echo;
         self.recovery.begin_ack(&mut self.flight);
 
-        // Process SACK blocks first: whether a segment is out of order depends on the blocks of earlier ACKs.
+        // Process SACK blocks first, because the blocks of earlier ACKs determine whether a segment is out of order.
         if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, prior_fack, &mut outcome);
             if self.recovery.believes_order() {
@@ -161,7 +161,8 @@ impl Sender {
             let size = self.window.size();
             // The window now fits the waiting data, so no probe is needed.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
-                // Reset the backoff: only window probes caused it, and they say nothing about the RTT of data sent now.
+                // Reset the backoff: it was caused only by window probes, which give no information about the RTT of
+                // data that is sent now.
                 self.flight.timers.stop(TimerKind::Persist);
                 self.flight.rtt.forget_backoff();
             }
@@ -170,7 +171,7 @@ impl Sender {
     }
 
     /// Marks the segments that SACK blocks newly cover as SACKed. `prior_fack` is the highest offset that was SACKed
-    /// before this ACK: a segment delivered below it was delivered out of order.
+    /// before this ACK. A segment that is delivered below this offset was delivered out of order.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
@@ -192,7 +193,8 @@ impl Sender {
         let mut sorted = [Range::default(); 4];
         let sorted = &mut sorted[..blocks.len()];
         sorted.copy_from_slice(blocks);
-        // Sort into stream order, so that the first and last RTT samples are those of the first and last segment.
+        // Sort the blocks into stream order, so that the first and last RTT samples belong to the first and last
+        // segment.
         sorted.sort_unstable_by_key(|range| range.start);
         let Sender { flight, recovery, .. } = self;
         let before = flight.scoreboard.sacked_segments();
@@ -220,7 +222,8 @@ impl Sender {
         self.flight.counters.dsacks_received += 1;
         let segments = self.recovery.on_dsack(&self.flight, block.start, block.end);
         outcome.dsack = segments > 0;
-        // Linux adds a segment that was retransmitted unnecessarily to the delivered count (`tp->delivered`).
+        // As in Linux, a segment that was retransmitted unnecessarily is added to the delivered count
+        // (`tp->delivered`).
         if self.flight.profile.loss_detection == LossDetection::Rack && self.flight.outstanding() > 0 {
             outcome.delivered += u64::from(segments) * self.flight.mss();
         }
@@ -276,7 +279,7 @@ impl Sender {
         }
         let mut whole = true;
         if let Some(first) = flight.scoreboard.first() {
-            // The ACK ends within a segment (because of a middlebox or a smaller segment size). The rest of the segment
+            // The ACK ends within a segment, because of a middlebox or a smaller segment size. The rest of the segment
             // stays outstanding.
             if first.start() < ack {
                 outcome.delivered += ack - first.start();
@@ -319,7 +322,8 @@ impl Sender {
     }
 
     /// Estimates the number of delivered bytes without SACK (RFC 6937 section 3). Each duplicate ACK counts as one
-    /// delivered segment. When the ACK then advances, the segments that duplicates already counted are subtracted.
+    /// delivered segment. When the cumulative ACK then advances, the segments that duplicate ACKs already counted are
+    /// subtracted.
     fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
         let mss = self.flight.mss();
         let told = u64::from(self.recovery.dupacks()) * mss;
@@ -347,9 +351,9 @@ impl Sender {
 
     /// Takes the RTT samples of an ACK.
     ///
-    /// Linux uses segments that were sent once, including SACKed segments, and after a retransmission the echoed
-    /// timestamp. The newest sample updates the minimum RTT and is passed to the controller; samples of SACKed segments
-    /// count as newer.
+    /// Linux samples segments that were sent once, including SACKed segments; after a retransmission it uses the echoed
+    /// timestamp. The newest sample updates the minimum RTT and is passed to the controller; a sample of a SACKed
+    /// segment takes precedence over one of a cumulatively acknowledged segment.
     ///
     /// Other stacks use the echo of any ACK that acknowledges new data (RFC 7323 section 4.1). Without timestamps they
     /// use segments that were sent once (Karn's rule). Stacks with a tick clock use one segment per window.
@@ -360,7 +364,7 @@ impl Sender {
         let echo = outcome.echo.filter(|_| outcome.una_advanced);
         let echoed = || clock.rtt_of_echo(now, echo?);
         let has_timestamps = outcome.echo.is_some();
-        // tcp_ack_update_rtt: a SACKed segment was sent later than a cumulatively acknowledged one.
+        // tcp_ack_update_rtt: a SACKed segment was sent later than any cumulatively acknowledged one.
         outcome.newest_rtt = outcome.newest_sack_rtt.or(outcome.newest_rtt);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => match outcome.first_rtt.or(outcome.sack_rtt) {

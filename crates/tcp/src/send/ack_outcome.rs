@@ -21,13 +21,13 @@ pub(crate) struct AckInfo<'a> {
     pub sack: &'a [SackBlock],
     /// The echoed timestamp (TSecr).
     pub echo: Option<u32>,
-    /// One-way delay to the peer in ms, with an unknown constant offset: the peer's timestamp minus the echoed one.
+    /// One-way delay to the peer in ms, plus an unknown constant: the peer's timestamp minus the echoed one.
     pub forward_ms: Option<u32>,
     /// True if the ACK has ECE (RFC 3168).
     pub ecn_echo: bool,
     /// The counters of accurate ECN; `None` if not negotiated.
     pub counts: Option<AceFeedback<'a>>,
-    /// True if an ACK filter in the network found that the next segment was lost, and marked the ACK.
+    /// True if an ACK filter in the network has marked the ACK, because it detected that the next segment was lost.
     pub asks_retransmit: bool,
     /// True if the segment carries data. The ACK then does not count as a duplicate (RFC 5681 section 2).
     pub has_data: bool,
@@ -60,7 +60,7 @@ pub(crate) struct AckOutcome {
     pub reordered_from: Option<u64>,
     /// True if the ACK carries a DSACK block that was accepted.
     pub dsack: bool,
-    /// True if an ACK filter in the network found that the next segment was lost, and marked the ACK.
+    /// True if an ACK filter in the network has marked the ACK, because it detected that the next segment was lost.
     pub asks_retransmit: bool,
     /// True if the ACK reports a CE mark.
     pub ecn_echo: bool,
@@ -78,7 +78,7 @@ pub(crate) struct AckOutcome {
     pub new_data_fits: bool,
     /// The timestamp that the peer echoed.
     pub echo: Option<u32>,
-    /// One-way delay to the peer in ms, with an unknown constant offset: the peer's timestamp minus the echoed one.
+    /// One-way delay to the peer in ms, plus an unknown constant: the peer's timestamp minus the echoed one.
     pub forward_ms: Option<u32>,
     /// RTT of the first segment that the ACK covers; `None` if that segment was retransmitted.
     pub first_rtt: Option<Duration>,

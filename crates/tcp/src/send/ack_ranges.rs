@@ -7,7 +7,7 @@ pub(super) struct Range {
     pub end: i64,
 }
 
-/// Up to 4 ranges, the most that an ACK can carry, stored without heap allocation.
+/// Up to 4 ranges, which is the maximum of one ACK, stored without heap allocation.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     items: [Range; 4],

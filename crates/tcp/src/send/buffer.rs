@@ -1,5 +1,5 @@
-//! The data that the application has written and the peer has not acknowledged. Stores the bytes, or only their number
-//! if the data is synthetic.
+//! The data that the application has written and the peer has not acknowledged. If the data is synthetic, only its
+//! length is stored.
 
 use lopsided_core::Payload;
 use std::collections::VecDeque;
@@ -25,8 +25,8 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` bytes of the payload. After the first real payload the buffer stores bytes: synthetic
-    /// data that was written before it then reads as zeros.
+    /// Appends the first `len` bytes of the payload. From the first real payload on, the buffer stores bytes. Synthetic
+    /// data that was written before then reads as zeros.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {
@@ -59,7 +59,7 @@ impl SendBuffer {
     }
 }
 
-/// Copies a part of a ring buffer as two slices. A copy byte by byte would cost more time than the rest of TCP.
+/// Copies a part of a ring buffer as two slices. Copying byte by byte would take more time than the rest of TCP.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

@@ -19,8 +19,7 @@ const LEAST_MEMORY: u64 = 4608;
 pub(crate) struct SendBufferLimit {
     rule: BufferRule,
     room: SendBufferAccounting,
-    /// Size of a buffer that grows automatically. `room` decides whether it counts bytes of the stream or bytes of
-    /// memory.
+    /// Size of a buffer that grows automatically. The unit depends on `room`: bytes of the stream or bytes of memory.
     capacity: u64,
     /// True if the application has filled the buffer and waits for free space.
     waiting: bool,
@@ -31,8 +30,8 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Bytes in the buffer.
     pub len: u64,
-    /// Number of SACKed segments that follow another SACKed segment. Linux merges each run into its first segment, so
-    /// the others need memory only for their payload.
+    /// Number of SACKed segments that follow another SACKed segment. Linux merges each run of SACKed segments into its
+    /// first segment, so the other segments need memory only for their payload.
     pub joined: u64,
     /// Bytes that are missing from the last unsent segment to make it a full segment.
     pub unfilled: u64,
@@ -50,7 +49,7 @@ pub(crate) struct SendBufferState {
 pub(crate) enum Growth {
     /// The buffer does not grow.
     None,
-    /// It grows by a fixed step ([`SendBufferLimit::step`]).
+    /// The buffer grows by a fixed step ([`SendBufferLimit::step`]).
     Step,
     /// The buffer grows to a multiple of the congestion window ([`SendBufferLimit::provide`]).
     Windows,
@@ -81,7 +80,7 @@ impl SendBufferLimit {
                 if self.waiting && free < used / 2 {
                     return 0;
                 }
-                // Linux always fills the last segment. If memory is left, it allocates another segment and fills that
+                // Linux always fills the last segment. If memory is left, Linux allocates another segment and fills it
                 // too.
                 let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
                 filling.unfilled + begun * filling.mss
@@ -238,8 +237,8 @@ mod tests {
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
     }
 
-    /// A write of 128 KiB ends within a segment. The bytes that this segment lacks are not available for other
-    /// segments.
+    /// A write of 128 KiB ends within a segment. The memory for the missing bytes of this segment is not available to
+    /// other segments.
     #[test]
     fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
         let mut space = auto();

@@ -13,8 +13,8 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// Caches the deadline of a timer that is armed at `now` for the duration `after`. Segments that are sent at the same
-/// time share the result.
+/// Caches the deadline of a timer that is armed at `now` for the duration `after`, because segments that are sent at
+/// the same instant have the same deadline.
 #[derive(Debug)]
 struct Armed {
     now: Time,
@@ -39,7 +39,7 @@ pub(crate) struct Flight {
     pub trace: Trace,
     /// Longest time without an answer from the peer, set by the application (TCP_USER_TIMEOUT).
     pub user_timeout: Option<Duration>,
-    /// Time at which the user timeout ends the connection; `None` if it does not run.
+    /// Time at which the user timeout ends the connection; `None` if the user timeout is not running.
     give_up_at: Option<Time>,
     armed: Armed,
     mss: u32,
@@ -111,7 +111,7 @@ impl Flight {
         self.nxt - self.una
     }
 
-    /// Outstanding data in bytes of the congestion window, that is, including padding.
+    /// Outstanding data in bytes of the congestion window, which includes padding.
     #[inline]
     pub fn window_taken(&self) -> u64 {
         self.nxt - self.una + self.scoreboard.padding()
@@ -141,8 +141,8 @@ impl Flight {
         self.una = ack;
     }
 
-    /// Records a new segment that ends at `end`. `pad` is the number of bytes by which the segment's use of the
-    /// congestion window exceeds its length.
+    /// Records a new segment that ends at `end`. `pad` is the number of bytes by which the space that the segment takes
+    /// in the congestion window exceeds its length.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
@@ -241,8 +241,8 @@ impl Flight {
         self.give_up_at.is_some_and(|at| at <= now)
     }
 
-    /// Arms the persist timer: the peer has closed its window, and no outstanding data can bring an ACK that reopens it
-    /// (RFC 9293 section 3.8.6.1).
+    /// Arms the persist timer if the peer has closed its window and no outstanding data can cause an ACK that reopens
+    /// it (RFC 9293 section 3.8.6.1).
     pub fn arm_persist(&mut self, now: Time) {
         if !self.timers.guards_loss() {
             self.arm(now, TimerKind::Persist, self.rtt.rto());

@@ -7,7 +7,7 @@ use crate::profile::Nagle;
 pub(crate) struct HoldingBack {
     nodelay: bool,
     corked: bool,
-    /// True if the waiting data is sent without regard to the rules. The next write sets it to false.
+    /// True if the waiting data must be sent although it is short. The next write resets the flag.
     pushed: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Segments that were cut before the segment size changed. Linux cuts the stream into segments when the application
-//! writes, so data written before the change keeps its old segment boundaries. The end of an old segment is sent in a
-//! segment of its own.
+//! writes, so data written before the change keeps its old segment boundaries. If an old segment is longer than the new
+//! size, its rest is sent in a separate segment.
 
 /// The range of the stream that is cut into segments of the old size.
 #[derive(Clone, Copy, Debug, Default)]

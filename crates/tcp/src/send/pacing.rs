@@ -29,8 +29,8 @@ impl Pacing {
         (self.next > now).then_some(self.next)
     }
 
-    /// Counts a segment against the burst limit `most`. Returns false if the burst is full. The next burst may then be
-    /// sent after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick` if `tick` is not zero.
+    /// Counts a segment against the burst limit `most`. Returns false if the limit is reached. The next burst may then
+    /// be sent after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick` if `tick` is not zero.
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
@@ -38,7 +38,7 @@ impl Pacing {
         }
         self.next = now + pause();
         if !tick.is_zero() {
-            // A BSD callout fires at the first tick after its deadline, so at least one tick from now.
+            // A BSD callout fires at the first tick after its deadline, which is at least one tick from now.
             let after = (self.next - Time::ZERO).max(now - Time::ZERO + Duration::from_nanos(1));
             self.next = Time::ZERO + after.ceil_to(tick);
         }

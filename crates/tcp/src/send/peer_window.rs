@@ -33,8 +33,8 @@ impl PeerWindow {
         self.largest
     }
 
-    /// Largest window that the header can express, in bytes. Stacks that do not check whether the window is used stop
-    /// growing it there.
+    /// Largest window that the header can express, in bytes. In stacks that do not check whether the window is used,
+    /// the congestion window stops growing at this value.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -59,7 +59,7 @@ impl PeerWindow {
         let changed = newer && self.size != size;
         if newer {
             self.size = size;
-            // RFC 9293 section 3.8.6.2.1: Max(SND.WND) serves as an estimate of the peer's buffer size.
+            // RFC 9293 section 3.8.6.2.1: Max(SND.WND) is used as an estimate of the peer's buffer size.
             self.largest = self.largest.max(size);
             self.updated_by = Numbers { seq, ack };
         }

@@ -25,7 +25,7 @@ impl Sender {
         if !undisturbed {
             return false;
         }
-        // The steps from here on repeat those of `learn`, in the same order.
+        // The following steps repeat those of `learn`, in the same order.
         let prior_in_flight = self.flight.window_taken();
         let Some(covered) = self.flight.scoreboard.pop_plain(info.ack) else { return false };
         self.last_heard_at = Some(now);

@@ -1,10 +1,10 @@
 //! Chooses the segments that carry PSH.
 //!
 //! RFC 9293 section 3.9.1.2 leaves the choice to the sender unless the application requests PUSH. 4.4BSD and its
-//! descendants set PSH on a segment that empties the send buffer. Linux sets PSH on the segment in which a write ends.
+//! descendants set PSH on a segment that empties the send buffer. Linux sets PSH on the last segment of each write.
 //! Within a long write, Linux also sets PSH on the first segment that ends more than half of the largest advertised
-//! window after the last mark (`forced_push`). If the next write extends a short unsent segment, the mark moves to the
-//! new end. A FIN without data has no PSH.
+//! window after the previous mark (`forced_push`). If the next write extends a short unsent segment, the mark moves to
+//! the new end. A FIN without data has no PSH.
 //!
 //! Not modelled: MSG_MORE, corking, and segmentation offload, which sets PSH once per large send buffer.
 
@@ -47,13 +47,13 @@ impl PushMarks {
             return;
         }
         if write.nxt >= write.from {
-            // All data has been sent, and a sent segment cannot grow, so the write begins a new segment.
+            // All data has been sent, and a segment that was sent cannot grow, so the write begins another segment.
             self.tail = write.from;
         } else if self.marks.back() == Some(&write.from) && write.from - self.tail < write.mss {
             self.marks.pop_back();
         }
         if write.from - self.tail > write.mss {
-            // The last segment is longer than the new segment size, so the write begins a new segment.
+            // The last segment is longer than the new segment size, so the write begins another segment.
             self.tail = write.from;
         }
         let mut end = self.tail + write.mss;

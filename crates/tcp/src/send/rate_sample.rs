@@ -39,8 +39,8 @@ pub struct Delivery {
     at: Time,
     /// Send time of the segment that was delivered last.
     first_sent_at: Time,
-    /// Samples are app-limited until the delivered count exceeds this value: the bytes delivered plus the bytes in
-    /// flight at the time the application last ran out of data.
+    /// Samples are app-limited until the delivered count exceeds this value, which is the bytes delivered plus the
+    /// bytes in flight at the time at which the application last ran out of data.
     app_limited_until: Option<u64>,
     /// The sample that is reported: the last one that is not app-limited, or a later app-limited one with a higher
     /// rate.
@@ -53,8 +53,8 @@ impl Delivery {
         self.total
     }
 
-    /// True after the sender ran out of data, until a segment sent later is delivered. Samples in between are
-    /// app-limited.
+    /// True from the time at which the sender ran out of data until a segment that was sent later is delivered. Samples
+    /// in between are app-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some_and(|until| self.total <= until)
     }
@@ -77,7 +77,7 @@ impl Delivery {
     /// if no other segment is outstanding.
     pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
         if first {
-            // Nothing was outstanding: start a new interval, so that idle time does not count as delivery time.
+            // Nothing was outstanding, so start a new interval: idle time must not count as delivery time.
             self.at = now;
             self.first_sent_at = now;
         }

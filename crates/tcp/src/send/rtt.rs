@@ -8,9 +8,9 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// FreeBSD's largest backoff exponent: the RTO is multiplied by at most 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// Minimum time that passes between sending a segment and reading the clock. Because of it, a timeout of exactly N
-/// ticks takes N + 1 ticks: an RTT of 20 ms gives an RTO of 224 ms with a tick of 4 ms (captures of Linux 6.1, which
-/// counts microseconds).
+/// Minimum time between sending a segment and reading the clock. As a consequence, a timeout of exactly N ticks takes
+/// one tick longer: an RTT of 20 ms gives an RTO of 224 ms with a tick of 4 ms (captures of Linux 6.1, which counts
+/// microseconds).
 const MOMENT: Duration = Duration::from_micros(1);
 
 /// RTT estimator and retransmission timeout of a connection.
@@ -115,8 +115,8 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// Computes the RTO from a longer RTT that the host has cached for this destination. The RTT estimate itself keeps
-    /// the value from the handshake (Linux's tcp_init_metrics).
+    /// Computes the RTO from a longer RTT that the host has cached for this destination. The RTT estimate itself is
+    /// still that of the handshake (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
         if let RtoRule::Linux { min, max, .. } = self.rule {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {
@@ -131,7 +131,7 @@ impl RttEstimator {
         self.rto = self.rule.initial().max(Duration::from_secs(3));
     }
 
-    /// Doubles the RTO (RFC 6298 rule 5.5). The doubled value stays until the next RTT sample.
+    /// Doubles the RTO (RFC 6298 rule 5.5). The doubled value applies until the next RTT sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;
         match self.rule {
@@ -230,7 +230,7 @@ impl RttEstimator {
     }
 }
 
-/// The RTT in ticks of a segment whose ACK arrives at `now`.
+/// Returns the RTT in ticks of a segment whose ACK arrives at `now`.
 fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u64 {
     let ticks = |time: Duration| time.as_nanos() / tick.as_nanos();
     match samples {
@@ -291,7 +291,7 @@ mod tests {
     fn freebsd_does_not_double_the_slop() {
         let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
         let mut rtt = RttEstimator::new(rule, MS(1));
-        // A sample of 123 + 1 ms: SRTT 124, RTTVAR 62.
+        // After a sample of 123 + 1 ms, SRTT is 124 and RTTVAR is 62.
         rtt.sample(Time::ZERO, MS(123), 1, 2);
         assert_eq!(rtt.rto(), MS(372 + 200));
         rtt.back_off();
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(rtt.rto(), MS(300));
         rtt.sample(at_ms(2200), MS(150), 0, 0);
         assert_eq!(rtt.rto(), MS(400));
-        // 64 ms within one tick, and 64 ms across a tick boundary.
+        // Two RTTs of 64 ms: one within a tick, and one across a tick boundary.
         let counted = |at| {
             let mut rtt = RttEstimator::new(rule(TickSamples::Counted), MS(0));
             rtt.sample(at_ms(at), MS(64), 0, 0);

@@ -1,7 +1,7 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
 //! A ring holds the records in stream order, so removing the oldest record and appending a new one take constant time.
-//! Runs of SACKed segments are stored as intervals: a SACK block that repeats old information costs one look-up, and
+//! Runs of SACKed segments are stored as intervals: a SACK block without new information costs one look-up, and
 //! searches skip whole runs. Trees hold the segments to retransmit and the retransmitted segments. The cost of an ACK
 //! therefore depends neither on the window nor on the number of holes. For n segments, any order of SACKs, losses and
 //! retransmissions costs O(n log n).
@@ -39,7 +39,8 @@ pub(crate) struct TxRecord {
     pub lost: u32,
     /// Number of bytes.
     len: u16,
-    /// Number of bytes by which the segment's use of the congestion window exceeds its length, see [`resegment`].
+    /// Number of bytes by which the space that the segment takes in the congestion window exceeds its length (see
+    /// [`resegment`]).
     pad: u16,
 }
 
@@ -206,8 +207,8 @@ pub(crate) struct Scoreboard {
     retrans_out: u32,
     /// All records with a lower number are SACKed, lost or retransmitted.
     first_open: u64,
-    /// Search bound: among the records from this number on, no original transmission without a mark was sent before the
-    /// newest delivered segment.
+    /// Bound of a search: among the original transmissions from this record on, all that are unmarked were sent after
+    /// the newest delivered segment.
     not_before_newest: u64,
     /// Number of retransmissions that were lost.
     lost_retransmits: u64,
@@ -348,8 +349,8 @@ impl Scoreboard {
         self.ring.reserve_exact((len + len / 4 + 1).next_multiple_of(STEP) - len);
     }
 
-    /// Appends a segment of new data. `pad` is the number of bytes by which its use of the congestion window exceeds
-    /// its length.
+    /// Appends a segment of new data. `pad` is the number of bytes by which the space that it takes in the congestion
+    /// window exceeds its length.
     pub fn push(&mut self, start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.padding += u64::from(pad);
         if self.ring.len() == self.ring.capacity() {
@@ -366,7 +367,7 @@ impl Scoreboard {
         let sent = self.ring.pop_front()?;
         self.base += 1;
         self.padding -= u64::from(sent.pad);
-        // A segment without state flags, the usual case, contributes to no sum except the padding.
+        // A segment without state flags, which is the usual case, contributes only to the sum of the padding.
         if sent.state() & FATE != 0 {
             self.forget_counts(self.base - 1, &sent);
             if sent.is_sacked() {
@@ -461,10 +462,10 @@ impl Scoreboard {
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Marks the segments that `[start, end)` newly covers as SACKed. A segment that the range covers only in part
-    /// stays unmarked. Calls `seen` with each record before its mark is set.
+    /// Marks the segments that `[start, end)` newly covers as SACKed. A segment that the range covers only partly stays
+    /// unmarked. Calls `seen` with each record before its mark is set.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
-        // The block may touch or overlap the first run that ends at or after its start.
+        // The block may touch or overlap the first run that ends at or after the start of the block.
         let mut above = self.sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
         let (mut low, mut low_number) = match above {
@@ -510,14 +511,14 @@ impl Scoreboard {
                     None => joined = Some(SackRange { start: low, end: reach, first: low_number, next: number }),
                 }
             }
-            // If the block reaches the next run, skip that run and continue after it.
+            // If the block reaches the next run, continue after this run.
             let Some(run) = above.filter(|run| run.start <= end) else { break };
             match &mut joined {
                 Some(whole) if whole.end == run.start => {
                     whole.end = run.end;
                     whole.next = run.next;
                 }
-                // The block began within the segment that precedes the run.
+                // The block began within the segment just before the run.
                 None if low == run.start => joined = Some(run),
                 _ => break,
             }

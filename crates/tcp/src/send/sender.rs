@@ -1,6 +1,6 @@
 //! The sender of one end: the stream that the application writes, and the state of the data that was sent.
 //!
-//! `ack` processes acknowledgements; `transmit` chooses the next segment.
+//! `ack` processes acknowledgements, and `transmit` chooses the next segment.
 
 use super::buffer::SendBuffer;
 use super::buffer_limit::{SendBufferLimit, SendBufferState};
@@ -34,14 +34,14 @@ pub(crate) struct Sender {
     pub(super) old_segments: OldSegments,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
-    /// Number of full segments that may still be sent without further checks, if no other call intervenes.
+    /// Number of full segments that may still be sent without further checks, provided that no other call intervenes.
     pub(super) run: u64,
     pub(super) limit: SendBufferLimit,
     /// Sequence number of the first data byte.
     first_data_seq: Seq,
     /// True if the application has closed its direction.
     closed: bool,
-    /// True if the FIN is sent in a segment of its own after data that was written before the close.
+    /// True if the FIN must be sent in a separate segment after data that was written before the close.
     pub(super) fin_follows: bool,
     /// True if the FIN is acknowledged.
     pub(super) fin_acked: bool,
@@ -121,7 +121,8 @@ impl Sender {
     }
 
     /// Closes the stream. If `may_send` is true, written data is sent as far as possible before the FIN is queued, as a
-    /// write(2) before close(2) would do. The FIN then joins the last data segment only if that segment still waits.
+    /// write(2) before close(2) would do. The FIN then joins the last data segment only if that segment is still
+    /// waiting.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
@@ -250,7 +251,7 @@ impl Sender {
         self.busy.switch(now, occupation);
     }
 
-    /// Total time with data to send, and the parts of it during which each limit applied.
+    /// Returns the total time with data to send, and the parts of it during which each limit applied.
     pub fn spent(&self, now: Time) -> Spent {
         self.busy.so_far(now)
     }

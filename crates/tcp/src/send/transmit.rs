@@ -73,7 +73,7 @@ impl Sender {
         if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    /// Sends the FIN together with the rest of the data, because that data has to wait anyway.
+    /// Sends the FIN together with the rest of the data, because the rest has to wait in any case.
     #[cold]
     fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.fin_follows = false;
@@ -129,7 +129,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
-        // If no data is left, the window also counts as full if another segment would not fit.
+        // If no data is left, the window also counts as full if it has no space for another segment.
         let full_window = if nothing_left {
             in_flight + full > self.cwnd()
         } else {
@@ -142,8 +142,8 @@ impl Sender {
             self.note_window_use(now, full_window);
             return Next::Nothing;
         }
-        // If `full` is smaller than the MSS, options of this segment (such as SACK) take space, and the next segment
-        // may differ.
+        // If `full` is smaller than the MSS, options of this segment (such as SACK) take space, and the size of the
+        // next segment may differ.
         let goes_on = fits_peer && full == self.flight.mss() && self.flight.profile.max_burst == 0 && in_flight > 0;
         if !goes_on {
             return Next::Open;
@@ -192,16 +192,16 @@ impl Sender {
         }
         self.recovery.on_local_congestion(now, &mut self.flight);
         if probe {
-            // tcp_send_probe0: a probe that the host itself refuses says nothing about the path, so the timer is armed
-            // without backoff.
+            // tcp_send_probe0: a probe that the host itself refuses gives no information about the path, so the timer
+            // is armed without backoff.
             self.flight.arm(now, TimerKind::Persist, RESOURCE_PROBE_INTERVAL);
         } else if self.flight.outstanding() == 0 {
             self.flight.arm_persist(now);
         }
     }
 
-    /// True if the burst limit is reached. The next burst waits for its share of the RTT, which is smoothed over every
-    /// ACK here (the authors of balakrishnan1999 use an RTT estimate of their own).
+    /// True if the burst limit is reached. The next burst waits for its share of the RTT. That RTT is smoothed over
+    /// every ACK, whereas the authors of balakrishnan1999 use a separate RTT estimate.
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -233,7 +233,7 @@ impl Sender {
         let number = board.next_to_retransmit()?;
         let (start, len) = (board.get(number).start(), board.get(number).weight());
         if start >= self.flight.una() + self.window.size() && number != self.flight.scoreboard.first_number() {
-            // The peer has shrunk its window, so that it no longer includes the segment.
+            // The peer has shrunk its window, and the segment is now outside of it.
             return None;
         }
         // RFC 6675 section 5 step 4.3: the first retransmission of a recovery is sent even if the window is full.
@@ -242,7 +242,7 @@ impl Sender {
         fits.then_some(number)
     }
 
-    /// As [`Sender::next_new`]; a separate function keeps the hot path small.
+    /// Like [`Sender::next_new`], but in a separate function, which keeps the hot path small.
     #[cold]
     fn next_refused(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.next_new(now, full)
@@ -255,7 +255,7 @@ impl Sender {
         let left = end.saturating_sub(nxt);
         let fin_left = self.is_closed() && nxt <= end;
         if left == 0 && !fin_left {
-            // The window also counts as full if another full segment would not fit.
+            // The window also counts as full if it has no space for another full segment.
             let full_window = self.in_flight() + full > self.cwnd();
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(now, full_window);
@@ -274,9 +274,9 @@ impl Sender {
             self.note_window_use(now, false);
             return None;
         }
-        // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): a piece waits for a larger window or the persist timer
-        // if it is shorter than a segment and than half of the peer's buffer. Nagle (section 3.7.4): the last, short
-        // piece of the written data waits for the ACK of outstanding data.
+        // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): a piece that is shorter than a segment, and shorter than
+        // half of the peer's buffer, waits for a larger window or the persist timer. Nagle (section 3.7.4): a short
+        // last piece of the written data waits for the ACK of outstanding data.
         let short = len < full && !fin && (len < self.window.largest() / 2 || len == 0);
         if short && (len < wanted || (len == left && self.holds_short_back())) {
             if self.flight.outstanding() == 0 {
@@ -329,8 +329,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861 section 3.1 as in Linux (tcp_cwnd_application_limited). If the window was not full for one RTO, and the
-    /// send buffer did not limit the sender, the window shrinks by half of its unused part.
+    /// RFC 2861 section 3.1 as in Linux (tcp_cwnd_application_limited): the window shrinks by half of its unused part
+    /// if it was not full for one RTO and the send buffer did not limit the sender.
     fn decay_unused(&mut self, now: Time) {
         if self.uses_window() {
             self.window_use.forget_used(now);
@@ -342,7 +342,7 @@ impl Sender {
         }
         let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
-        // In recovery, loss recovery sets the window; with a full send buffer, the buffer limits the data. In both
+        // In recovery, the recovery sets the window. If the send buffer is full, the buffer limits the data. In both
         // cases only the RTO is restarted.
         if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
@@ -356,7 +356,7 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::send_new`], but not inlined: probes are rare, and the hot path stays small.
+    /// Like [`Sender::send_new`], but not inlined: probes are rare, and the hot path stays small.
     #[cold]
     fn send_as_probe(&mut self, now: Time, piece: Piece, full: u64) -> Piece {
         self.send_new(now, piece, full)
@@ -441,7 +441,7 @@ impl Sender {
             return Some(piece);
         }
         let last = self.flight.scoreboard.last_number()?;
-        // The last segment has arrived, so retransmitting it would reveal no loss.
+        // The last segment has arrived, so retransmitting it would not reveal a loss.
         if self.flight.scoreboard.get(last).is_sacked() {
             return None;
         }
@@ -466,9 +466,9 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
-    /// Reduces the congestion window after an idle period, because the old window says little about the current state
-    /// of the path (RFC 5681 section 4.1). Linux measures the idle time since data was last sent; 4.4BSD and its
-    /// descendants measure it since a segment last arrived (`t_rcvtime`).
+    /// Reduces the congestion window after an idle period, because the old window gives little information about the
+    /// current state of the path (RFC 5681 section 4.1). Linux measures the idle time since data was last sent; 4.4BSD
+    /// and its descendants measure it since a segment last arrived (`t_rcvtime`).
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -500,8 +500,8 @@ impl Sender {
     }
 }
 
-/// The pacing rate: the controller's rate, or Linux's default if the controller has none. The application's limit
-/// `most` is the maximum.
+/// Returns the pacing rate: the controller's rate, or Linux's default if the controller has none. The application's
+/// limit `most` is the upper bound.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };

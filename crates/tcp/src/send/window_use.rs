@@ -1,5 +1,5 @@
-//! Detects whether the congestion window limits the sender (RFC 7661 as in Linux), and measures how much of the window
-//! was used if it does not (RFC 2861).
+//! Detects whether the congestion window limits the sender (RFC 7661 as in Linux). If it does not, measures how much of
+//! the window was used (RFC 2861).
 
 use lopsided_core::{Duration, Time};
 
@@ -12,7 +12,7 @@ pub(crate) struct WindowUse {
     most_out: u64,
     /// Offset whose acknowledgement ends the round trip.
     round_end: u64,
-    /// Largest number of outstanding bytes since the window was last full, or was last reduced because it was not used.
+    /// Largest number of outstanding bytes since the window was last full or was last reduced for being unused.
     most_used: u64,
     /// Time at which the window was last full or last reduced.
     used_since: Time,
@@ -28,7 +28,8 @@ impl WindowUse {
     }
 
     /// Records the end of a burst (Linux's tcp_cwnd_validate). The bytes from `una` to `nxt` are outstanding.
-    /// `blocked_by_cwnd` is true if the congestion window may have ended the burst, `left` if unsent data remains.
+    /// `blocked_by_cwnd` is true if the congestion window may have ended the burst, and `left` is true if unsent data
+    /// remains.
     ///
     /// Returns false and records nothing if the burst sent no new data although the congestion window had space.
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {
@@ -46,14 +47,14 @@ impl WindowUse {
         true
     }
 
-    /// RFC 2861: the largest number of bytes that the sender used of a window that was not full for one RTO; `None` if
-    /// the RTO has not passed yet.
+    /// RFC 2861: if the window was not full for one RTO, returns the largest number of bytes of the window that the
+    /// sender used; `None` if the RTO has not passed yet.
     pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)
     }
 
-    /// Restarts the RTO that must pass before the window shrinks.
+    /// Restarts the RTO after which an unused window shrinks.
     pub fn wait(&mut self, now: Time) {
         self.used_since = now;
     }

@@ -54,8 +54,8 @@ pub fn faults() -> impl Strategy<Value = Faults> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // The client sends at least one byte. If a client closes before the handshake is complete and has no data, it never
-    // has a connection.
+    // The client sends at least one byte, because a client without data that closes before the handshake is complete
+    // never has a connection.
     #[test]
     fn all_octets_arrive_once_and_in_order(
         client in profiles(), server in profiles(), faults in faults(), seed: u64, up in 1usize..120_000, down in 0usize..30_000,
@@ -63,7 +63,7 @@ proptest! {
         let (up, down) = (pattern(up, 1), pattern(down, 2));
         let mut pair = Pair::new(client, server, faults, seed);
         let closed = pair.transfer(&up, &down, LIMIT);
-        // Such a network may drop every transmission of a segment. The connection then fails, and the data received so
+        // This network may drop every transmission of a segment. The connection then fails, and the data received so
         // far must be a prefix of the data sent.
         if pair.client_events.contains(&ConnEvent::Failed(ConnError::TimedOut)) || pair.server_events.contains(&ConnEvent::Failed(ConnError::TimedOut)) {
             prop_assert!(up.starts_with(&pair.received_by_server) && down.starts_with(&pair.received_by_client));

@@ -1,4 +1,4 @@
-//! A listening socket: its two queues, what happens if they are full, and refused segments.
+//! A listening socket: its two queues, their behaviour when they are full, and refused segments.
 
 use super::pair::connection_config;
 use crate::{ConnEvent, Connection, Endpoint, Listener, Profile, Segment, State, refuse};

@@ -1,6 +1,6 @@
 //! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). An interval lasts from one loss to another. Two
 //! consecutive intervals indicate a policer if 20 % of the bytes are lost and the rates are about equal. BBR then sends
-//! at that rate for 48 rounds.
+//! at this rate for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};
@@ -9,9 +9,9 @@ use lopsided_core::{Duration, Time};
 const ROUNDS_MIN: u32 = 4;
 /// Maximum length of an interval, in rounds.
 const ROUNDS_MAX: u32 = 16;
-/// Minimum number of lost bytes, as a share of the delivered bytes.
+/// Minimum number of lost bytes, as a fraction of the delivered bytes.
 const LOSS_SHARE: f64 = 50.0 / 256.0;
-/// Rates that differ by at most this share count as equal.
+/// Rates that differ by at most this fraction count as equal.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 /// Rates that differ by at most this amount count as equal, in bytes per second (4 kbit/s).
 const SAME_RATE: f64 = 4000.0 / 8.0;
@@ -73,7 +73,7 @@ impl Policer {
             return Judgement::Over;
         }
         if !self.sampling {
-            // Begin an interval at a loss: the token bucket of a policer is then empty.
+            // Begin an interval at a loss, because the token bucket of a policer is then empty.
             if !lost {
                 return Judgement::None;
             }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
-/// The line is full, the queue is short and nothing is lost, with any buffer that is large enough for Startup's queue.
+/// If the buffer holds Startup's queue, the line is full, the queue is short and nothing is lost.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -49,7 +49,7 @@ fn startup_finds_the_bandwidth_and_drains_its_queue() {
     let mut bbr = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
     bbr.run(Duration::from_millis(1000));
     let rate = bbr.controller.pacing_rate().map_or(0, BitRate::as_bps);
-    // ProbeBW: 20 Mbit/s of payload plus headers, minus 1 %, with gains between 0.75 and 1.25.
+    // In ProbeBW the rate is 20 Mbit/s of payload plus headers, minus 1 %, times a gain between 0.75 and 1.25.
     assert!((15_000_000..26_000_000).contains(&rate), "{rate} bit/s");
 }
 
@@ -68,8 +68,8 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
 
-/// A token bucket without a queue: after two consecutive intervals with heavy loss and similar rates, BBR uses the rate
-/// of the bucket.
+/// Behind a token bucket without a queue, BBR uses the rate of the bucket after two consecutive intervals with heavy
+/// loss and similar rates.
 #[test]
 fn a_policer_is_recognised() {
     let mut policer = Policer::default();
@@ -127,7 +127,7 @@ fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
         bbr.on_established(Time::ZERO, &PathState { min_rtt: Some(rtt), ..path_state() });
         bbr.mode = Mode::Drain;
         bbr.filled = true;
-        // One segment per 10 ms: ten segments of BDP, and three or four of allowance.
+        // The line delivers one segment per 10 ms, so the BDP is ten segments. The allowance is three or four segments.
         bbr.bandwidth.add(BANDWIDTH_ROUNDS, 0, fixed_point::BW_UNIT / 10_000 + 1);
         bbr.pacer.rate = 50_000.0;
         let target = bbr.in_flight_for(bbr.bandwidth.max(), UNIT) / MSS;

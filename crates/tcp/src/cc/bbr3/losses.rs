@@ -42,7 +42,7 @@ impl Bbr3 {
 
     // In probes.
 
-    /// True if the share of lost bytes exceeds the threshold. Without SACK, any loss is too much.
+    /// True if the share of lost bytes exceeds the threshold. Without SACK, any loss exceeds it.
     pub(super) fn is_too_much(&self, lost: u64, in_flight: u64) -> bool {
         lost as f64 > in_flight as f64 * LOSS_THRESHOLD || (lost > 0 && !self.sack)
     }
@@ -98,7 +98,7 @@ impl Bbr3 {
         self.full_pipe.begin(0.0);
         let Undo { saved, return_to, .. } = std::mem::take(&mut self.undo);
         if let Some((short_term, inflight_longterm)) = saved {
-            // Restore a bound only upwards: it may have risen since the losses.
+            // Raise a bound but never lower it: it may have risen since the losses.
             self.short_term.bw = self.short_term.bw.max(short_term.bw);
             self.short_term.inflight = self.short_term.inflight.max(short_term.inflight);
             self.inflight_longterm = self.inflight_longterm.max(inflight_longterm);
@@ -116,8 +116,8 @@ impl Bbr3 {
     }
 }
 
-/// The number of bytes in flight at which the share of losses exceeded the threshold. A part of the last segment may
-/// still have been below it.
+/// Returns the number of bytes in flight at which the share of losses exceeded the threshold. The threshold may be
+/// exceeded in the middle of the last lost segment.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size) as f64;

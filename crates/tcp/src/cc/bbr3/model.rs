@@ -46,7 +46,7 @@ impl State {
         matches!(self, State::ProbeBwDown | State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeBwUp)
     }
 
-    /// True if the state sends faster than the network delivers, or if its successor does.
+    /// True if this state, or the state that follows it, sends faster than the network delivers.
     pub fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::ProbeBwRefill | State::ProbeBwUp)
     }
@@ -184,7 +184,7 @@ impl Undo {
     }
 }
 
-/// The part of a probe in which the data that is now being acknowledged was sent.
+/// The part of a probe to which the data belongs that is now being acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// No probe.

@@ -1,6 +1,6 @@
 //! ProbeBW (section 5.3.3): Down empties the queue, Cruise keeps the rate, Refill fills the pipe, and Up probes for
-//! more bandwidth. A cycle takes a few seconds. On a small path it takes the number of rounds that Reno needs to regain
-//! its window after a loss.
+//! more bandwidth. A cycle takes a few seconds, or on a small path the number of rounds that Reno needs to regain its
+//! window after a loss.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, Sample, ShortTerm, State, UNBOUNDED};
@@ -94,7 +94,7 @@ impl Bbr3 {
     fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
         if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
-            // The long-term bound, not the path, limits the rate, so a constant rate does not show a full pipe.
+            // The long-term bound limits the rate, not the path, so a constant rate does not indicate a full pipe.
             self.full_pipe.begin(sample.rate);
         } else if precautionary || self.full_pipe.now {
             self.probe.precautionary |= precautionary;

@@ -56,7 +56,7 @@ impl Bbr3 {
         self.restore_window();
         self.short_term = ShortTerm::NONE;
         if self.full_pipe.reached {
-            // The queue is empty already, so Down only starts the clock of the next cycle.
+            // The queue is already empty, so Down serves only to start the time until the next probe.
             self.start_down(now);
             self.start_cruise();
         } else {

@@ -10,7 +10,7 @@ fn bbr3() -> Bbr3 {
     bbr3
 }
 
-/// A controller on a network whose deliveries the test chooses. Each step is one round trip, in which a window of
+/// A controller on a network whose deliveries the test chooses. Each step is one round trip, in which one window of
 /// segments is acknowledged at a given rate.
 struct Rounds {
     bbr3: Bbr3,
@@ -239,8 +239,8 @@ fn up_goes_on_while_the_bandwidth_grows() {
     assert!(rounds.bbr3.bw >= rate * 0.999);
 }
 
-/// If a probe loses too much, it ends. The bound becomes the level at which the losses exceeded 2 %, but at least 0.7
-/// of the target.
+/// A probe with too much loss ends. The bound becomes the level at which the losses exceeded 2 %, but at least 0.7 of
+/// the target.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     let mut rounds = Rounds::up();
@@ -453,7 +453,7 @@ fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
     assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
 }
 
-/// The line is full, the queue is short and nothing is lost if the buffer is large enough for Startup's queue.
+/// If the buffer holds Startup's queue, the line is full, the queue is short and nothing is lost.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);

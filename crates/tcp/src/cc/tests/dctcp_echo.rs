@@ -33,7 +33,8 @@ fn established() -> (Connection, Connection) {
     (client, server)
 }
 
-/// For each ACK that the server sends: the number of segments acknowledged so far, and whether the ACK carries ECE.
+/// Returns for each ACK that the server sends: the number of segments acknowledged so far, and whether the ACK carries
+/// ECE.
 fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool)> {
     std::iter::from_fn(|| server.poll_segment(now))
         .map(|ack| (ack.header.ack.since(first.seq) / MSS, ack.header.flags.has(Flags::ECE)))
@@ -69,7 +70,7 @@ fn the_receiver_echoes_each_mark() {
     }
 }
 
-/// Marks within a round trip reduce the window once, at most by half.
+/// Several marks within a round trip reduce the window only once, and at most by half.
 #[test]
 fn the_sender_reduces_by_the_share_of_marks() {
     let (mut client, mut server) = established();

@@ -1,10 +1,10 @@
-//! The window of each controller over time, alone on a line. The curves are written as text and compared with
+//! The window over time of each controller that is alone on a line. The curves are written as text and compared with
 //! `windows.txt`; they can also be drawn as SVG.
 //!
 //! A change of an algorithm changes its curve. Compare the new curve with the paper: the teeth of Reno are straight and
-//! lose half, those of CUBIC bend towards the last window and away from it, and the curve of Vegas is flat.
-//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records the new curves. If the environment variable
-//! `LOPSIDED_PLOTS` names a folder, each curve is also written there as `NAME.svg`.
+//! lose half of the window; those of CUBIC bend towards the window of the last loss and then away from it; the curve of
+//! Vegas is flat. `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records the new curves. If the environment
+//! variable `LOPSIDED_PLOTS` names a folder, each curve is also written there as `NAME.svg`.
 
 use super::path::{Path, controller};
 use crate::cc::CONTROLLERS;
@@ -16,7 +16,7 @@ use std::{env, fs};
 const SECONDS: u64 = 60;
 /// Time in seconds after which the first slow start has ended.
 const SETTLED_S: f64 = 5.0;
-/// Number of columns of the text. Each column shows the mean window in its part of the time.
+/// Number of columns of the text. Each column shows the mean window over 1/100 of the time.
 const COLUMNS: usize = 100;
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Width, height and margin of the SVG.
@@ -56,7 +56,8 @@ impl Curve {
         Curve { name, share, losses: path.losses, points }
     }
 
-    /// The largest window after the first slow start. Slow start itself reaches a window several times as large.
+    /// Returns the largest window after the first slow start, because slow start itself reaches a window several times
+    /// as large.
     fn largest(&self) -> f64 {
         let settled = self.points.iter().filter(|(at, _)| *at > SETTLED_S);
         settled.map(|(_, window)| *window).fold(1.0, f64::max)

@@ -1,23 +1,23 @@
 //! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an
 //! ACK for every `d` segments, where `d` follows the congestion on the path of the ACKs. Both ends must use the policy.
 //!
-//! **By marks** (section 6.1, `acc`): a router marks ACKs. Use RED with `marks = "all"`, because ACKs do not announce
-//! ECN capability. The data sender echoes the mark in its next segment. The receiver then doubles `d`, at most once per
+//! **By marks** (section 6.1, `acc`): a router marks ACKs. Use RED with `marks = "all"`, because ACKs are not
+//! ECN-capable. The data sender echoes the mark in its next segment. The receiver then doubles `d`, at most once per
 //! round trip, and reduces `d` by one for each round trip without a mark. `d` is at least 1 and at most `max_delack`,
 //! and is bounded so that `min_acks_per_window` ACKs cover the sender's window. The paper gives no factor, step or
 //! bound. The values here are those of the authors' code in ns-2, whose bounds are 25 segments and two ACKs per window.
 //!
-//! **A round trip** ends when data arrives that answers an ACK sent after the round trip began. It includes the delay
-//! of that ACK and its queue. The authors' code uses the sender's echo of the receiver's clock. This code uses the
-//! sender's window: data that is more than one window beyond an ACK was sent after that ACK arrived. Bursts that wait
-//! for their timer make the round trip slightly longer.
+//! **A round trip** ends when data arrives that the sender sent in response to an ACK from this round trip. The round
+//! trip includes the delay of that ACK and its queueing delay. The authors' code uses the sender's echo of the
+//! receiver's clock. This code uses the sender's window: data that is more than one window beyond an ACK was sent after
+//! that ACK arrived. Bursts that wait for their timer make the round trip slightly longer.
 //!
-//! **By the window only** (section 8.2, `acc_peerwin`): without marks, always the fewest ACKs that these bounds allow.
-//! The paper's bounds are 8 segments and five ACKs per window.
+//! **By the window only** (section 8.2, `acc_peerwin`): marks are ignored, and the number of ACKs is always the
+//! smallest that these bounds allow. The paper's bounds are 8 segments and five ACKs per window.
 //!
 //! Each data segment has a TCP option of 4 bytes with the window in segments; its first bit is the mark. The paper
 //! assigns no option kind, so this code uses one of the experimental kinds of RFC 6994, without an identifier. The
-//! delayed-ACK timer stays. Data out of order, duplicates and filled gaps are acknowledged at once, so that fast
+//! delayed-ACK timer is unchanged. Data out of order, duplicates and filled gaps are acknowledged at once, so that fast
 //! retransmission needs no mark.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
@@ -82,12 +82,12 @@ impl AckCongestionControl {
         }
     }
 
-    /// Maximum number of segments that one ACK may cover at present.
+    /// Returns the maximum number of segments that one ACK may cover now.
     fn bound(&self) -> u32 {
         (self.peer_window / self.acks_per_window).clamp(1, self.most)
     }
 
-    /// Number of segments that one ACK covers at present.
+    /// Returns the number of segments that one ACK covers now.
     fn segments(&self) -> u32 {
         self.delayed.map_or(self.bound(), |delayed| delayed.min(self.bound()))
     }
@@ -99,7 +99,7 @@ impl AckCongestionControl {
         self.known = self.known.max(end.saturating_sub(u64::from(self.peer_window) * u64::from(mss)));
         let told = std::mem::take(&mut self.told);
         let Some(delayed) = &mut self.delayed else { return };
-        // Change `d` at most once per round trip: after an increase, wait for data that the sender sent after it
+        // Change `d` at most once per round trip. After an increase, wait for data that was sent after the sender had
         // received the ACKs of that time.
         if self.known < self.raised {
             return;

@@ -1,4 +1,4 @@
-//! Arriving full segments of 1,000 bytes, for the tests of policies.
+//! Arriving full segments of 1,000 bytes, which the tests of ACK policies use.
 
 use super::{AckView, Arrival, ArrivedData};
 use lopsided_core::{Duration, Ecn};
@@ -10,7 +10,7 @@ pub fn arrived(arrival: Arrival) -> ArrivedData {
     ArrivedData { arrival, end: 1000, len: 1000, advance: 1000, push: false, window_opened: false, ecn: Ecn::NotEct }
 }
 
-/// The view of a connection whose RTT is unknown and that has `segments` unacknowledged segments.
+/// The view of a connection that has `segments` unacknowledged segments and whose RTT is unknown.
 pub fn waiting(segments: u32) -> AckView {
     AckView {
         rtt: None,

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 pub enum Arrival {
     /// The segment begins at the next expected byte.
     InOrder {
-        /// True if buffered out-of-order data became readable and no gap remains.
+        /// True if buffered out-of-order data became in-order data and no gap remains.
         closed_gap: bool,
         /// True if a gap remains.
         gaps_left: bool,
@@ -42,8 +42,7 @@ pub struct ArrivedData {
     pub end: u64,
     /// Number of data bytes.
     pub len: u32,
-    /// Number of bytes that are in order now and were not before, including out-of-order data that the segment made
-    /// readable.
+    /// Number of bytes that are newly in order, including out-of-order data that the segment joined to the stream.
     pub advance: u64,
     /// True if the segment has the PSH flag.
     pub push: bool,
@@ -64,8 +63,8 @@ pub struct AckView {
     pub rto: Duration,
     /// The last advertised window, in bytes.
     pub window: u64,
-    /// True if SACK is in use. One duplicate ACK can then report several segments; without SACK, the sender counts
-    /// duplicate ACKs.
+    /// True if SACK is in use. With SACK, one duplicate ACK can report several segments; without SACK, the sender
+    /// counts duplicate ACKs.
     pub sack: bool,
     /// Estimated payload of the peer's full segments, in bytes.
     pub rcv_mss: u32,
@@ -75,7 +74,7 @@ pub struct AckView {
     pub unacked_segments: u32,
     /// True if an ACK is due or the delayed-ACK timer runs.
     pub scheduled: bool,
-    /// True if an ACK sent now would advertise a smaller window than the last ACK, because unread data occupies the
+    /// True if an ACK sent now would advertise a smaller window than the last ACK did, because unread data occupies the
     /// buffer.
     pub window_falls: bool,
     /// True if less than half of the receive buffer was free when the segment arrived.
@@ -124,7 +123,8 @@ pub struct SenderView {
     pub has_data: bool,
     /// Data that was sent and is not acknowledged, in bytes.
     pub outstanding: Bytes,
-    /// True if no outstanding data is lost or SACKed. An ACK then covers all in-order data since the last ACK.
+    /// True if no outstanding data is lost or SACKed. An ACK then covers all in-order data that arrived since the last
+    /// ACK.
     pub undisturbed: bool,
 }
 
@@ -176,7 +176,7 @@ pub trait AckPolicy: Debug + Send {
         true
     }
     /// Called for data outside the window, which was discarded. `again` is true if the data begins before the next
-    /// expected byte, so that it probably was received before.
+    /// expected byte, which means that it was probably received before.
     fn on_unacceptable(&mut self, _now: Time, _again: bool, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Duplicate)
     }

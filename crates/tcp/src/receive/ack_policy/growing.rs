@@ -1,6 +1,6 @@
-//! Delayed ACKs that grow from one segment to N: each ACK may cover one segment more than the last ACK. Source: Altman
-//! and Jimenez, Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC 2003.
-//! Their thresholds of 2, 5 and 9 segments correspond to steps of 1, 2 and 3.
+//! Delayed ACKs that grow from one segment to N: each ACK may cover one segment more than the previous ACK. Source:
+//! Altman and Jimenez, Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC
+//! 2003. Their thresholds of 2, 5 and 9 segments correspond to steps of 1, 2 and 3.
 //!
 //! A sender with a small initial window thus gets one ACK per segment, and a sender with a large window gets few ACKs.
 //! Data out of order, duplicates and filled gaps are acknowledged at once and reset the count to one segment. An ACK
@@ -57,7 +57,7 @@ mod tests {
     use crate::receive::ack_policy::Arrival;
     use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
 
-    /// Positions, counted from 1, of those among the next `count` segments that are acknowledged at once.
+    /// Returns which of the next `count` segments are acknowledged at once, as positions counted from 1.
     fn acked(policy: &mut Growing, count: u32, arrival: Arrival) -> Vec<u32> {
         let mut waiting = 0;
         let mut on = |_: &u32| {

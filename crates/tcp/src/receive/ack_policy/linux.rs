@@ -61,7 +61,7 @@ pub(super) struct Linux {
     pushed_again: bool,
     /// True in pingpong mode: this end's data carries the acknowledgements.
     pingpong: bool,
-    /// True if received data within the window is not acknowledged yet. Its ACK will use up one quick ACK.
+    /// True if received data within the window is not acknowledged yet. Its ACK will count as one quick ACK.
     scheduled: bool,
     /// True if the peer's data is ECN-capable.
     ect_seen: bool,
@@ -107,7 +107,7 @@ impl Linux {
         view: &AckView,
     ) -> AckDecision {
         let counts = view.unacked_bytes > u64::from(rcv_mss);
-        // __tcp_select_window: quick ACKs end once less than half of the buffer is free.
+        // __tcp_select_window: quick ACKs end when less than half of the buffer is free.
         if counts && view.half_filled {
             self.quick = 0;
         }
@@ -129,7 +129,7 @@ impl Linux {
         if self.is_quick() || !view.sack || self.compress.is_zero() || self.compressed >= COMPRESSED_MAX {
             return AckDecision::Now(why);
         }
-        // TCP_FASTRETRANS_THRESH: the peer may need three duplicate ACKs to start a fast retransmit.
+        // TCP_FASTRETRANS_THRESH: the peer may need three duplicate ACKs before it starts a fast retransmit.
         if self.duplicates < UNCOMPRESSED_DUPLICATES {
             self.duplicates += 1;
             return AckDecision::Now(why);
@@ -146,8 +146,7 @@ impl Linux {
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
-    /// True in quick-ACK mode: quick ACKs are left, and the connection is not in pingpong mode
-    /// (`tcp_in_quickack_mode`).
+    /// True in quick-ACK mode: quick ACKs remain, and the connection is not in pingpong mode (`tcp_in_quickack_mode`).
     fn is_quick(&self) -> bool {
         self.quick > 0 && !self.pingpong
     }
@@ -183,8 +182,8 @@ impl Linux {
         self.grain.floor(Time::ZERO + span) - Time::ZERO
     }
 
-    /// Adapts the delay to the time between in-order segments (`tcp_event_data_recv`). More than one RTO counts as a
-    /// pause of the sender, even if a loss caused it.
+    /// Adapts the delay to the time between in-order segments (`tcp_event_data_recv`). A time of more than one RTO
+    /// counts as a pause of the sender, even if a loss caused it.
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
             self.grant_quick(view);
@@ -204,8 +203,8 @@ impl Linux {
         }
     }
 
-    /// Makes sure that a quick ACK announces a larger window. Linux does this by setting the lowest bit of the count,
-    /// so an even number of quick ACKs does not decrease as long as the window opens.
+    /// Ensures that a quick ACK announces a larger window. Linux sets the lowest bit of the count for this purpose, so
+    /// an even number of quick ACKs does not decrease as long as the window opens.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }
@@ -233,8 +232,8 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// Grants two quick ACKs in two cases: after a segment without ECT from an ECN-capable peer, which is probably a
-    /// retransmission, and after the first CE mark, because the peer's window may then be small.
+    /// Grants two quick ACKs in two cases. The first is a segment without ECT from an ECN-capable peer, which is
+    /// probably a retransmission. The second is the first CE mark, after which the peer's window may be small.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         let mark_begins = std::mem::take(&mut self.mark_begins);
         let again = ecn == Ecn::NotEct && self.ect_seen;
@@ -280,7 +279,7 @@ impl AckPolicy for Linux {
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
-            // The application, not the ACKs, will soon limit the sender, so quick ACKs gain nothing.
+            // The application will soon limit the sender instead of the ACKs, so quick ACKs have no benefit.
             self.quick = 0;
         }
         decision
@@ -299,8 +298,8 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Duplicate)
     }
 
-    /// Acknowledges data whose ACK was deferred until the window could grow, and data that ended a message of the peer
-    /// (`tcp_cleanup_rbuf`).
+    /// Acknowledges data whose ACK was deferred until the window could grow, and data that ended one of the peer's
+    /// messages (`tcp_cleanup_rbuf`).
     fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);
         if view.unacked_bytes > u64::from(view.rcv_mss) {
@@ -314,7 +313,7 @@ impl AckPolicy for Linux {
 
     fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
         if self.compressed == 0 && self.pingpong {
-            // The timer expired, so no data was sent that could have carried the ACK: leave pingpong mode.
+            // When the timer expires, no data was sent that could have carried the ACK, so leave pingpong mode.
             self.pingpong = false;
             self.ato = self.min;
         } else if self.compressed == 0 {

@@ -1,17 +1,18 @@
 //! RFC 5690: acknowledgement congestion control (AckCC). The data sender detects lost or marked ACKs and sends the
 //! receiver the ACK Ratio: the number of segments that an ACK covers. Both ends must use the policy.
 //!
-//! **Sender** (sections 4.4, 4.5). Without data loss, a pure ACK for more segments than the ratio means a lost ACK.
-//! After a window with a lost or marked ACK the ratio R doubles. After cwnd / (MSS (R^2 - R)) windows without one it
-//! falls by one. It is at most the greater of 2 and half the window in segments, and at least 2 if the window has 4
-//! segments. It changes at most once per window. After a change the larger of both ratios applies until a window is
-//! acknowledged. Section 4.5 leaves the bound J open; here it is `max_delack`.
+//! **Sender** (sections 4.4, 4.5). If no data was lost, a pure ACK for more segments than the ratio shows that an ACK
+//! was lost. After a window with a lost or marked ACK the ratio R doubles. After cwnd / (MSS (R^2 - R)) windows without
+//! one, R decreases by one. R is at most the greater of 2 and half the window in segments, and at least 2 if the window
+//! has 4 segments. It changes at most once per window. After a change the larger of both ratios applies until a window
+//! is acknowledged. Section 4.5 does not define the bound J; this code uses `max_delack`.
 //!
-//! **Receiver** (sections 4.3, 4.6). An ACK for every R segments, or by the delayed-ACK timer. The first three
-//! out-of-order segments of a loss event get an ACK each, later ones an ACK for every R.
+//! **Receiver** (sections 4.3, 4.6). It sends an ACK for every R segments, or when the delayed-ACK timer expires. Each
+//! of the first three out-of-order segments of a loss event is acknowledged at once, later ones with an ACK for every R
+//! segments.
 //!
-//! The ratio is in an option of 3 bytes in each data segment. The option has an experimental kind, because the RFC's
-//! option never got a number.
+//! Each data segment carries the ratio in an option of 3 bytes. The option has an experimental kind, because no number
+//! was assigned to the RFC's option.
 //!
 //! Not modelled: the handshake option, so both ends must be configured; ECN-capable ACKs (a queue with `marks = "all"`
 //! marks them anyway); the sender's pacing of section 4.7 above a ratio of 2 (use `max_burst`) and its growth by bytes
@@ -41,7 +42,7 @@ pub(super) struct AckRatio {
     sender: Sender,
 }
 
-/// The ratio that the peer requested, and the state of this end's ACKs.
+/// The ratio that the peer requested, and the state of this end's own ACKs.
 #[derive(Debug)]
 struct Receiver {
     ratio: u32,
@@ -51,14 +52,15 @@ struct Receiver {
     held: u32,
 }
 
-/// The ratio that this end requests from the peer, and the measurements that it is based on.
+/// The ratio that this end requests from the peer, and the measurements from which it is computed.
 #[derive(Debug)]
 struct Sender {
     /// Maximum ratio (J).
     most: u32,
     /// The ratio that this end requests.
     ratio: u32,
-    /// The largest ratio that the peer may still use. An ACK for more segments than this means that an ACK was lost.
+    /// The largest ratio that the peer may still use. An ACK for more segments than this ratio shows that an ACK was
+    /// lost.
     allowed: u32,
     /// Bytes that must still be acknowledged before the current window ends.
     window_left: u64,
@@ -102,7 +104,7 @@ impl Sender {
         let mss = view.mss.get().max(1);
         // The bounds depend on cwnd, so apply them at every ACK, even within a window of data.
         self.change(self.ratio, view);
-        // Section 4.4: an ACK for more segments than the ratio means that an ACK before it was lost.
+        // Section 4.4: an ACK for more segments than the ratio means that an earlier ACK was lost.
         let lost = pure && view.undisturbed && acked > u64::from(self.allowed) * mss;
         if (lost || marked) && !self.lossy {
             let doubled = 2 * self.ratio;
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(asks(&mut policy), 2, "every ACK came");
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // The peer now sends one ACK for four segments, which is allowed, so no ACK is missing.
+        // The peer now sends one ACK for four segments, which the ratio allows, so no ACK is missing.
         for _ in 0..10 {
             acked(&mut policy, 4, 40, Ecn::NotEct);
         }

@@ -2,13 +2,13 @@
 //! requests an ACK for each R full-sized segments. Both ends need the policy.
 //!
 //! The draft leaves the choice of R to the sender. This sender requests `acks_per_rtt` ACKs per congestion window, with
-//! at least one segment and at most `max_delack` segments per ACK. Each data segment repeats a request until a window
-//! of data is acknowledged, because segments may be lost. R = 0 requests an immediate ACK without changing the rate.
-//! This sender does not use it, because R = 1 has that effect for small windows.
+//! at least one segment and at most `max_delack` segments per ACK. Because segments may be lost, each data segment
+//! repeats a request until a window of data is acknowledged. R = 0 requests an immediate ACK without changing the rate.
+//! This sender never sends R = 0, because R = 1 has the same effect for small windows.
 //!
 //! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits. As the
-//! draft requires, data out of order, duplicates and filled gaps are acknowledged at once, and the delayed-ACK timer
-//! stays.
+//! draft requires, data out of order, duplicates and filled gaps are acknowledged at once, and the delayed-ACK timer is
+//! unchanged.
 //!
 //! Not modelled: the negotiation in the handshake, so both ends must be configured; the last bit of the byte.
 
@@ -38,7 +38,7 @@ pub(super) struct AckRateRequest {
     immediate: bool,
     /// R of the last request that this end sent; `None` before the first.
     asked: Option<u32>,
-    /// Bytes that must still be acknowledged before the last request has certainly arrived.
+    /// Bytes that must still be acknowledged before the last request has certainly arrived at the peer.
     unknown: u64,
 }
 

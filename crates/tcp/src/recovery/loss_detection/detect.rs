@@ -15,7 +15,8 @@ impl Recovery {
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            // tcp_newreno_mark_lost: losses are also marked in the CWR state, in which a sender with ECN usually is.
+            // tcp_newreno_mark_lost: losses are also marked in the CWR state, in which the sender usually is when ECN
+            // is in use.
             let enough = self.dupacks >= threshold && self.ca_state < CaState::Recovery;
             if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
                 self.dupacks = 0;
@@ -44,7 +45,7 @@ impl Recovery {
         true
     }
 
-    /// How long RACK waits for reordered segments in addition to the RTT (RFC 8985 section 6.2 step 4).
+    /// Returns how long RACK waits for reordered segments in addition to the RTT (RFC 8985 section 6.2 step 4).
     fn reordering_window(&self, flight: &Flight) -> Duration {
         if !self.rack.reordering_seen() {
             // As long as no reordering has been detected, the window is 0 in recovery and after three SACKed segments,

@@ -6,7 +6,7 @@ use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
 /// Marks segments as lost. During recovery, the first hole is always lost, and data sent after the recovery `point` is
-/// left to the next recovery. After a timeout all data is marked already.
+/// left to the next recovery. After a timeout all data is already marked.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, point: u64) {
     let (threshold, nxt) = (flight.profile.dup_threshold, flight.nxt());
     mark_lost(flight, LossRule::Fack, |flight| match ca_state {

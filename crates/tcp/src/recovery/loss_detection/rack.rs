@@ -38,7 +38,7 @@ impl Rack {
     pub fn on_delivered(&mut self, now: Time, sent: &TxRecord, min_rtt: Option<Duration>) {
         let rtt = now.saturating_since(sent.sent_at);
         if sent.was_ever_retransmitted() && min_rtt.is_some_and(|min| rtt < min) {
-            // The ACK arrived too soon to be caused by the retransmission, so the original has arrived.
+            // The ACK arrived too soon for the retransmission to have caused it, so the original has arrived.
             return;
         }
         self.rtt = rtt;

@@ -1,4 +1,4 @@
-//! FreeBSD's window during a recovery.
+//! The window during a recovery in FreeBSD.
 //!
 //! With SACK, the window limits the bytes sent since the recovery began, retransmitted or new. It starts with one
 //! segment. A duplicate ACK adds one segment, up to the threshold, if fewer bytes than the threshold are in the
@@ -6,8 +6,8 @@
 //! segment, or plus two segments if it acknowledged two. So one hole at the front is repaired per round trip. The
 //! partial acknowledgement is answered with a segment, which is empty if no data may be sent.
 //!
-//! Without SACK, the window is the threshold, plus one segment for each duplicate ACK that has not released a segment
-//! before, minus the bytes that a partial acknowledgement covers (RFC 6582 section 3.2).
+//! Without SACK, the window is the threshold, plus one segment for each duplicate ACK that has not already released a
+//! segment, minus the bytes that a partial acknowledgement covers (RFC 6582 section 3.2).
 //!
 //! Not modelled: retransmissions of a part of a segment. If the peer's window has space only for a part, a partial
 //! acknowledgement is answered with an empty segment.
@@ -31,7 +31,7 @@ pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
     outstanding + mss
 }
 
-/// True for FreeBSD with SACK, where the window limits the bytes sent in a recovery.
+/// True for FreeBSD with SACK, in which the window limits the bytes sent in a recovery.
 fn has_budget(flight: &Flight) -> bool {
     flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack()
 }
@@ -68,7 +68,7 @@ impl Recovery {
         target + u64::from(told) * flight.mss()
     }
 
-    /// Updates the window for an ACK during a recovery by FreeBSD's rules.
+    /// Updates the window for an ACK during a FreeBSD-style recovery.
     pub(in crate::recovery) fn update_window_per_duplicate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         if !flight.sack() {
             self.inflate(flight, outcome);

@@ -16,7 +16,7 @@ pub(crate) struct Reduction {
     pub acks: u64,
     /// Bytes sent since the reduction began (RFC 6937's prr_out).
     pub sent: u64,
-    /// True if the reduction was undone while the state continues. The target is then the earlier threshold, not the
-    /// controller's window.
+    /// True if the reduction was undone but the state continues. The target is then the threshold from before the
+    /// reduction instead of the controller's window.
     pub undone: bool,
 }

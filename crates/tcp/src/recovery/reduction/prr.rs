@@ -7,12 +7,12 @@ use super::progress::Reduction;
 pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64, delivered: u64, safe: bool) {
     reduction.delivered += delivered;
     let mut send = if in_flight > reduction.target {
-        // RFC 6937 section 3.1: send at the delivery rate multiplied by target / prior_cwnd.
+        // RFC 6937 section 3.1: the sending rate is the delivery rate multiplied by target / prior_cwnd.
         let share = u128::from(reduction.delivered) * u128::from(reduction.target);
         (share.div_ceil(u128::from(reduction.prior_cwnd)) as u64).saturating_sub(reduction.sent)
     } else {
-        // RFC 6937 section 3.1, slow-start bound: send at most one segment more than was delivered, and only if the ACK
-        // shows no further loss.
+        // RFC 6937 section 3.1, slow-start bound: send at most one segment more than was delivered; the additional
+        // segment requires that the ACK shows no further loss.
         let owed = reduction.delivered.saturating_sub(reduction.sent).max(delivered);
         let bound = owed + if safe { mss } else { 0 };
         bound.min(reduction.target - in_flight)

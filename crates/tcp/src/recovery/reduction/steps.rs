@@ -18,7 +18,7 @@ impl Recovery {
         signal: Signal,
         why: CaReason,
     ) {
-        // Drop the outstanding probe: a loss that it would detect is already covered by this reduction.
+        // Drop the outstanding probe: this reduction already covers any loss that the probe could detect.
         self.tlp = None;
         // RFC 3168 section 6.1.2: a reduction for any reason is announced by CWR.
         self.cwr_due = true;
@@ -54,7 +54,7 @@ impl Recovery {
         }
     }
 
-    /// Lowers the target if the controller has lowered its window meanwhile.
+    /// Lowers the target if the controller has lowered its window in the meantime.
     pub fn follow_target(&mut self, flight: &Flight) {
         if let Some(reduction) = self.reduction.as_mut().filter(|reduction| !reduction.undone) {
             reduction.target = reduction.target.min(flight.controller.cwnd().get());
@@ -92,7 +92,7 @@ impl Recovery {
         self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }
 
-    /// Ends the reduction. From now on the controller's window is in force, which is at least the target.
+    /// Ends the reduction. From now on the controller's window applies, which is at least the target.
     pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
         let Some(reduction) = self.reduction.take() else { return };
         // If the reduction was undone before it ended, keep the window that PRR has reached.
@@ -101,7 +101,7 @@ impl Recovery {
             return;
         }
         let at_most = match flight.profile.cwnd_reduction {
-            // RFC 5681 section 3.2 step 6: the window becomes the threshold, without a limit by the outstanding data.
+            // RFC 5681 section 3.2 step 6: the window becomes the threshold, even if less data is outstanding.
             CwndReduction::Immediate if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno => None,
             CwndReduction::PerDuplicate => Some(budget::window_after(flight.outstanding(), flight.mss())),
             CwndReduction::Immediate => Some(immediate::window_after(flight.outstanding(), flight.mss())),

@@ -1,5 +1,4 @@
-//! Tests of the cost: with 100,000 holes, each hole costs a few search steps plus tree look-ups, in any order of
-//! events.
+//! Tests of the cost. With 100,000 holes, each hole costs a few search steps and tree look-ups, in any order of events.
 
 use super::{RateStamp, Scoreboard};
 use lopsided_core::{Duration, Time};
@@ -64,7 +63,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         }
         assert!(steps(&board) < 8.0, "{order}: lost");
         for place in 0..HOLES / 2 {
-            // From one end, retransmitted segments are SACKed, while from the other end they are marked lost again.
+            // Retransmitted segments are SACKed from one end, while from the other end they are marked lost again.
             let number = 2 * nth(place);
             board.sack(number, number + 1, |_| ());
             let overdue = at(2 * HOLES + place);
@@ -87,7 +86,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
     }
 }
 
-/// A flow at 5 Mbit/s has 40 records, so with 10,000 flows each byte of a record costs 400 kB of memory.
+/// A flow at 5 Mbit/s has 40 records. With 10,000 flows, each byte of a record therefore costs 400 kB of memory.
 #[test]
 fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);

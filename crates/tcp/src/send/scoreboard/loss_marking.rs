@@ -1,5 +1,5 @@
-//! Marks segments as lost, by one of five rules: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout,
-//! or a partial acknowledgement, which marks one hole. Also removes the marks.
+//! Marks segments as lost by one of five rules: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or
+//! a partial acknowledgement, which marks only one hole. Also removes the marks.
 
 use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;
@@ -35,8 +35,7 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Resets retransmitted segments to the state of segments that were sent once: FreeBSD starts each recovery with an
-    /// empty scoreboard.
+    /// Makes retransmitted segments count as sent once, because FreeBSD starts each recovery with an empty scoreboard.
     pub fn settle_retransmissions(&mut self) {
         for (_, number) in std::mem::take(&mut self.retransmitted) {
             let sent = self.get_mut(number);
@@ -62,7 +61,7 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions are in order of send time: the overdue ones come first, and the last of the others
+        // Original transmissions are ordered by send time: the overdue ones come first, and the last one of the others
         // must wait longest.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
@@ -100,7 +99,7 @@ impl Scoreboard {
     /// nor lost. The search starts at record `number`.
     fn last_open_before_newest(&mut self, number: u64, before_newest: impl Fn(&TxRecord) -> bool) -> Option<TxRecord> {
         let is_open = |sent: &TxRecord| !sent.is_sacked() && !sent.was_ever_retransmitted() && !sent.is_lost();
-        // Resume the search at the last bound: the newest delivered segment never becomes older, so the bound stays
+        // Resume the search at the last bound. The newest delivered segment never becomes older, so the bound is still
         // valid.
         let mut beyond = self.not_before_newest.max(number);
         while beyond < self.next_number() {
@@ -153,7 +152,7 @@ impl Scoreboard {
     }
 
     /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. If that segment was
-    /// retransmitted itself, it is unknown which of its transmissions arrived, so nothing is marked.
+    /// itself retransmitted, it is unknown which of its transmissions arrived, so no retransmission is marked.
     pub fn mark_lost_retransmissions(&mut self) {
         let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
@@ -195,8 +194,7 @@ impl Scoreboard {
                 number = self.sack_range_of(number).next;
                 continue;
             }
-            // A retransmission that was sent in a recovery that was undone does not protect the segment from a new loss
-            // mark.
+            // A retransmission from a recovery that was undone does not protect the segment from another loss mark.
             if !sent.is_retransmitted() && !sent.is_lost() {
                 self.mark_lost(number);
             }
@@ -213,7 +211,7 @@ impl Scoreboard {
     }
 
     /// Marks all segments as lost after a timeout, except SACKed segments and segments for whose send time `spare`
-    /// returns true. The first segment is always marked.
+    /// returns true. The first segment is marked in any case.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         if forget_sack {
             for sent in &mut self.ring {

@@ -1,7 +1,7 @@
 //! Splits outstanding segments that exceed a new path MTU, so that each is retransmitted in several pieces.
 //!
-//! Linux counts segments, so each piece takes the space of a full segment in the congestion window. The missing bytes
-//! are the padding of the piece.
+//! Linux counts segments, so each piece takes the space of a full segment in the congestion window. The bytes that a
+//! piece lacks are its padding.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};
@@ -11,7 +11,7 @@ impl Scoreboard {
     /// Splits every record longer than `full` bytes, except SACKed ones.
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
-        // For each old record number, and for the end, the new number.
+        // The new record number for each old record number, and for the end.
         let mut places = Vec::with_capacity(self.ring.len() + 1);
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);

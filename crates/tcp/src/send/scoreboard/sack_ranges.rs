@@ -12,8 +12,8 @@ pub(super) struct SackRange {
     pub next: u64,
 }
 
-/// The runs, keyed by start offset. If an acknowledgement removes the beginning of a run, the key keeps its old value
-/// below the new start.
+/// The runs, keyed by start offset. If an acknowledgement removes the beginning of a run, the run keeps its old key,
+/// which is then below its new start.
 ///
 /// A SACK block usually extends the highest run, so look-ups check that run before they search the tree.
 #[derive(Debug, Default)]
