@@ -5,7 +5,7 @@ use crate::ids::Ids;
 use crate::segment::Segment;
 use crate::sketch::Sketch;
 
-/// Longest gap between two ACKs of one burst, in nanoseconds.
+/// Longest gap between two consecutive ACKs of a burst, in nanoseconds.
 const BURST_GAP: u64 = 500_000;
 /// Smallest number of ACKs that form a burst.
 const BURST: u32 = 3;

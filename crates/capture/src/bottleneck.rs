@@ -18,15 +18,14 @@ const ENOUGH: u64 = 300_000_000;
 /// Fewest bytes of data in a busy period from which a rate is computed. One ACK acknowledges several packets, so each
 /// end of the period is uncertain by several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
-/// If a bin has fewer queueing delay samples than this, the bin counts as busy only if the samples exceed 4 times the
-/// threshold.
+/// A bin with fewer queueing delay samples than this counts as busy only if the samples exceed 4 times the threshold.
 const SAMPLES: u32 = 4;
 /// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
 const UPPER: f64 = 0.85;
 /// Fewest losses from which the queue discipline can be inferred.
 const LOSSES: u64 = 3;
-/// A queue is drop-tail only if the 25 % quantile of the queueing delays at losses is at least this share of their 90 %
-/// quantile.
+/// A queue is drop-tail only if the queueing delays at losses are similar: their 25 % quantile must be at least this
+/// fraction of their 90 % quantile.
 const ALIKE: f64 = 0.8;
 /// A queue is drop-tail only if 98 % of the packets have a queueing delay of at most this multiple of the delay at
 /// losses.
@@ -79,7 +78,7 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// Buffer size in bytes; NaN if the rate or the buffer is unknown.
+    /// Buffer size in bytes; NaN if the rate or the buffer size in ms is unknown.
     pub fn buffer_bytes(&self) -> f64 {
         self.buffer_ms * self.rate_bps / 8e3
     }
@@ -93,8 +92,8 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
     let discipline = discipline(data, longest_wait_ms);
     let at_loss = data.wait_at_loss_ms.mode().map_or(f64::NAN, |(wait, _)| wait);
-    // The delay was measured on the segment after the lost one. When that segment arrived, one packet had already left,
-    // so the full buffer is one packet larger.
+    // The delay was measured on the segment after the lost one. When that segment arrived, one packet had already left
+    // the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let at_loss = if place.is_nan() { at_loss } else { at_loss + place };
     let buffer_ms = if discipline == Discipline::DropTail { at_loss } else { f64::NAN };
@@ -189,7 +188,7 @@ fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
 }
 
 fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
-    // Only an AQM sets CE (RFC 3168, section 5).
+    // CE marks are set only by an AQM (RFC 3168, section 5).
     if data.ecn.0 + data.ecn.2 > 0 {
         return Discipline::Aqm;
     }
@@ -201,8 +200,8 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     if longest_ms < BUSY_MS {
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
-    // A drop-tail buffer is equally full at each loss, and no packet is delayed longer. An AQM drops at varying queue
-    // lengths, or at a length that the queue exceeds at other times.
+    // In a drop-tail queue, each loss occurs at the same queue length, which is also the longest. An AQM drops at
+    // varying queue lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
     let always_alike = low >= ALIKE * high;
     let never_longer = data.data_wait_ms.quantile(0.98) <= LONGER * high;

@@ -31,17 +31,18 @@ const ENOUGH: usize = 64;
 /// Fewest comparisons from which a control is inferred. Each loss, and each round trip without a loss, is one
 /// comparison.
 const ENOUGH_COMPARED: usize = 8;
-/// Scale of the error of a reduction: rounding makes windows differ by this share and by half a segment.
+/// Scale of the error of a reduction: a difference that rounding can cause, as a fraction of the window, in addition to
+/// half a segment.
 const REDUCTION_SCALE: f64 = 0.06;
-/// Scale of the error between losses: this share of the flight, plus half a segment.
+/// Scale of the error between losses, as a fraction of the flight, in addition to half a segment.
 const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
-/// Largest number of losses, and of periods between losses, that count as independent evidence. Further ones add no
-/// evidence.
+/// Maximum number of losses, and of periods between losses, that count as independent evidence. Further losses and
+/// periods add no evidence.
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a control that is not listed.
 const UNLISTED: f64 = -7.0;
-/// Each sign of BBR adds one of these values to the logarithm of BBR's weight, which is `UNLISTED` without any sign.
+/// Each sign of BBR adds one of these values to the logarithm of BBR's weight, which is `UNLISTED` if there is no sign.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;

@@ -207,8 +207,8 @@ impl Direction {
         let pushed = segment.flags.has(Flags::PSH);
         let sending = Sending { at, start, end, again: again.is_some(), pushed, echo, mss };
         if sender.sends(sending, &waits, timeline) {
-            // If the capture is near the sender and SACK is off, only the retransmission reveals the loss, about one
-            // RTT later.
+            // If the capture was taken near the sender and SACK is off, only the retransmission reveals the loss, about
+            // one RTT later.
             if !self.shows_holes {
                 self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
             }

@@ -1,4 +1,4 @@
-//! What limits the rate of a sender.
+//! The limits of the rate of a sender.
 
 /// The reason why a sender did not send faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! The points of a time-sequence diagram. Their number is bounded: the more points a connection has, the fewer of them
-//! are kept.
+//! The points of a time-sequence diagram. Their number is bounded: if a connection has many points, only every n-th
+//! point is kept.
 
 use lopsided_core::Seq;
 
@@ -58,7 +58,7 @@ pub struct Points {
     highest: u64,
 }
 
-/// Keeps every `stride`-th of the `seen` points.
+/// A list that keeps every `stride`-th of the `seen` points.
 #[derive(Clone, Debug)]
 struct Thinned {
     points: Vec<Point>,
@@ -73,7 +73,7 @@ impl Default for Thinned {
 }
 
 impl Points {
-    /// Adds a point, or skips it if only every `stride`-th point is kept.
+    /// Adds a point, unless it is skipped because only every `stride`-th point is kept.
     pub(crate) fn add(&mut self, at: u64, kind: Kind, start: Seq, end: Seq, number: u64) {
         let origin = *self.origin.get_or_insert(start);
         let begin = self.offset(start.since(origin));

@@ -14,7 +14,7 @@ const THINNED: f64 = 0.1;
 /// ACKs are thinned if at least this share of them are stretch ACKs.
 const FEW: f64 = 0.25;
 
-/// Why there are fewer ACKs than one per two segments.
+/// The reason why there are fewer ACKs than one per two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinning {
     /// ACKs are not thinned: stretch ACKs are rare.
@@ -59,7 +59,7 @@ pub struct Report {
     pub compressed: f64,
     /// Share of ACKs that cover more than two segments, from 0 to 1.
     pub stretch: f64,
-    /// Why there are fewer ACKs than one per two segments.
+    /// The reason why there are fewer ACKs than one per two segments.
     pub thinning: Thinning,
     /// Share of the capacity of the ACKs' bottleneck that the ACKs use, from 0 to 1.
     pub ack_share: f64,
@@ -136,8 +136,8 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
 /// Determines whether ACKs are thinned, and whether the receiver or the network is the cause.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
     let missing = connection.directions[sender].ack_path.missing_share();
-    // If the host uses one counter for all connections, an identification missing in one connection belongs to a packet
-    // of another.
+    // If the host uses one counter for all connections, an identification that is missing in one connection belongs to
+    // a packet of another connection.
     let of_host = loads.missing_share(connection.ends[1 - sender].address);
     let missing = missing.map(|share| of_host.map_or(share, |of_host| share.min(of_host)));
     if missing.is_some_and(|share| share >= THINNED) {

@@ -129,8 +129,8 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// True if the ACK reached the sender before the sender sent a segment with this echo, no later than the time
-    /// `until`. `near` is the RTT from the point of capture to the sender in nanoseconds.
+    /// True if the ACK reached the sender no later than `until`, and before the sender sent a segment with this echo.
+    /// `near` is the RTT from the point of capture to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
             // The echo is exact. For ACKs with the same timestamp, the RTT to the sender decides.
@@ -167,8 +167,8 @@ struct Rounds {
     slow_start: bool,
     /// Slow-start threshold in bytes after a timeout.
     threshold: u32,
-    /// True if a limit other than the congestion window applied in this round trip, so that the growth of its flight
-    /// means nothing.
+    /// True if a limit other than the congestion window applied in this round trip. The growth of its flight then has
+    /// no meaning.
     spoiled: bool,
     /// Number of consecutive round trips in which the flight grew more slowly than in slow start.
     slow_rounds: u32,
@@ -288,8 +288,8 @@ impl Sender {
     /// Records a segment and attributes the time since the previous segment to a limit. Returns true if a loss recovery
     /// begins with this segment.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
-        // At a point far from the sender, the sender's response time is uncertain by one timestamp tick and by the
-        // queueing delay in between.
+        // At a point of capture far from the sender, the sender's response time is uncertain by one timestamp tick and
+        // by the queueing delay in between.
         let slack = if waits.near > 2_000_000 { waits.near / 20 + 1_000_000 } else { 0 };
         self.settle(segment.at, segment.at + slack, segment.echo, waits.near);
         let mut begins = false;
@@ -299,7 +299,8 @@ impl Sender {
             let timer = segment.again && round > 0 && silence as f64 >= TIMER_SHARE * round as f64;
             begins = self.judge_silence(&segment, round, timeline);
             begins |= self.begin_repair(&segment, timer);
-            // After the point of the loss, the capture contains only the retransmission, which looks like new data.
+            // If the loss occurred before the point of capture, the capture contains only the retransmission, which
+            // looks like new data.
             let beyond = waits.near > AT_ONCE;
             if beyond && !segment.again && !waits.are_of_acks() && self.may_be_a_timer(silence, round) {
                 let from = self.last_send.max(self.last_ack.min(segment.at));
@@ -413,8 +414,8 @@ impl Sender {
         if let Some(cleared) = self.cleared {
             let at_once = segment.at.saturating_sub(cleared) <= AT_ONCE + 2 * slack;
             // If the latest segment lacks PSH, the sender had more data (RFC 9293, section 3.9.1.2). Near the sender,
-            // only pacing can then delay the next segment by less than an RTT. Elsewhere, the ACK may need longer to
-            // reach the sender than modelled.
+            // only pacing can then delay the next segment by less than an RTT. At other points, the ACK may take longer
+            // to reach the sender than the model assumes.
             return match (at_once && !self.last_short, self.last_pushed) {
                 (true, _) => self.by_window(waits),
                 (false, true) => Limit::Application,

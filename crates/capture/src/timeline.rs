@@ -4,7 +4,7 @@ use crate::limit::Limit;
 
 /// Initial width of a bin in nanoseconds.
 const FIRST_WIDTH: u64 = 100_000_000;
-/// Largest number of bins of one direction. When it is exceeded, neighbouring bins are merged in pairs.
+/// Maximum number of bins of one direction. If there are more, neighbouring bins are merged in pairs.
 const MOST_BINS: usize = 600;
 
 /// Measurements in one bin of time.

@@ -60,7 +60,8 @@ pub(crate) struct Ways {
     /// Queueing delay of ACKs before and after the point of capture.
     acks_here: u64,
     acks_onward: u64,
-    /// Latest queueing delay, not smoothed: of data before the point of capture, of ACKs before it, of ACKs after it.
+    /// Latest queueing delays, not smoothed: of data before the point of capture, of ACKs before it, and of ACKs after
+    /// it.
     latest: [u64; 3],
     /// Longest queueing delay of data in the current and in the previous round trip.
     recent: [u64; 2],
@@ -122,8 +123,8 @@ impl Ways {
         let least = self.near_least.map_or(near, |least| least.min(near));
         self.near_least = Some(least);
         if self.is_at_sender(least) {
-            // At the sender, the excess over the minimum is not a queueing delay: the sender paces, or the application
-            // writes late.
+            // At the sender, the excess over the minimum is not a queueing delay: either the sender paces, or the
+            // application writes late.
             self.near = least;
         } else if clocked {
             self.near = near;

@@ -157,7 +157,7 @@ impl NodeCounters {
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
     mask: EventMask,
-    /// Time before which no observer reads the nodes' measurements.
+    /// Time until which no observer reads the nodes' measurements.
     unseen_until: Time,
     interrupted: bool,
     /// Boxes of packets that have ended, to be reused for new packets. A run in its steady state then allocates no
@@ -210,13 +210,13 @@ impl Accounting {
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
-        // `unseen_until` was set without regard to this observer, so reset it.
+        // Reset this time: it was set without this observer, which may read measurements earlier.
         self.unseen_until = Time::ZERO;
     }
 
-    /// From now on, observers receive only events of the kinds in `mask`. While no observer watches them, links count
-    /// departures late. To enable events between hosts again, call this only after every link has counted all
-    /// departures so far.
+    /// From now on, observers receive only events of the kinds in `mask`. While no observer watches a link, the link
+    /// counts its departures late. To enable events between hosts again, call this only after every link has counted
+    /// all departures so far.
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());
@@ -224,8 +224,8 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Call this if the nodes' measurements will not be read before `until`: nodes may then count their events late.
-    /// The call has no effect if an observer watches events between hosts.
+    /// Declares that the nodes' measurements will not be read before `until`, so that nodes may count their events
+    /// late. The call has no effect if an observer watches events between hosts.
     #[doc(hidden)]
     pub fn promise_unseen(&mut self, until: Time) {
         // An observer of events between hosts must receive each departure at its own time.
@@ -249,7 +249,7 @@ impl Accounting {
         &self.nodes
     }
 
-    /// The events that at least one observer wants.
+    /// The kinds of events that at least one observer needs.
     pub fn mask(&self) -> EventMask {
         self.mask
     }
@@ -284,7 +284,7 @@ impl Accounting {
             sum.originated += counters.originated;
             sum.delivered += counters.delivered;
             sum.dropped += counters.dropped_total();
-            // Skip the rare counters of most nodes, which never drop, mark or change a packet.
+            // Skip the rare counters that most nodes lack because they never drop, mark or change a packet.
             let Some(rare) = &counters.rare else { continue };
             sum.absorbed += rare.absorbed;
             sum.bytes_added += rare.bytes_added;
@@ -339,7 +339,7 @@ impl Accounting {
         node: NodeId,
         write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>,
     ) -> Option<Packet> {
-        // If `write` returns `None`, the new box stays in the free list for the next segment.
+        // If `write` returns `None`, the new box remains in the free list for the next segment.
         if self.free.is_empty() {
             self.free.push(Box::new(Fields::blank()));
         }
@@ -357,17 +357,17 @@ impl Accounting {
 
     #[inline]
     pub(crate) fn delivered(&mut self, at: Time, node: NodeId, packet: &mut Packet) {
-        // The caller keeps the packet and may drop its box without an error from here on.
+        // From now on the caller keeps the packet, and may drop its box without an error.
         packet.0.booking.end();
         let counters = self.node_mut(node);
         counters.delivered.record(packet.size());
-        // Include the advertised window in the digest. Otherwise a changed window would be visible only once the sender
-        // has used it up.
+        // Include the advertised window in the digest. Otherwise a changed window would become visible only after the
+        // sender has used it up.
         let window = match packet.transport() {
             Transport::Tcp(header) => u64::from(header.window),
             Transport::Udp(_) | Transport::Other { .. } => 0,
         };
-        // Combine time, packet number and window in one word: this code runs for every delivered packet.
+        // Combine time, packet number and window in one word, because this code runs for every delivered packet.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ window << 44);
     }
 

@@ -49,7 +49,8 @@ impl Checksum {
     }
 }
 
-/// Pieces with fewer bytes than this are added in 16-bit words, because splitting them costs more time than it saves.
+/// A piece with fewer bytes than this is added in 16-bit words, because splitting it would cost more time than it
+/// saves.
 const LONG: usize = 64;
 
 /// Adds the carries to the low 16 bits (one's complement addition).

@@ -115,8 +115,8 @@ impl<'a> Cx<'a> {
         self.node
     }
 
-    /// Returns the same context with another time. With it, a link counts a past departure at the time at which the
-    /// departure happened.
+    /// Returns the same context with another time, with which a link counts a past departure at the time at which it
+    /// happened.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
         Cx { now, node: self.node, accounting: self.accounting }
@@ -129,8 +129,8 @@ impl<'a> Cx<'a> {
         self.accounting.originate(self.now, self.node, new)
     }
 
-    /// Creates a TCP packet as [`Cx::originate`] does. `write` fills the header in place and must set every field,
-    /// because the header still has the values of an arbitrary earlier segment. If `write` returns `None`, no packet is
+    /// Creates a TCP packet like [`Cx::originate`]. `write` fills the header in place and must set every field, because
+    /// the header still has the values of an arbitrary earlier segment. If `write` returns `None`, no packet is
     /// created.
     #[inline(always)]
     pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
@@ -148,14 +148,14 @@ impl<'a> Cx<'a> {
         Delivered(packet)
     }
 
-    /// Takes back the box of a delivered packet, to be reused. Without this call the box is freed.
+    /// Takes back the box of a delivered packet for reuse. Without this call the box is freed.
     #[inline]
     #[doc(hidden)]
     pub fn recycle(&mut self, delivered: Delivered) {
         self.accounting.recycle(delivered.0);
     }
 
-    /// Drops the packet for a reason. Packets can be lost in no other way.
+    /// Drops the packet for a reason. A packet can be lost only by this call.
     pub fn drop(&mut self, packet: Packet, why: DropReason) {
         self.accounting.dropped(self.now, self.node, packet, why);
     }
@@ -211,8 +211,8 @@ impl<'a> Cx<'a> {
         self.accounting.mask().has(kinds)
     }
 
-    /// Time before which no observer reads the nodes' measurements, so that a node may count its events late.
-    /// [`Time::ZERO`] if they may be read at any time.
+    /// Time until which no observer reads the nodes' measurements, so a node may count its events late. [`Time::ZERO`]
+    /// if they may be read at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
@@ -223,7 +223,7 @@ impl<'a> Cx<'a> {
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
         if self.accounting.mask().has(kind) {
             let event = event();
-            // An event of another kind would reach the wrong observers.
+            // An event of another kind would be delivered to the wrong observers.
             debug_assert!(kind.has(event.kind()), "{event:?} is not of the kind it was announced as");
             self.accounting.publish(self.now, self.node, &event);
         }
@@ -256,7 +256,7 @@ impl<'a> Cx<'a> {
         self.accounting.node(self.node)
     }
 
-    /// Requests that the driver of the network regain control after the current event.
+    /// Requests that the network return control to its driver after the current event.
     #[inline]
     #[doc(hidden)]
     pub fn interrupt(&mut self) {

@@ -58,8 +58,8 @@ pub enum CaState {
     Open,
     /// Duplicate ACKs or SACKs have arrived, but too few to indicate a loss.
     Disorder,
-    /// The window is being reduced although no loss is to be repaired: because of ECN, or because a probe has repaired
-    /// a tail loss.
+    /// The window is being reduced although no lost data has to be repaired: because of ECN, or because a probe has
+    /// repaired a tail loss.
     Cwr,
     /// Fast recovery.
     Recovery,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 type Place = (String, u16);
 
 /// The amount of detail in the result: the number of packets before and after a divergence, the number of packets
-/// around it for a plot, and the number of parts into which the connection's duration is divided.
+/// around it in a plot, and the number of parts into which the connection's duration is divided.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
@@ -190,7 +190,7 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// The numbers that each end has sent and has had acknowledged.
+/// The numbers of bytes that each end has sent and that its peer has acknowledged.
 fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {

@@ -311,7 +311,7 @@ pub(crate) fn analyze<'py>(
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let failed = |what: String| failed_on(&path, what);
     let mut interrupted = None;
-    // Reading takes long: other Python threads run meanwhile.
+    // Reading takes long, so release the interpreter for other Python threads.
     let found = py.detach(|| {
         let input: Box<dyn Read + Send> =
             if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(opened(&path)?) };

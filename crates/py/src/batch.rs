@@ -1,4 +1,4 @@
-//! Runs on separate threads. Python waits for them in short intervals, so that it can handle signals in between.
+//! Runs on separate threads. Python waits for each result in short intervals, between which it can handle signals.
 
 use crate::captures::{Captures, Points};
 use crate::controller::{self, CustomController, RunAbort};
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Batch {
     work: Arc<Work>,
-    /// Bounded, so that workers stop if Python does not take results quickly enough.
+    /// The channel is bounded, so that workers pause if Python does not take results quickly enough.
     done: Mutex<Receiver<(usize, Outcome)>>,
     /// True if runs call Python code.
     asks_python: bool,
@@ -42,7 +42,7 @@ struct Job {
     cores: usize,
 }
 
-/// Maximum time to wait for a call of user code after everything else has ended.
+/// Maximum time to wait for a call of user code that is still running when everything else has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;

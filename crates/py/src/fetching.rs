@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub struct Transfer {
-    /// In a mutex because Python may use the object from several threads.
+    /// Protected by a mutex, because several Python threads may use the object.
     inner: Mutex<Inner>,
 }
 

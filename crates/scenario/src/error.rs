@@ -1,7 +1,8 @@
 //! Errors of a scenario file. Each error has its position in the text, an excerpt of the text, and advice on how to
 //! correct it.
 //!
-//! The renderer is our own, in the style of rustc's. It prints one line of the file, an underline and the advice.
+//! The errors are printed in the style of rustc, by code of this crate: one line of the file, an underline and the
+//! advice.
 
 use std::fmt::{self, Write as _};
 
@@ -51,7 +52,7 @@ pub struct Errors {
     pub problems: Vec<Problem>,
 }
 
-/// Maximum number of errors that are printed. Further errors are only counted.
+/// Maximum number of errors that are printed. The remaining errors are only counted.
 const SHOWN: usize = 30;
 
 /// Maximum number of errors that are stored. A file with more errors is probably not a scenario file.
@@ -87,7 +88,7 @@ impl fmt::Display for Problem {
         writeln!(f, "{margin} |")?;
         writeln!(f, "{number} | {}", self.excerpt)?;
         let (first, length) = self.underline;
-        // At least one caret, so that an error at an empty range is visible.
+        // Print at least one caret, so that an error at an empty range is visible.
         writeln!(f, "{margin} | {}{}", " ".repeat(first), "^".repeat(length.max(1)))?;
         if let Some(help) = &self.help {
             writeln!(f, "{margin} = help: {help}")?;
@@ -99,7 +100,7 @@ impl fmt::Display for Problem {
 /// Name shown instead of a file name if the error is in an override.
 pub(crate) const OVERRIDE: &str = "override";
 
-/// A byte range of the file or of an override.
+/// A range of bytes in the file or in an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     /// 0 for the file, and `n` for the override with index `n - 1`.
@@ -178,7 +179,7 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Option<Errors> {
-        // A stable sort: errors at one place keep the order in which they were found.
+        // The sort is stable, so errors at one place keep the order in which they were found.
         self.found.sort_by_key(|(place, _)| (place.source, place.start));
         let problems: Vec<Problem> = self.found.into_iter().map(|(_, problem)| problem).collect();
         if problems.is_empty() { None } else { Some(Errors { problems }) }

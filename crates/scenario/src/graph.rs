@@ -161,7 +161,7 @@ impl<'a> Routes<'a> {
                     (NodeRef::Router(router), NodeRef::Router(next)) => {
                         between_routers[router].push((Hop { link, dir }, next));
                     }
-                    // Not stored: `of_host` has this link, in the direction from the host.
+                    // This link is not stored here, because `of_host` contains it in the direction from the host.
                     (NodeRef::Router(_), NodeRef::Host(_)) => {}
                 }
             }
@@ -215,7 +215,8 @@ impl<'a> Routes<'a> {
         let mut waiting = VecDeque::new();
         for (hop, far) in &self.of_host[host] {
             if let NodeRef::Router(router) = far {
-                // The search runs from the host, but packets flow towards it: the reverse direction must be open.
+                // The search goes from the host to the routers, but packets flow towards the host, so the reverse
+                // direction of the link must be open.
                 if distance[*router].is_none() && self.is_open(hop.reversed()) {
                     distance[*router] = Some(1);
                     waiting.push_back((*router, 1));

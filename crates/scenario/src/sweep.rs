@@ -257,7 +257,7 @@ fn try_out(root: &Table, arms: &[AxisValue], place: Place, report: &mut Report<'
     let mut tried: Vec<&str> = Vec::new();
     for (key, value) in arms.iter().flat_map(|arm| &arm.overrides) {
         if !tried.contains(&key.as_str()) {
-            // Check each key only once, even if it has many values.
+            // Check each key only once, even if it has several values.
             tried.push(key);
             // Use a fresh copy for each key, because several values of one axis may exclude each other.
             let mut copy = root.clone();
@@ -343,7 +343,7 @@ fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     let unit = unit.trim();
     let mut values = Vec::new();
     let mut next = Some(first);
-    // Decimal arithmetic: 10 steps of 0.1 reach 1 exactly.
+    // Decimal arithmetic is exact: 10 steps of 0.1 reach 1.
     while let Some(value) = next.filter(|value| below(*value, last)) {
         if values.len() == MOST_VALUES {
             return Err(wrong("has too many values"));

@@ -68,7 +68,7 @@ impl<T: TransportSettings> Choice for T {
 }
 
 fn methods_of<T: TransportSettings>(part: &dyn AnyPart) -> &dyn Choice {
-    // The function was stored together with the settings of the same type.
+    // The function was stored together with these settings, so the type is correct.
     part.downcast::<T>().expect("a transport is asked through its own settings")
 }
 

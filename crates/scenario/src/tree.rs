@@ -111,11 +111,11 @@ pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
 /// Parses the value of an override. A text that is not valid TOML is taken as a string, so that users need no quotes.
 pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     let bare = || Node { value: Value::Text(text.trim().to_owned()), place };
-    // After a line break, TOML would read the rest as further keys.
+    // TOML would read the text after a line break as further keys.
     if text.contains(['\n', '\r']) {
         return bare();
     }
-    // `50 packets` is no TOML value, so it becomes a string.
+    // A text such as `50 packets` is no TOML value, so it becomes a string.
     match DeValue::parse(text.trim()) {
         Ok(value) => match convert(value, &|_| place) {
             // In an override, `2026-01-01` may be meant as a name, so it remains text.

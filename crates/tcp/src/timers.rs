@@ -43,7 +43,7 @@ impl TimerGrain {
 /// below. A timer is placed in the lowest level that reaches its expiry, and expires at the end of its slot.
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
-    // The clock shows the last tick. The duration is rounded up to whole ticks from there.
+    // The clock shows the last tick. From there, the duration is rounded up to whole ticks.
     let expires = now.as_nanos() / tick + after.as_nanos().div_ceil(tick);
     let ahead = expires - now.as_nanos() / tick;
     let mut shift = 0;
@@ -65,7 +65,7 @@ pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 pub(crate) struct TimerTable {
     /// Deadlines; [`UNSET`] if a timer is not armed.
     slots: [Time; SLOTS],
-    /// Earliest deadline of the rare timers. It saves [`TimerTable::next`] the comparison of all of them.
+    /// Earliest deadline of the rare timers, so that [`TimerTable::next`] need not compare all of them.
     earliest_rare: Time,
     /// Kind of the loss timer that currently occupies the shared slot.
     loss: TimerKind,
@@ -168,7 +168,7 @@ impl TimerTable {
         due
     }
 
-    /// As [`TimerTable::take_due`], for the loss timers. Returns the kind of the timer that was due.
+    /// Like [`TimerTable::take_due`], for the loss timers. Returns the kind of the timer that was due.
     #[inline]
     pub fn take_due_loss(&mut self, now: Time) -> Option<TimerKind> {
         self.take_due(self.loss, now).then_some(self.loss)

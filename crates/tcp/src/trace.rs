@@ -1,4 +1,5 @@
-//! The recorded events of a connection. If nothing listens, no event is built, and the only cost is a test of one bit.
+//! The recorded events of a connection. If no observer listens, no event is built, and the only cost is the test of one
+//! bit.
 
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};

@@ -24,7 +24,7 @@ fn round(steps: &mut Vec<Step>, segments: u32, repairs: bool) {
 }
 
 /// Returns the log of a window that grows by `growth` segments in each round trip, from `least` to `most` segments, and
-/// is reduced to `least` by a loss.
+/// that a loss then reduces to `least`.
 fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..8 {

@@ -58,7 +58,7 @@ pub enum Event<'a> {
         /// Size of the packet before the change.
         before: Bytes,
     },
-    /// The packet ended in a stage, which put its contents into another packet.
+    /// The packet ended in a stage, which merged its contents into another packet.
     Absorbed {
         /// The packet.
         packet: &'a Packet,
@@ -96,7 +96,7 @@ impl Event<'_> {
     }
 }
 
-/// A set of event kinds. Each observer returns the kinds that it needs, so that a run spends no time on other kinds.
+/// A set of event kinds. Each observer returns the kinds that it needs, so that a run spends no time on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EventMask(u32);
 

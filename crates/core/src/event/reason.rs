@@ -1,5 +1,5 @@
-//! The reasons for which packets are dropped and marked. One line declares a reason: its name in the tables of results,
-//! and its meaning.
+//! The reasons for which packets are dropped and marked. Each reason is declared in one line: its name in the tables of
+//! results, and its meaning.
 
 macro_rules! reasons {
     ($(#[$about:meta])* $name:ident { $( $reason:ident = $text:literal, $doc:literal; )+ }) => {

@@ -3,7 +3,8 @@
 use super::{OtherOptions, TcpOptions};
 use crate::Duration;
 
-/// The kind of the option that carries the prefix: a reserved one, because the prefix is removed at the end of the line.
+/// The kind of the option that carries the prefix. A reserved kind can be used, because the prefix is removed at the
+/// end of the line.
 const KIND: u8 = 252;
 /// Unit of the spacing on the wire.
 const TICK: Duration = Duration::from_micros(100);
@@ -29,8 +30,8 @@ pub struct AckPrefix {
     pub removed: u8,
     /// Mean number of bytes between two acknowledgement numbers, from the first removed ACK to this one.
     pub octets: u16,
-    /// Mean time between the arrivals of these ACKs at the filter, in whole units of 100 µs. `None` if the prefix does
-    /// not carry it.
+    /// Mean time between the arrivals of these ACKs at the filter, in whole units of 100 µs. `None` if the prefix has
+    /// no spacing.
     pub spacing: Option<Duration>,
 }
 
@@ -47,7 +48,7 @@ impl AckPrefix {
         Some(AckPrefix { removed, octets: u16::from_be_bytes([high, low]), spacing })
     }
 
-    /// Adds the prefix to options that are at most timestamps. A spacing above 6.5 s is written as 6.5 s.
+    /// Adds the prefix to options that contain nothing but timestamps. A spacing above 6.5 s is written as 6.5 s.
     pub fn write(&self, options: &mut TcpOptions) {
         let mut data = vec![self.removed];
         data.extend(self.octets.to_be_bytes());

@@ -1,14 +1,15 @@
 //! Finds lost packets: a packet that Rust drops during a run although its end was not accounted for.
 //!
-//! Without debug assertions these types have no size and no effect.
+//! Without debug assertions these types have size 0 and no effect.
 
 #[cfg(debug_assertions)]
 use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Owned by the accounting. Records whether the accounting still exists: a packet that Rust drops after its accounting,
-/// at the end of a run, is not an error. All clones belong to the same run; the drop of the first clone ends the check.
+/// Owned by the accounting. Records whether the accounting still exists, because a packet that Rust drops after its
+/// accounting, at the end of a run, is not an error. All clones belong to the same run; the drop of the first clone
+/// ends the check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]

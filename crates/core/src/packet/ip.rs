@@ -28,7 +28,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The ECN codepoint in the low two bits of an IPv4 type of service or an IPv6 traffic class.
+    /// Converts the low two bits of an IPv4 type of service or an IPv6 traffic class to an ECN codepoint.
     pub fn from_bits(octet: u8) -> Ecn {
         match octet & 3 {
             0 => Ecn::NotEct,

@@ -81,7 +81,7 @@ pub(crate) struct Fields {
 pub(crate) struct Apart {
     /// Source and destination address of IPv6.
     v6: Option<(Ipv6Addr, Ipv6Addr)>,
-    /// The bytes of the payload; `None` if only its length exists.
+    /// The bytes of the payload; `None` if the payload consists only of a length.
     bytes: Option<Arc<Vec<u8>>>,
     /// The original headers of a foreign packet; `None` for a packet of lopsided's own hosts.
     pub raw: Option<Box<RawHeaders>>,
@@ -134,7 +134,7 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::renew`], but keeps the TCP header that was written through [`Fields::tcp_mut`].
+    /// Like [`Fields::renew`], but keeps the TCP header that was written through [`Fields::tcp_mut`].
     #[inline]
     pub fn renew_around_tcp(&mut self, id: u64, sent_at: Time, size: Bytes, around: AroundTcp, booking: Booking) {
         let AroundTcp { flow, ip, payload } = around;
@@ -161,7 +161,7 @@ impl Fields {
         bytes: Option<Arc<Vec<u8>>>,
         raw: Option<Box<RawHeaders>>,
     ) {
-        // The usual packet (IPv4, virtual payload, own host) has no rare fields and skips this branch, unless the box
+        // A typical packet (IPv4, virtual payload, own host) has no rare fields and skips this branch, unless the box
         // still has those of an earlier packet.
         if v6.is_some() || bytes.is_some() || raw.is_some() || self.apart.is_some() {
             self.renew_apart(Apart { v6, bytes, raw });
@@ -190,7 +190,7 @@ impl Fields {
     #[inline]
     pub fn clear(&mut self) {
         if let Some(apart) = &mut self.apart {
-            // Keep the IPv6 addresses: the next packet at this node probably has the same IP version.
+            // Keep the IPv6 addresses, because the next packet at this node probably has the same IP version.
             (apart.bytes, apart.raw) = (None, None);
         }
         self.booking.end();
@@ -400,7 +400,7 @@ impl Packet {
     }
 
     /// True if the packet's fields represent everything in its headers. False for a foreign packet with IP options,
-    /// extension headers, or TCP options that cannot be parsed: these exist only in its raw headers.
+    /// extension headers, or TCP options that cannot be parsed, because only its raw headers contain them.
     pub fn is_read_whole(&self) -> bool {
         let Some(raw) = self.0.raw() else { return true };
         raw.has_plain_ip(&self.ip()) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))

@@ -1,4 +1,4 @@
-//! The headers of a foreign packet, byte by byte, and how a changed field is patched into them.
+//! The headers of a foreign packet, byte by byte, and the way in which a changed field is patched into them.
 //!
 //! Checksums are updated incrementally from the difference (RFC 1624, equation 3), so the payload need not be read, and
 //! a wrong checksum stays wrong. Left out: checksums of transports other than TCP and UDP.
@@ -22,7 +22,7 @@ pub(crate) struct RawHeaders {
     transport_at: usize,
 }
 
-/// Transport of a packet. It determines the position of the checksum.
+/// Transport of a packet, which determines the position of the checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RawTransport {
     Tcp,
@@ -202,7 +202,7 @@ impl RawHeaders {
 
     /// Writes the bytes `new` at the offset `at`, and updates the checksum that covers them.
     fn put(&mut self, at: usize, new: &[u8], checksum_at: Option<usize>) {
-        // A checksum adds 16-bit words, so compute the difference over whole words.
+        // A checksum adds 16-bit words, so the difference must be computed over whole words.
         let words = at & !1..(at + new.len()).next_multiple_of(2);
         let before = sum(&self.octets[words.clone()]);
         self.octets[at..at + new.len()].copy_from_slice(new);

@@ -65,7 +65,7 @@ impl Flags {
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
     /// On an ACK: a filter has found that the segment after the acknowledged data is lost (balakrishnan1999, section
-    /// 6.3). The paper names no bit, so this is a reserved one.
+    /// 6.3). The paper names no bit for this, so a reserved bit is used.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     /// True if the flag is set.
@@ -137,7 +137,7 @@ impl TcpOptions {
     /// - SACK: 4, and 8 per block
     /// - MSS: 4
     /// - window scale: 4
-    /// - SACK-permitted: 4; or 0 if timestamps are present, because it then takes the place of their padding
+    /// - SACK-permitted: 4, or 0 if timestamps are present, because it then replaces their padding
     /// - accurate ECN: 2, and 3 per counter, rounded up to whole words
     #[inline]
     pub fn len(&self) -> u32 {
@@ -310,7 +310,8 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// The options of other kinds, if they fit into the header together with all options except SACK; otherwise none.
+    /// The options of other kinds, if they fit into the header together with all options except SACK; otherwise an
+    /// empty list.
     pub fn other_on_wire(&self) -> &OtherOptions {
         // The data offset field limits the options to 40 bytes. SACK blocks use only the space that is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
@@ -323,7 +324,7 @@ impl TcpOptions {
         (MAX_TCP_OPTIONS.saturating_sub(4 + self.len_without_sack())) as usize / 8
     }
 
-    /// The SACK blocks that fit into the header. They are the first ones, which are the newest.
+    /// The SACK blocks that fit into the header: the first ones, which are the newest.
     pub fn sack_on_wire(&self) -> &[SackBlock] {
         let blocks = self.sack().as_slice();
         &blocks[..blocks.len().min(self.sack_room())]
@@ -336,7 +337,7 @@ impl TcpOptions {
 
     /// Length of timestamps, MSS, window scale and SACK-permitted, in bytes.
     fn len_of_handshake(&self) -> u32 {
-        // If timestamps are present, SACK-permitted takes the place of their 2 bytes of padding.
+        // If timestamps are present, SACK-permitted replaces their 2 bytes of padding.
         let permitted = if self.sack_permitted() && self.timestamps.is_none() { 4 } else { 0 };
         let mss = if self.mss().is_some() { 4 } else { 0 };
         let scale = if self.window_scale().is_some() { 4 } else { 0 };
@@ -418,13 +419,13 @@ pub struct Timestamps {
 }
 
 /// The accurate-ECN option (RFC 9768, section 3.2.3): the number of bytes that arrived with each codepoint, modulo
-/// 2^24. Counters at the end may be omitted; therefore two kinds of option exist, with different orders of the
+/// 2^24. Counters at the end may be omitted. Therefore two kinds of option exist, with different orders of the
 /// counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
     /// The order of the counters.
     pub order: AccEcnOrder,
-    /// The counters that are present, in their order. The second is that of CE.
+    /// The counters that are present, in the order of the option. The second is that of CE.
     counters: [u32; 3],
     count: u8,
 }

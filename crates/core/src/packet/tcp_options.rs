@@ -2,8 +2,8 @@
 //! a foreign packet.
 //!
 //! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK. If both
-//! SACK-permitted and timestamps are present, SACK-permitted takes the place of the padding of the timestamps. Each
-//! option is preceded by no-operations, which pad it to whole 32-bit words.
+//! SACK-permitted and timestamps are present, SACK-permitted replaces the padding of the timestamps. Each option is
+//! preceded by no-operations, which pad it to whole 32-bit words.
 
 use super::tcp::{
     AccEcnOption, AccEcnOrder, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TcpOptions,
@@ -28,7 +28,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
         out.extend_from_slice(&mss.to_be_bytes());
     }
     if options.sack_permitted() {
-        // Without timestamps, SACK-permitted needs padding of its own to fill a word.
+        // Without timestamps, SACK-permitted needs separate padding to fill a word.
         if options.timestamps.is_none() {
             out.extend_from_slice(&[NOP, NOP]);
         }
@@ -85,10 +85,9 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// Changes the options of a foreign segment from `before` to `after`. `old` are their bytes, from which `before` was
-/// parsed. Options that did not change, and options of unknown kinds, keep their places. Changed options take the place
-/// of the old ones, and new options are appended. Returns `None` if the result does not fit, or if `old` cannot be
-/// parsed.
+/// Changes the options of a foreign segment from `before` to `after`. `old` contains their bytes, from which `before`
+/// was parsed. Options that did not change, and options of unknown kinds, keep their places. A changed option replaces
+/// the old one, and new options are appended. Returns `None` if the result does not fit, or if `old` cannot be parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))

@@ -1,5 +1,5 @@
-//! A foreign packet passes through a network unchanged, byte by byte. If a field is changed, the bytes equal those of a
-//! packet that is written with the new value.
+//! A foreign packet passes through a network unchanged, byte by byte. After a field is changed, the bytes equal those
+//! of a packet that is written with the new value.
 
 use super::*;
 use crate::{Accounting, Cx, DropReason, NodeId, Seq, wire};

@@ -137,7 +137,7 @@ fn parse_v6(octets: &[u8]) -> Result<Header, Malformed> {
     };
     // RFC 8200, section 3: the traffic class is bits 4 to 11 of the header.
     let class = fixed[0] << 4 | fixed[1] >> 4;
-    // The payload length excludes the fixed header. BIG TCP sends a length of zero here too.
+    // The payload length excludes the fixed header. BIG TCP sends a length of zero in this field, too.
     let total_len = match usize::from(u16::from_be_bytes([fixed[4], fixed[5]])) {
         0 if octets.len() > fixed.len() + usize::from(u16::MAX) => octets.len(),
         len => fixed.len() + len,

@@ -1,8 +1,8 @@
-//! Why bytes cannot be parsed as a packet.
+//! The reasons why bytes cannot be parsed as a packet.
 
 use std::fmt;
 
-/// Why bytes cannot be parsed as a packet.
+/// The reason why bytes cannot be parsed as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {

@@ -47,7 +47,7 @@ pub fn encode(packet: &Packet) -> Vec<u8> {
     octets
 }
 
-/// As [`encode`], but appends the bytes to `octets`.
+/// Like [`encode`], but appends the bytes to `octets`.
 pub fn encode_into(packet: &Packet, octets: &mut Vec<u8>) {
     headers_into(packet, octets);
     match packet.payload().bytes() {
@@ -57,8 +57,8 @@ pub fn encode_into(packet: &Packet, octets: &mut Vec<u8>) {
     }
 }
 
-/// Writes only the headers, with the lengths and checksums of the whole packet. Used for captures that contain headers
-/// only.
+/// Writes only the headers, with the lengths and checksums of the whole packet. Captures that contain only headers use
+/// this function.
 pub fn encode_headers(packet: &Packet) -> Vec<u8> {
     let mut octets = Vec::with_capacity(128);
     headers_into(packet, &mut octets);

@@ -173,7 +173,7 @@ proptest! {
         let _ = parse_captured(&octets);
     }
 
-    /// Random bytes after the start of an IPv4 header with TCP or UDP, which test the parsers of all headers with
+    /// Random bytes after the start of an IPv4 header with TCP or UDP. They test the parsers of all headers with
     /// inconsistent lengths.
     #[test]
     fn hostile_headers_never_panic_and_what_they_yield_can_be_written(
@@ -193,8 +193,8 @@ proptest! {
     }
 }
 
-/// A packet that Linux 6.18 sent on the loopback device, where Linux leaves the TCP checksum unset. The checksum here
-/// is the one that tshark computes.
+/// A packet that Linux 6.18 sent on the loopback device, on which Linux leaves the TCP checksum unset. The checksum in
+/// this test is the one that tshark computes.
 #[rustfmt::skip]
 const LINUX_SYN: [u8; 60] = [
     0x45, 0x00, 0x00, 0x3c, 0xd5, 0xbd, 0x40, 0x00, 0x40, 0x06, 0x66, 0xfc, 0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01,

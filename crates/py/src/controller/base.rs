@@ -42,7 +42,7 @@ pub(super) struct Targets {
 
 impl Controller {
     pub(super) fn targets(&self) -> Targets {
-        // An algorithm may compute any number, but TCP cannot use a larger window.
+        // An algorithm may compute any number, but the window of TCP has a maximum.
         let window = |number: Number| number.whole().min(LARGEST_WINDOW);
         Targets {
             cwnd: window(self.cwnd),
@@ -58,7 +58,7 @@ impl Controller {
 
 #[pymethods]
 impl Controller {
-    /// Accepts any further arguments, which are for the derived class.
+    /// Accepts any additional arguments, because the derived class may need them.
     #[new]
     #[pyo3(signature = (setup, *_own, **_named))]
     fn new(setup: &Bound<'_, Setup>, _own: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Controller {

@@ -31,7 +31,7 @@ impl PythonController {
             mss: 1,
             owns_recovery: made.getattr("owns_recovery")?.extract()?,
             ecn_use: ecn_use(made)?,
-            // Methods that the class does not override are not called, because each call must acquire the interpreter's
+            // A method that the class does not override is not called, because each call must acquire the interpreter's
             // lock.
             hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
             hears_recovered: defines::<Controller>(made, "on_recovered")?,
@@ -47,7 +47,7 @@ impl PythonController {
             nothing(&object.call_method1(method, arguments)?)?;
             Ok(controller.borrow().targets())
         });
-        // After an error the run ends, so the old targets can be used.
+        // The run ends after an error, so the old targets can be used.
         self.targets = told.unwrap_or(self.targets);
     }
 }
@@ -58,7 +58,7 @@ impl cc::Controller for PythonController {
     }
 
     fn on_feedback_agreed(&mut self, feedback: Feedback) {
-        // This event has no time of its own, because it is part of the handshake.
+        // This event is part of the handshake, so it has no time of its own.
         self.tell("on_feedback_agreed", Time::ZERO, (feedback_word(feedback),));
     }
 
@@ -113,7 +113,7 @@ impl cc::Controller for PythonController {
         self.tell("on_unused", now, (window.get(),));
     }
 
-    /// At least one segment, because the connection could never send with a smaller window.
+    /// Returns at least one segment, because the connection could never send with a smaller window.
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.targets.cwnd.max(self.mss))
     }

@@ -21,7 +21,7 @@ pub(crate) struct WindowAlgorithm {
 
 #[pymethods]
 impl WindowAlgorithm {
-    /// Accepts any further arguments, which are for the derived class.
+    /// Accepts any additional arguments, because the derived class may need them.
     #[new]
     #[pyo3(signature = (_setup, *_own, **_named))]
     fn new(

@@ -36,7 +36,7 @@ pub(crate) fn register_queue(
     Ok(())
 }
 
-/// Leaks a text, because declarations must live as long as the process. They are few and short.
+/// Leaks a text, because a declaration must live as long as the process. Only few and short texts are leaked.
 fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }

@@ -91,7 +91,7 @@ impl<'t> Common<'_, 't> {
         let stop = self.resolve_times(flow, &part, report);
         let (senders, receivers) = self.resolve_ends(flow, &part, report);
         if senders.is_empty() || receivers.is_empty() {
-            // No flow uses these stacks. They are read only to report errors in them.
+            // These stacks are used by no flow. They are read only to report errors in them.
             for key in ["stack", "sender_stack", "receiver_stack"] {
                 let _ = resolve_stack(&flow.below(key), self.controllers, report);
             }

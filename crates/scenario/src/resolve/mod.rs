@@ -35,13 +35,13 @@ const USUAL_PACKET: Bytes = Bytes::new(1500);
 /// `controllers` are the valid values of `cc`.
 pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &mut Report<'_>) -> Option<Scenario> {
     let layers = Layers::one(tree, "", Place::TOP);
-    // Used below to detect whether the duration is valid.
+    // The number of errors so far shows later whether the duration is valid.
     let before = report.count();
     let head = resolve_head(&layers.below("scenario"), report);
     let duration = (report.count() == before).then_some(head.duration);
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
-    // With an invalid duration, every comparison with it would report another misleading error.
+    // If the duration is invalid, use the maximum: otherwise each comparison with it would report another error.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
     // Errors of all tables are reported together.
     let record = read_part(&layers.below("record"), Line::default(), report);

@@ -162,7 +162,7 @@ impl Network {
         }
         let left = left.over(&access);
         let right = right.over(&access);
-        // Resolved once and shared, because a dumbbell can have 50,000 pairs.
+        // Resolve these lines once and share them, because a dumbbell can have 50,000 pairs.
         let (left_down, left_up) = shared(resolve_line(&left, FAST, report));
         let (right_down, right_up) = shared(resolve_line(&right, FAST, report));
         for (number, (host, other)) in (1..=pairs).zip(lefts.into_iter().zip(rights)) {
@@ -184,7 +184,7 @@ impl Network {
             let path = format!("topology.{key}");
             if self.nodes.contains_key(&name) {
                 report.problem(node.place, &path, format!("another node has the name {}", quote(&name)), None);
-            // Names of flow copies contain a dot. Without dots in node names, the two cannot be confused.
+            // Names of flow copies contain a dot. Node names must not, so that they differ from names of flow copies.
             } else if name.contains('.') {
                 report.problem(
                     node.place,
@@ -227,7 +227,7 @@ impl Network {
         let link = Layers::one(table, path, item.place);
         let part: TopologyLinkPart = read_part(&link, Line::default(), report);
         require(&link, "between", "[\"server\", \"client\"]", report);
-        // Read before the link's ends, so that errors in both are reported.
+        // Read these before the link's ends, so that errors in both are reported.
         let (down, up) = shared(resolve_line(&link, PLAIN, report));
         let Some((from, to)) = self.link_ends(&link, report) else { return };
         let name = part.name.unwrap_or_else(|| entry_name(index, item));

@@ -10,13 +10,13 @@ use crate::value;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartInfo, Value, ValueType};
 
-/// Properties of the link that a part belongs to. They convert times and BDPs to bytes.
+/// Properties of the link to which a part belongs. They are needed to convert times and BDPs to bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
     /// Rate of the link; `None` if the rate is unlimited.
     pub rate: Option<BitRate>,
-    /// True if a token bucket or a scheduler takes packets from this queue and looks at its head first, so that it
-    /// never dequeues from an empty queue.
+    /// True if a token bucket or a scheduler dequeues from this queue. It looks at the head first, so it never dequeues
+    /// from an empty queue.
     pub shaped: bool,
     /// The round-trip time for limits in BDP; `None` if the network has no single base RTT.
     pub base_rtt: Option<Duration>,
@@ -50,7 +50,7 @@ pub(super) fn read_family(
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
-    // Use the default limit of this place only if the kind has no default limit of its own.
+    // The default limit of this place applies only if the kind has no default limit of its own.
     let usual = (family.members)().first().and_then(|member| member.info.key("limit").map(|key| key.default.clone()));
     let takes = info.key("limit").is_some_and(|key| Some(&key.default) == usual.as_ref());
     if let Some(packets) = line.queue_packets.filter(|_| takes) {
@@ -62,8 +62,8 @@ pub(super) fn read_family(
     // A less specific table may be written for another kind. Only the shorthand key is read from it, because all kinds
     // have that key.
     let own = layers.down_to("kind");
-    // The shorthand key of a user's own discipline may be an integer. A value for the previous kind, such as "250 ms",
-    // is then ignored.
+    // The shorthand key of a user's own discipline may be an integer. A value that was written for the previous kind,
+    // such as "250 ms", is then ignored.
     let since = own.get("kind").map(|(node, _)| node.place.source);
     let foreign = |key: &str| {
         info.key(key).is_some_and(|key| matches!(key.value_type, ValueType::Integer))
@@ -97,7 +97,7 @@ fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
 /// previous kind are ignored.
 fn refuse_other_kinds_keys(family: &'static Family, chosen: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
     let own = layers.down_to("kind");
-    // Sources are numbered in order of precedence: the file is 0, overrides follow.
+    // Sources are numbered in order of precedence: the file is 0, and overrides follow.
     let since = own.get("kind").map_or(0, |(node, _)| node.place.source);
     for name in family.table().names().filter(|name| *name != "kind" && chosen.key(name).is_none()) {
         let Some((node, path)) = own.get(name).filter(|(node, _)| node.place.source >= since) else { continue };
@@ -123,14 +123,14 @@ fn fill<'t>(
         let group = info.exclusive.iter().find(|group| group.contains(&key.name));
         let layers = source(key.name);
         let deciding = group.map_or_else(|| layers.clone(), |group| layers.deciding(group));
-        // Any of the tables may set a mandatory key.
+        // A mandatory key may be set in any of the tables.
         if !deciding.has(key.name) {
             if let Some(example) = key.example {
                 require(&layers, key.name, example, report);
             }
             continue;
         }
-        // `complete` needs to distinguish given keys from defaults.
+        // `complete` must be able to distinguish given keys from defaults.
         given.push(key.name);
         let Some(value) = read_key(key, &deciding, line, report) else { continue };
         // This key selects the preset.

@@ -14,8 +14,8 @@ pub(crate) fn link(name: &str) -> Option<&'static Table> {
     PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
 }
 
-/// Removes the keys of the file's `[link]` that the preset sets, because an override with a preset selects all values
-/// of the preset. Overrides of single keys are applied later and therefore win.
+/// Removes from the file's `[link]` the keys that the preset sets, because a preset that is named in an override
+/// replaces all of these values. Overrides of single keys are applied later and therefore win.
 pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
     let Some(preset) = link(name.trim().trim_matches(['"', '\''])) else { return };
     let Some(Value::Table(own)) = file.get_mut("link").map(|node| &mut node.value) else { return };

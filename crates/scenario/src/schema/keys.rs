@@ -224,6 +224,6 @@ pub(crate) fn flow() -> PartInfo {
         value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),
         value("receiver_stack", Part(stack), "", "The TCP of this flow's receiver of data."),
     ];
-    // No `make`: stacks are merged with other tables, and ends are looked up in the network.
+    // `make` is `None`, because stacks are merged with other tables and ends are looked up in the network.
     PartInfo { make: None, keys: own.keys.into_iter().chain(ends).collect(), ..own }
 }

@@ -132,7 +132,7 @@ impl Decimal {
 
     /// The nearest `f64`.
     pub(crate) fn to_f64(self) -> f64 {
-        // The standard library's parser rounds correctly. A floating-point division would not.
+        // Use the standard library's parser, because it rounds correctly, whereas a floating-point division would not.
         format!("{}e-{}", self.digits, self.scale).parse().expect("digits, e and digits are a float")
     }
 }

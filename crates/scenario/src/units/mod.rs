@@ -182,7 +182,7 @@ const LEAST_PROBABILITY: f64 = 1e-12;
 /// If the text is no number from 0 to 1, or if it is larger than 0 and smaller than 10^-12.
 pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     let trimmed = text.trim();
-    // `1 %` and `0.01` are the same.
+    // The texts `1 %` and `0.01` mean the same.
     let (number, percent) = match trimmed.strip_suffix('%') {
         Some(number) => (number.trim_end(), true),
         None => (trimmed, false),
@@ -307,7 +307,7 @@ pub(crate) fn number_end(text: &str) -> usize {
             b'+' | b'-' if end == 0 => end += 1,
             b'e' | b'E' if end > 0 => {
                 let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-                // `5e` is a number and a unit that starts with e.
+                // In `5e`, the e belongs to the unit, not to an exponent.
                 match bytes.get(end + 1 + sign) {
                     Some(b'0'..=b'9') => end += 2 + sign,
                     _ => break,

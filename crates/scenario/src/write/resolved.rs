@@ -103,8 +103,8 @@ const FLOW: &[Entry<FlowSpec>] = &[
     entry("receiver_stack", Table(stack_shape), |_, flow| stack(&flow.to_stack)),
 ];
 
-/// The entries of TCP settings that do not come from the profile. A setting that the scenario does not set is null,
-/// which means that the profile's value applies. The profile's own keys follow these.
+/// The entries of TCP settings that are not keys of the profile; the keys of the profile follow. A setting that the
+/// scenario does not set is null, which means that the profile's value applies.
 const STACK: &[Entry<StackConfig>] = &[
     entry("profile", Value(Text), |_, stack| Json::text(&stack.profile)),
     entry("cc", Value(Text), |_, stack| Json::text(&stack.cc)),

@@ -89,8 +89,8 @@ fn red_has_the_defaults_of_tc() {
     let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
     let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");
     assert!(!behind_bucket.idle_decay);
-    // The same applies to disciplines that shape traffic or serve queues in turn, at any nesting depth of RED. `prio`
-    // is different: it dequeues from every band.
+    // The same applies if RED is at any depth inside a discipline that shapes traffic or serves queues in turn. `prio`
+    // is different, because it dequeues from every band.
     let inside = |value: &str, decays: bool| {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         let queue = format!("{:?}", scenario.graph.links[0].down.queue);
@@ -102,11 +102,11 @@ fn red_has_the_defaults_of_tc() {
     inside(&red_in("{ kind = \"drr\", classes = [{ queue = RED }, {}] }"), false);
     inside(&red_in("{ kind = \"prio\", bands = [RED, \"10 packets\"] }"), true);
     inside(&red_in("{ kind = \"tbf\", rate = \"1 Mbit/s\", queue = { kind = \"prio\", bands = [RED] } }"), false);
-    // Floyd and Jacobson 1993, section 6: with min = 5 packets and a burst of 50, the weight is at most 0.0042; the
+    // Floyd and Jacobson 1993, section 6: with min = 5 packets and a burst of 50, the weight is at most 0.0042. The
     // next lower power of 2 is 2^-8.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
-    // A time is converted to the data that the link sends in it, here 5 ms at 2.4 Mbit/s.
+    // A time is converted to the amount of data that the link sends in this time, here 5 ms at 2.4 Mbit/s.
     let timed = red("{ kind = \"red\", min = \"5 ms\", max = \"15 ms\" }");
     assert_eq!((timed.min, timed.max), (Threshold::Bytes(Bytes::new(1500)), Threshold::Bytes(Bytes::new(4500))));
 }
@@ -135,7 +135,8 @@ fn a_discipline_holds_disciplines() {
     let prio = scenario.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
     assert_eq!(prio.bands.iter().map(QueueConfig::kind).collect::<Vec<_>>(), ["fq_codel", "fifo", "prio"]);
     assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(7)));
-    // A time in a nested queue is also converted to the data that the link sends in it, here 5 ms at 2.4 Mbit/s.
+    // A time in a nested queue is also converted to the amount of data that the link sends in this time, here 5 ms at
+    // 2.4 Mbit/s.
     let inner = prio.bands[2].get::<PrioConfig>().expect("a prio within");
     assert_eq!(inner.bands[0].limit(), Some(Limit::Bytes(Bytes::new(1500))));
     assert_eq!((prio.classify[0].dscp, prio.classify[1].packet), (Some(46), Some(PacketKind::Ack)));
@@ -215,7 +216,7 @@ fn a_shapers_lump_follows_from_the_rate() {
     // merritt2010: 4 ms at 196 kbit/s are 98 bytes.
     let expected = ShaperConfig { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
     assert_eq!(shaper("{ refill_interval = \"4 ms\" }"), Some(expected));
-    // 24.5 bytes per interval: the bucket is rounded up to hold a whole refill.
+    // A refill is 24.5 bytes, so the size of the bucket is rounded up to hold a whole refill.
     assert_eq!(shaper("{ refill_interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
     // A bare value sets `burst`.
     let tbf = ShaperConfig { burst: Bytes::new(1600), interval: None, line_rate: None };
@@ -229,7 +230,8 @@ fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
         BASE.replace("[[flow]]", "queue = \"1 BDP\"\n[[flow]]")
     );
     let link = &good(&text).graph.links[0];
-    // The access line contributes 20 ms and the LAN 2 × 10 ms: 40 ms at 2.4 Mbit/s are 12,000 bytes.
+    // The access line contributes 20 ms and the LAN 2 × 10 ms, so the base RTT is 40 ms. At 2.4 Mbit/s this is 12,000
+    // bytes.
     assert_eq!(link.down.queue.limit(), Some(Limit::Bytes(Bytes::new(12_000))));
     // Bins are not converted to bytes, because each packet occupies whole bins.
     let bins = with(&[("link.up.queue.limit", "{ bins = 100, size = \"512 B\" }")]).expect("it is valid");
@@ -282,7 +284,7 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     assert_eq!(given("tlp"), [flag(false), flag(false)]);
     // `sender_stack` overrides the flow's `stack`.
     assert_eq!(given("min_rto"), [time(2), time(1)]);
-    // `mtu` and `mss` exclude each other: the more specific table decides.
+    // `mtu` and `mss` exclude each other, so only the more specific table counts.
     assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
     assert_eq!(given("receive_buffer"), [None, Some(Value::Size(Bytes::new(65_536)))]);
     // The word `auto` counts as a set value.
@@ -302,7 +304,7 @@ fn delayed_acks_in_each_way_of_writing() {
     assert_eq!((delayed("on"), delayed("true")), (on, on));
     let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
     assert_eq!(table, DelayedAck { segments: Some(2), timeout: Some(Duration::from_millis(40)), ..on });
-    // A flow that sets a parameter of delayed ACKs switches them on, although [stack] switches them off.
+    // A flow that sets a parameter of delayed ACKs enables them, although [stack] disables them.
     let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
     assert_eq!(of(good(&text)), DelayedAck { segments: Some(4), ..on });
 }

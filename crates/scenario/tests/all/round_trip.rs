@@ -20,7 +20,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// One hour, so that all times below are within the run.
+/// The duration of one hour includes all times below.
 const DURATION: Duration = Duration::from_secs(3600);
 
 fn span() -> impl Strategy<Value = Duration> {
@@ -284,7 +284,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let interfaces = proptest::collection::btree_map(0usize..2, interface, 0..=2);
     let fairness = (of(span()), probability(), span(), any::<bool>());
     let fairness = of(fairness.prop_map(|(warmup, within, hold, harm)| FairnessSpec { warmup, within, hold, harm }));
-    // Boxed, because the generators of links and flows are too large for the stack of a test thread.
+    // Box the generators of links and flows, because they are too large for the stack of a test thread.
     let flows = (flow(1).boxed(), flow(2).boxed());
     (any::<Option<String>>(), any::<u64>(), links.boxed(), flows, interfaces, record, fairness).prop_map(
         |(title, seed, links, flows, interfaces, record, fairness)| Scenario {

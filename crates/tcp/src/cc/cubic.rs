@@ -80,8 +80,8 @@ pub struct Cubic {
     abe: bool,
     /// Tick of the stack's clock in ns; 1 for an exact clock.
     tick: u64,
-    /// Number of acknowledged windows after which the Reno-friendly window grows by one segment, in units of 1/8: 8 (1
-    /// + beta) / (3 (1 - beta)) (RFC 9438 equation 4).
+    /// Number of acknowledged windows after which the Reno-friendly window grows by one segment, in units of 1/8. It is
+    /// 8 (1 + beta) / (3 (1 - beta)) (RFC 9438 equation 4).
     friendly_every: u64,
     /// Minimum RTT since the last timeout; `None` before the first sample.
     min_rtt: Option<Duration>,

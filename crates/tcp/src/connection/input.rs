@@ -215,8 +215,8 @@ impl Connection {
         }
     }
 
-    /// Converts an acknowledgement number to a stream offset. Of all offsets with this number, returns the nearest to
-    /// the acknowledged data.
+    /// Converts an acknowledgement number to a stream offset: the one with this number that is nearest to the
+    /// acknowledged data.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)

@@ -121,7 +121,7 @@ fn no_more_handshakes_are_under_way_than_the_backlog_has_room_for() {
     }
     assert_eq!((listener.half_open(), listener.drops(), listener.overflows()), (2, 1, 0));
     while listener.poll_segment(Time::ZERO).is_some() {}
-    // No peer answers, so the handshakes fail and leave no state behind.
+    // No peer answers, so the handshakes fail. They must leave no state behind.
     while let Some(due) = listener.poll_timeout() {
         listener.handle_timeout(due);
         while listener.poll_segment(due).is_some() {}

@@ -44,10 +44,9 @@ pub struct Pair {
     pub received_by_client: Vec<u8>,
     /// If true, applications write synthetic data instead of bytes.
     pub synthetic: bool,
-    /// If true, the applications do not close, so that a transfer ends when no timer is armed and no segment is in
-    /// flight.
+    /// If true, the applications do not close. A transfer then ends when no timer is armed and no segment is in flight.
     pub stays_open: bool,
-    /// All segments that were sent: the time, true if the segment goes to the server, the header, and the payload
+    /// All segments that were sent: the time, whether the segment goes to the server, the header, and the payload
     /// length in bytes.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
 }

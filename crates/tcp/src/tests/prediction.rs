@@ -1,5 +1,5 @@
-//! Header prediction does not change the behaviour of a connection: with and without it, two connections send the same
-//! segments at the same times.
+//! Header prediction does not change the behaviour of a connection: two connections send the same segments at the same
+//! times with and without it.
 
 use super::delivery::{LIMIT, faults, profiles};
 use super::pair::{Faults, Pair};

@@ -1,10 +1,10 @@
-//! The keys by which a scenario changes a profile: every key has an effect.
+//! Every key by which a scenario can change a profile has an effect.
 
 use crate::{DelayedAck, PROFILES, Profile, StackConfig, Switch};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 
-/// Two values of the key's type. A profile has at most one of them, so the other one is a change.
+/// Returns two values of the key's type. A profile has at most one of them, so at least one of the two is a change.
 fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],

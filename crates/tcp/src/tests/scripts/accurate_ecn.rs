@@ -19,7 +19,8 @@ fn opened(answer: u8, first: u8) -> Script {
     t
 }
 
-/// A script that sent ten ECN-capable segments at 100 ms. Each of them carries the initial packet count of five.
+/// A script in which ten ECN-capable segments were sent at 100 ms. Each of them carries the initial packet count of
+/// five.
 fn ten_out() -> Script {
     let mut t = opened(2, 5);
     t.write(100, 60_000);
@@ -31,8 +32,8 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_know_it() {
-    // Section 3.1.1: a SYN with all three bits requests accurate ECN. The SYN-ACK reports the ECN field with which the
-    // SYN arrived, and the ACK that of the SYN-ACK. Here both are not-ECT: 0b010.
+    // Section 3.1.1: a SYN with all three bits requests accurate ECN. The SYN-ACK reports the ECN field of the SYN as
+    // it arrived, and the ACK reports that of the SYN-ACK. In this test both are not-ECT: 0b010.
     let mut t = Script::listen(accurate(), PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
     t.expect(0, "S. 0:0 ack 1 ace 2 octets0 1,0");
@@ -46,7 +47,7 @@ fn both_ends_know_it() {
 
 #[test]
 fn the_answer_tells_how_the_syn_arrived() {
-    // Table 2. A marked SYN counts as a marked packet, so the count is then six.
+    // Table 2: a marked SYN counts as a marked packet, so the count is then six.
     for (arrived, answer, count) in [("ect0", 4, 5), ("ect1", 3, 5), ("ce", 6, 6)] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} AWE {arrived}", t.peer_syn("S")));
@@ -59,7 +60,7 @@ fn the_answer_tells_how_the_syn_arrived() {
 
 #[test]
 fn older_peers_get_what_they_know() {
-    // Section 3.1.2: an active open to a classic server, and a classic client.
+    // Section 3.1.2: this end opens a connection to a classic server, and then accepts one from a classic client.
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
     t.inject(100, &format!("{} E", t.peer_syn("S. ack 1")));
@@ -115,8 +116,8 @@ fn a_syn_asks_twice_and_then_does_without() {
 
 #[test]
 fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
-    // Section 3.2.2.3: the SYN was sent as not-ECT, so a SYN-ACK that reports another codepoint is invalid. Feedback
-    // continues nevertheless.
+    // Section 3.2.2.3: the SYN was sent as not-ECT, so a SYN-ACK that reports another codepoint is invalid. Accurate
+    // feedback is used in spite of this.
     for answer in [3, 4, 6] {
         let mut t = opened(answer, 5);
         t.write(100, 1000);
@@ -149,10 +150,10 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     t.inject(103, "2001:2501 ce");
     t.expect(103, "ack 2501 ace 7 octets0 1001,1500");
     // In RFC 9768 the receiver does not repeat an echo, and CWR has no meaning. Linux's first ACKs are quick ACKs, one
-    // per segment.
+    // for each segment.
     t.inject(104, "2501:3501 ect1");
     t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001");
-    // Data that this end sends carries the packet count too.
+    // Data that this end sends also carries the packet count.
     t.write(105, 500);
     t.expect(105, "1:501 . ace 7 ect0");
 }
@@ -186,7 +187,7 @@ fn an_old_ack_is_no_count() {
     let mut t = ten_out();
     t.inject(200, "ack 2001 ace 6 octets0 1001,1000");
     t.expect(200, "10001:11001 . ace 5 ect0");
-    // An ACK that was sent before the last one arrives after it. Its packet count of five must not be mistaken for a
+    // An ACK that was sent before the last one arrives after it. Its packet count of five must not be interpreted as a
     // count that has wrapped.
     t.inject(201, "ack 1001 ace 5 octets0 1001,0");
     t.inject(202, "ack 3001 ace 6 octets0 2001,1000");

@@ -1,12 +1,12 @@
-//! When a receiver sends ACKs, which SACK blocks they contain (RFC 5681 section 4.2, RFC 2018, RFC 2883), and which
-//! window they advertise.
+//! The times at which a receiver sends ACKs, the SACK blocks in them (RFC 5681 section 4.2, RFC 2018, RFC 2883), and
+//! the window that they advertise.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::receive::SegmentSizes;
 use crate::{AckSettings, BufferRule, Profile, TimerGrain, WindowUpdate};
 use lopsided_core::{Bytes, Duration};
 
-/// A connection that acknowledged 16 segments one by one between 100 and 115 ms. Its window does not grow.
+/// A connection that acknowledged each of 16 segments separately between 100 and 115 ms. Its window does not grow.
 fn after_quick_acks() -> Script {
     after_quick_acks_to(PEER)
 }
@@ -64,7 +64,8 @@ fn linux_waits_no_longer_than_two_hundred_milliseconds() {
 fn while_its_window_opens_linux_acknowledges_every_segment() {
     let mut t = Script::established(linux(), PEER);
     let (mut singles, mut window) = (0, 0);
-    // 40 segments arrive per RTT of 100 ms, more than twice the ten segments assumed at first, so the window grows.
+    // 40 segments arrive per RTT of 100 ms. That is more than twice the ten segments that are assumed at first, so the
+    // window grows.
     for n in 0..120u64 {
         t.inject(200.0 + n as f64 * 2.5, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         if let Some((ack, offered)) = t.take() {
@@ -76,7 +77,7 @@ fn while_its_window_opens_linux_acknowledges_every_segment() {
         }
     }
     assert!(window > 120_000, "{window}");
-    // The window opens by two segments each time.
+    // The window opens by two segments for each segment that was acknowledged alone.
     assert!((u64::from(singles) * 2000).abs_diff(window - 64_000) < 4_000, "{singles} to {window}");
 }
 
@@ -117,8 +118,8 @@ fn after_a_pause_linux_acknowledges_at_once_again() {
 
 #[test]
 fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
-    // The receiver's RTO is 300 ms since the handshake. Out-of-order data does not count when the time between segments
-    // is measured.
+    // The receiver's RTO has been 300 ms since the handshake. Out-of-order data is ignored when the time between
+    // segments is measured.
     let mut t = after_quick_acks();
     for n in 0..4 {
         t.inject(200 + n * 100, &format!("{}:{}", n * 1000 + 17_001, n * 1000 + 18_001));
@@ -135,8 +136,8 @@ fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
 #[test]
 fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_milliseconds() {
     // Every second segment is acknowledged when it arrives, before the application reads, so its data reduces the
-    // advertised window. The read after it could open the window by two segments, so the third segment is acknowledged
-    // too. In a capture the window alternates between 1530 and 1552, with two ACKs for three segments.
+    // advertised window. The following read could open the window by two segments, so the third segment is acknowledged
+    // as well. In a capture the window alternates between 1530 and 1552, with two ACKs for three segments.
     let mut t = Script::established(freebsd(), PEER);
     for n in 0..3 {
         let (at, start) = (100 + n * 30, n * 3000);
@@ -203,7 +204,7 @@ fn what_is_written_at_once_carries_the_answer_with_the_window_before_the_read() 
 
 #[test]
 fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
-    // net.inet.tcp.reass.maxqlen is 48: segments beyond the limit are dropped and must be retransmitted. The next
+    // net.inet.tcp.reass.maxqlen is 48: segments beyond this limit are dropped and must be retransmitted. The next
     // segment in order is always accepted.
     assert_eq!(freebsd().reassembly_limit, Some(48));
     let mut t = Script::established(Profile { reassembly_limit: Some(3), ..freebsd() }, PEER);
@@ -220,11 +221,11 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
     t.expect(212, "ack 5001");
 }
 
-/// The window that FreeBSD advertises after a round trip of two plus `segments` segments, which ends with an echo of
-/// `echoed`. If `missing` is true, one segment arrives late.
+/// Returns the window that FreeBSD advertises after a round trip of two plus `segments` segments, which ends with an
+/// echo of `echoed`. If `missing` is true, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
-    // The ACK that completed the handshake began the round trip, so these two segments count.
+    // The ACK that completed the handshake began the round trip, so these two segments count towards it.
     t.inject(100, "1:1001 ts 100:100");
     t.inject(101, "1001:2001 ts 101:100");
     t.drain();
@@ -248,7 +249,7 @@ fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
 
 #[test]
 fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it() {
-    // The buffer grows if the segments arrive in order, none is missing, and the echo took less than 1 s.
+    // The buffer grows if the segments arrive in order, no segment is missing, and the echo took less than 1 s.
     let (whole, step) = (66_000, 16_384);
     assert_eq!(window_after_a_round_of(57, false, 300), whole + step);
     assert_eq!(window_after_a_round_of(57, true, 300), whole, "what a filled gap releases does not count");
@@ -258,7 +259,8 @@ fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eig
 
 #[test]
 fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
-    // tcp_input also counts a segment that arrives before an ACK has begun the next round trip.
+    // tcp_input also adds a segment to the current round trip if it arrives before an ACK has begun the next round
+    // trip.
     let round = |segments: u32, missing: bool| {
         let mut t = Script::established(freebsd(), TIMESTAMPS);
         let mut send = |at: u32, start: u32, echo: u32| {
@@ -267,7 +269,7 @@ fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
             t.drain();
         };
         // The ACK of the handshake began a round trip at 100 ms, which this segment ends. The ACK of the next segment
-        // begins another one.
+        // begins the next round trip.
         send(200, 1, 150);
         if missing {
             send(200, 3001, 150);
@@ -296,8 +298,8 @@ fn data_carries_the_acknowledgement_that_is_owed() {
 
 #[test]
 fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
-    // RFC 5681 section 4.2. RFC 2018 section 4: the newest block comes first, and the others keep the order of the last
-    // report.
+    // RFC 5681 section 4.2. RFC 2018 section 4: the newest block comes first, and the other blocks are in the order of
+    // the last report.
     for profile in [linux(), Profile { window_update: WindowUpdate::NearlyClosed, ..freebsd() }] {
         let mut t = Script::established(profile, PEER);
         t.inject(100, "2001:3001");
@@ -348,7 +350,7 @@ fn of_five_blocks_the_oldest_is_forgotten_even_where_a_segment_touches_it() {
 #[test]
 fn duplicates_are_reported_once_by_dsack() {
     // RFC 2883 section 4.1.1: a duplicate below the acknowledgement number. Section 4.1.3: a duplicate above it,
-    // followed by the block that contains it.
+    // followed by the block that contains the duplicate.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -383,7 +385,7 @@ fn a_block_that_ends_with_the_fin_includes_it() {
     t.expect(101, "ack 2002");
 }
 
-/// From a capture of 6.1: the block triggers the retransmission of the data before it, which would otherwise wait for a
+/// A capture of 6.1: the block triggers the retransmission of the data before it, which would otherwise wait for a
 /// timeout.
 #[test]
 fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
@@ -415,8 +417,8 @@ fn linux_compresses_duplicate_acks_after_the_third() {
     t.expect(117.1, "ack 16001 sack 17001:22001");
 }
 
-/// From a capture of 6.1: a segment that fills a gap and makes more than one segment readable is acknowledged at once,
-/// as any two segments are. It does not count as one of the three uncompressed duplicates (`__tcp_ack_snd_check`).
+/// A capture of 6.1: a segment that fills a gap and makes more than one segment readable is acknowledged at once, like
+/// any two segments. Its ACK does not count as one of the three uncompressed duplicates (`__tcp_ack_snd_check`).
 #[test]
 fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_compression() {
     let mut t = after_quick_acks();
@@ -444,8 +446,8 @@ fn a_compressed_ack_has_the_clock_of_the_last_segment_and_leaves_before_it_would
     t.inject(116.9, "23001:24001");
     t.expect(117.05, &format!("ack 16001 sack 23001:24001,{},{} ts 116:115", block(2), block(1)));
     t.inject(120, "25001:26001");
-    // The third block would displace one of the first two, so the delayed ACK is sent now. The new segment itself
-    // triggers no ACK.
+    // The third block would displace one of the first two blocks, so the delayed ACK is sent now. The new segment
+    // itself triggers no ACK.
     t.inject(120.1, "27001:28001");
     t.expect(120.1, "ack 16001 sack 25001:26001,23001:24001,21001:22001");
     t.expect_nothing_until(125);
@@ -504,7 +506,7 @@ fn short_segments_that_keep_coming_are_full_ones() {
 
 #[test]
 fn an_old_acknowledgement_leaves_the_timestamp_to_echo_alone() {
-    // RFC 7323 section 4.3. The segment itself is acceptable nevertheless.
+    // RFC 7323 section 4.3. The segment itself is nevertheless acceptable.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -575,7 +577,7 @@ fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
             window = t.take().map_or(window, |(_, offered)| offered);
             start += 1000;
         }
-        // If the number of segments is odd, wait for the delayed ACK of the last one.
+        // With an odd number of segments, wait for the delayed ACK of the last one.
         t.drain_until(at as u32 + 50);
     }
     // Linux's formula: 2 * 40 + 16 segments for the largest round, multiplied by 3 because that round was twice as
@@ -590,9 +592,9 @@ fn stamp(at: u64) -> String {
 
 #[test]
 fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
-    // Without timestamps Linux measures the RTT only by the filling of a window: the handshake gives the receiver no
-    // sample. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and timestamps) a window of 501 *
-    // 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
+    // Without timestamps Linux measures the RTT only by the time in which a window fills, because the handshake gives
+    // the receiver no sample. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and timestamps) a
+    // window of 501 * 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
     let mut t = Script::established(linux(), PEER);
     let mut at = 200;
     for n in 0..66u32 {
@@ -603,7 +605,7 @@ fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
         let rtt = t.connection.recv.rtt().map(|rtt| rtt.as_micros());
         assert_eq!(rtt, expected, "after {} segments", n + 1);
     }
-    // The buffer grows from the next read on. All data that arrived while the window was being filled counts.
+    // The buffer grows from the next read on, which counts all data that arrived while the window was being filled.
     assert_eq!(t.info().rcv_space, Bytes::new(66_000));
 }
 
@@ -622,8 +624,8 @@ fn a_fixed_receive_window_stays() {
 #[test]
 fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_first_record() {
     // Linux checks after each copied record whether a round trip has ended. In a kernel capture (one CUBIC flow on
-    // 3000/1000 kbit/s) the buffer grows as for 139,008 bytes after a recovery, although only 108,600 bytes have
-    // arrived since the gap was filled.
+    // 3000/1000 kbit/s) the buffer grows after a recovery as if 139,008 bytes had been read, although only 108,600
+    // bytes have arrived since the gap was filled.
     let mut t = Script::established(linux(), TIMESTAMPS);
     for start in (1001..30_000).step_by(1000) {
         t.inject(150, &format!("{start}:{}{}", start + 1000, stamp(150)));
@@ -640,17 +642,17 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
 
 #[test]
 fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
-    // The out-of-order data still counts in records of its own when the gap is filled. In a kernel capture (one Reno
-    // flow on 3000/1000 kbit/s) the window is therefore 384 bytes smaller, from the 372nd packet on, than with the
-    // records after the joining.
+    // When the gap is filled, the out-of-order data still counts in separate records. In a kernel capture (one Reno
+    // flow on 3000/1000 kbit/s), the window is therefore 384 bytes smaller from the 372nd packet on than it would be
+    // with joined records.
     let mut t = Script::established(linux(), TIMESTAMPS);
     for n in 0..21u64 {
         let at = if n < 20 { 150 } else { 200 };
         t.inject(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
         t.drain();
     }
-    // 21 segments arrive per round trip instead of the ten assumed at first, so the buffer grows to 185 segments of
-    // 2,024 bytes each. A segment in a record of its own occupies 768 bytes more than its data.
+    // 21 segments arrive per round trip instead of the ten that are assumed at first, so the buffer grows to 185
+    // segments of 2,024 bytes each. A segment in a separate record occupies 768 bytes more than its data.
     let room = |held: u64| (185 * 2024 - held * (1000 + 768)) / 2;
     let gap = |n: u64| 21_001 + 2000 * n;
     for n in 0..50 {
@@ -661,7 +663,7 @@ fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
     for n in 0..40 {
         t.inject(220, &format!("{}:{}{}", gap(n), gap(n) + 1000, stamp(220)));
         t.drain();
-        // The new segment and all out-of-order segments each occupy a record of their own.
+        // The new segment and each of the out-of-order segments occupy separate records.
         let expected = before.max(room(51 - n));
         assert_eq!(t.connection.recv.window_threshold(), expected, "gap {n}");
     }
@@ -681,7 +683,7 @@ fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
     t.expect(103, "ack 5001 sack 3001:4001");
 }
 
-/// A connection that has used up its quick ACKs. It is one end of a request-response protocol.
+/// A connection that has used up its quick ACKs. This end takes part in a request-response protocol.
 fn past_quick_acks() -> Script {
     let mut t = after_quick_acks();
     t.reads = true;
@@ -747,7 +749,7 @@ fn the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks() {
         t.drain();
     }
     // At each arrival the timeout becomes half of its value, rounded down to whole ticks, plus five: 20, 15, 12, 11,
-    // 10, and then 10 again. Without rounding it would stay longer.
+    // 10, and then 10 again. Without rounding it would remain longer.
     segment(&mut t, 560);
     t.expect(604, ". ack 48001");
 }
@@ -768,7 +770,7 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
     t.expect(432, ". ack 20801");
 }
 
-/// The first ACK was lost. The ACK of the retransmission echoes the timestamp of the retransmission, because that
+/// The first ACK was lost. The ACK of the retransmission echoes the retransmission's own timestamp, because that
 /// segment begins at Last.ACK.sent (RFC 7323 section 4.3). Otherwise the peer's RTT sample would include its timeout.
 #[test]
 fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
@@ -800,8 +802,8 @@ fn unread_after_quick_acks(octets: u64) -> Script {
     t
 }
 
-/// tcp_cleanup_rbuf: unread data would reduce the advertised window, so the ACK for a count of segments waits until the
-/// application has read.
+/// tcp_cleanup_rbuf: unread data would reduce the advertised window, so an ACK that is due because of the segment count
+/// waits until the application has read.
 #[test]
 fn an_ack_that_would_offer_less_waits_for_the_read() {
     let mut t = unread_after_quick_acks(64_000);
@@ -852,8 +854,8 @@ fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
     }
 }
 
-/// tcp_rcv_rtt_update: the RTT is stored in units of 1/8 us. Its eighth is rounded down before it is subtracted, which
-/// rounds the mean up.
+/// tcp_rcv_rtt_update: the RTT is stored in units of 1/8 us. One eighth of it is rounded down before it is subtracted,
+/// which rounds the mean up.
 #[test]
 fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -863,10 +865,10 @@ fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
         t.inject(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
         t.drain();
     }
-    // The mean in units of 1/8 us: 160,000; 161,000; 161,875; 162,641. With exact eighths the last value would be
-    // smaller by one. After ten samples the difference is 5/8 us.
+    // In units of 1/8 us, the mean is 160,000, then 161,000, 161,875 and 162,641. With exact eighths the last value
+    // would be smaller by one. After ten samples the difference is 5/8 us.
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
-    // If an ACK without data has already carried the same echo, a data segment with it gives no sample.
+    // If an ACK without data has already carried the same echo, a data segment with this echo gives no sample.
     t.inject(360, "ack 1 ts 360:350");
     t.inject(361, "11001:12001 ts 361:350");
     t.drain();
@@ -905,7 +907,7 @@ fn windows_are_rounded_to_segments_as_they_come() {
     }
     t.drain_until(300);
     t.read(300, 18_000);
-    // 20,000 bytes minus one segment of 1,012 bytes, which is kept in reserve.
+    // The window is 20,000 bytes minus one segment of 1,012 bytes, which is kept in reserve.
     t.expect(300, "ack 18001 win 18900");
 }
 
@@ -939,8 +941,8 @@ fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     assert_eq!(window, (128_000 - 17_000 - 768) / 2 / 1000 * 1000);
 }
 
-/// Linux records echoes only once the connection is established. The first data may repeat the echo of the handshake's
-/// last ACK and nevertheless gives an RTT sample. In a kernel capture (3000/1000 kbit/s) a window of 501 * 2^7 is
+/// Linux records echoes only once the connection is established. If the first data repeats the echo of the handshake's
+/// last ACK, it therefore still gives an RTT sample. In a kernel capture (3000/1000 kbit/s) a window of 501 * 2^7 is
 /// advertised until 36,200 bytes have arrived.
 #[test]
 fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {

@@ -39,8 +39,8 @@ fn the_end_that_closes_first_waits_a_minute() {
 
 #[test]
 fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
-    // 4.4BSD's tcp_output derives the flags from the state, and goes back to the FIN if that was sent already. RFC 9293
-    // figure 13: both ends close at the same time.
+    // 4.4BSD's tcp_output derives the flags from the state, and returns to the FIN if the FIN was already sent. RFC
+    // 9293 figure 13: both ends close at the same time.
     let mut t = Script::established(freebsd(), PEER);
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
@@ -222,7 +222,7 @@ fn a_reset_with_the_next_number_ends_the_connection() {
 
 #[test]
 fn a_reset_behind_a_fin_counts() {
-    // RCV.NXT is the number after the FIN.
+    // RCV.NXT is the sequence number after the FIN.
     let mut t = established();
     t.inject(100, "F 1:1");
     t.expect(100, "ack 2");
@@ -272,8 +272,8 @@ fn abort_in_time_wait_is_silent() {
 
 #[test]
 fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
-    // Linux: after the peer's FIN the application is expected to send data or a FIN, so quick ACKs end. The FIN that
-    // this end sends carries the acknowledgement.
+    // Linux: after the peer's FIN, this end is expected to send data or a FIN, so quick ACKs end. The FIN that this end
+    // sends carries the acknowledgement.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -296,8 +296,8 @@ fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes()
 
 #[test]
 fn a_full_window_does_not_hide_the_peers_end() {
-    // The peer's segments after its FIN have a sequence number one beyond a window of zero. Their acknowledgements
-    // count nevertheless.
+    // After its FIN, the peer's segments have a sequence number one beyond a window of zero. Their acknowledgements are
+    // nevertheless processed.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
     t.inject(100, "1:1001");
@@ -332,7 +332,7 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     t.expect(190, "ack 32502");
 }
 
-/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed as that of data is. On a
+/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed like the ACK of data. On a
 /// connection that has never received data, the delay is zero.
 #[test]
 fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {

@@ -21,7 +21,7 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_must_offer_it() {
-    // Section 6.1.1: an ECN-setup SYN has ECE and CWR, and an ECN-setup SYN-ACK only ECE. Neither of them is
+    // Section 6.1.1: an ECN-setup SYN has ECE and CWR, and an ECN-setup SYN-ACK has only ECE. Neither of them is
     // ECN-capable.
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
@@ -53,7 +53,8 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
     t.expect(0, "S 0:0");
 }
 
-/// Linux's tcp_newreno_mark_lost counts duplicate ACKs in the CWR state too, in which a sender with ECN usually is.
+/// Linux's tcp_newreno_mark_lost also counts duplicate ACKs in the CWR state, in which the sender usually is when ECN
+/// is in use.
 #[test]
 fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
     let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });
@@ -80,7 +81,7 @@ fn a_syn_that_is_sent_again_does_without() {
     t.expect(1000, "S 0:0");
 }
 
-/// Linux treats the timeout of a SYN as any other timeout (tcp_enter_loss), so the first data carries CWR.
+/// Linux treats the timeout of a SYN like any other timeout (tcp_enter_loss), so the first data carries CWR.
 #[test]
 fn after_a_lost_syn_the_first_data_says_that_the_window_came_down() {
     let mut t = Script::connect(ecn(), ECN);
@@ -135,7 +136,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
             t.drain();
             t.info().counters.pure_acks_out - before
         };
-        // The initial quick ACKs are used up when a segment is no longer acknowledged alone.
+        // The initial quick ACKs are used up at the first segment that is not acknowledged alone.
         let mut n = 0;
         while arrives(n, "ect0") > 0 {
             n += 1;
@@ -146,7 +147,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
     assert_eq!([quick("ect0"), quick("")], [[0, 1], [1, 1]]);
 }
 
-/// From 6.1's __tcp_ecn_check_ce: marks that arrive while the first mark is still being echoed grant no quick ACKs.
+/// Linux 6.1's __tcp_ecn_check_ce: marks that arrive while the first mark is still being echoed grant no quick ACKs.
 #[test]
 fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
     let mut t = Script::established(ecn(), ECN);
@@ -161,8 +162,8 @@ fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
     while arrives(&mut t, "ect0") > 0 {}
     assert_eq!(arrives(&mut t, "ect0"), 1);
     assert_eq!(["ce", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 0, 1, 0]);
-    // CWR shows that the peer has reduced its window: the data that carries it is acknowledged at once, and the next
-    // mark counts as a first mark.
+    // CWR shows that the peer has reduced its window. The data with CWR is acknowledged at once, and the next mark
+    // counts as a first mark.
     assert_eq!(["W ect0", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 1, 0, 1]);
 }
 

@@ -1,6 +1,6 @@
 //! FreeBSD's recovery: duplicate ACKs are counted, one window limits retransmissions and new data, and the threshold is
-//! half of the peer's window. The numbers follow from the rules; the behaviour is that of captures of FreeBSD's own
-//! TCP.
+//! half of the peer's window. The numbers follow from the rules, and captures of FreeBSD's own TCP show the same
+//! behaviour.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
 use crate::{CaState, Profile};
@@ -57,8 +57,8 @@ fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
 
 #[test]
 fn holes_at_the_front_are_repaired_one_a_round_trip() {
-    // From a capture of the start of an upload: segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08, 122.31
-    // and 122.39 s.
+    // In a capture of the start of an upload, segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08, 122.31 and
+    // 122.39 s.
     let mut t = ten_out();
     for (at, end) in [(200, 6001), (201, 7001), (202, 8001)] {
         t.inject(at, &format!("ack 1 sack 5001:{end}"));
@@ -71,7 +71,7 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect(302, "1001:2001 .");
     t.inject(402, "ack 2001 sack 5001:8001");
     t.expect(402, "2001:3001 .");
-    // An ACK that covers two segments permits two segments.
+    // An ACK that covers two segments permits two further segments.
     t.inject(502, "ack 4001 sack 5001:8001");
     t.expect(502, "4001:5001 .");
     t.expect(502, "12001:13001 .");
@@ -81,7 +81,7 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
 }
 
 /// The first of twelve segments was retransmitted at 200 ms. At 300 ms a partial acknowledgement up to `ack` arrives,
-/// after which no hole is left.
+/// which leaves no further hole.
 fn with_only_a_tail_left(ack: u64) -> Script {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -95,7 +95,7 @@ fn with_only_a_tail_left(ack: u64) -> Script {
 #[test]
 fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
     // tcp_output counts the new data since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
-    // segment is sent in any case: in a capture of the start of a download, at 1.077 s.
+    // segment is sent in any case, as in a capture of the start of a download at 1.077 s.
     let mut t = with_only_a_tail_left(6001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect_cwnd(2);
@@ -131,13 +131,14 @@ fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() 
     }
     t.inject(200, "ack 1 sack 2001:5001");
     t.expect(200, "1:1001 .");
-    // Twelve segments are outstanding. Those that count as in the network are the retransmission and the segments after
-    // the highest SACK.
+    // Twelve segments are outstanding. The retransmission and the segments after the highest SACK count as in the
+    // network.
     for (at, end) in [(210, 6001), (211, 7001), (212, 8001)] {
         t.inject(at, &format!("ack 1 sack 2001:{end}"));
     }
     t.expect_cwnd(1);
-    // Four segments after the highest SACK plus one retransmission are not less than the threshold; three plus one are.
+    // Four segments after the highest SACK plus one retransmission reach the threshold; three segments plus one
+    // retransmission do not.
     t.inject(213, "ack 1 sack 2001:9001");
     t.expect(213, "1001:2001 .");
     t.expect_cwnd(2);
@@ -156,7 +157,7 @@ fn nothing_sent_since_a_recovery_began_is_sent_again_in_it() {
     }
     let out = t.info().unacked;
     assert!(out > 13, "new segments went: {out}");
-    // The first of the new segments is lost, and those after it arrive.
+    // The first of the new segments is lost, and the following ones arrive.
     for end in [14_001, 15_001] {
         t.inject(300, &format!("ack 1 sack 13001:{end},1001:12001"));
         t.drain();
@@ -179,8 +180,8 @@ fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
 
 #[test]
 fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
-    // 4.4BSD halves the window in force at each timeout. RFC 5681 section 3.1 would keep the threshold if the same
-    // segment times out again. The slop is not doubled.
+    // 4.4BSD halves the window in force at each timeout. By RFC 5681 section 3.1, the threshold would not change if the
+    // same segment times out again. The slop is not doubled.
     let mut t = ten_out();
     t.expect(600, "1:1001 .");
     t.expect_ssthresh(5);
@@ -209,7 +210,7 @@ fn after_a_timeout_three_duplicates_begin_a_recovery() {
 
 #[test]
 fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
-    // From a capture: a segment is retransmitted at 130.083 s, and a duplicate ACK with SACK permits another
+    // In a capture, a segment is retransmitted at 130.083 s, and a duplicate ACK with SACK permits another
     // retransmission at 130.248 s. Two ACKs later no segment is sent, because the data after it was SACKed and still
     // fills the window.
     let mut t = ten_out();
@@ -241,8 +242,8 @@ fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
 
 #[test]
 fn a_window_at_the_threshold_still_grows_as_in_slow_start() {
-    // The window in a trace of FreeBSD after a timeout, with segments of 1448 bytes: 1448, 2896 (the threshold), 4344,
-    // 4826, 5260 bytes.
+    // In a trace of FreeBSD with segments of 1448 bytes, the window after a timeout is 1448, 2896 (the threshold),
+    // 4344, 4826 and 5260 bytes.
     let mut t = ten_out();
     t.drain_until(1400);
     t.expect_ssthresh(2);
@@ -321,8 +322,8 @@ fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window()
 
 #[test]
 fn without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none() {
-    // RFC 6582 section 4.1: after a timeout, spurious retransmissions cause duplicate ACKs. The first two of every
-    // three duplicates release a segment each.
+    // RFC 6582 section 4.1: after a timeout, spurious retransmissions cause duplicate ACKs. The first and the second of
+    // every three duplicates release a segment each.
     let mut t = ten_out_to(NO_SACK);
     let rto = t.info().rto.as_millis_f64();
     t.expect(100.0 + rto, "1:1001 .");
@@ -357,7 +358,7 @@ fn a_timeout_taken_back_gives_back_the_window_of_the_recovery_that_it_broke_off(
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1:1001 .");
     t.expect_ca_state(CaState::Loss);
-    // An ACK within half of an RTT must be caused by the first retransmission.
+    // An ACK that arrives within half of an RTT must be caused by the first retransmission, not by the second.
     t.inject(205.0 + rto, "ack 1001 sack 1001:4001");
     t.drain();
     t.expect_ca_state(CaState::Recovery);

@@ -35,7 +35,7 @@ fn passive_open_answers_with_what_both_offer() {
     assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
 }
 
-/// From captures of 6.1, where the SYN-ACK advertises 65,160 bytes: 45 segments of 1,448 bytes.
+/// In captures of 6.1 the SYN-ACK advertises 65,160 bytes, which are 45 segments of 1,448 bytes.
 #[test]
 fn the_answer_to_a_syn_offers_whole_segments() {
     let mut t = Script::listen(linux(), TIMESTAMPS);
@@ -151,8 +151,8 @@ fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_round_trip() {
 
 #[test]
 fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
-    // RFC 5681 section 3.1. Linux since 3.0 reduces the window only from the second loss on, because its initial RTO is
-    // only 1 s.
+    // RFC 5681 section 3.1. Because its initial RTO is only 1 s, Linux since 3.0 reduces the window only from the
+    // second loss on.
     for (lost, segments) in [(1, 10), (2, 1)] {
         let mut t = Script::connect(linux(), PEER);
         let starts = &[0, 1000, 3000][..=lost];
@@ -166,7 +166,7 @@ fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
     }
 }
 
-/// Linux's tcp_try_undo_spurious_syn: the SYN-ACK that answers the first SYN was only late, so no SYN was lost.
+/// Linux's tcp_try_undo_spurious_syn: if the SYN-ACK answers the first SYN, the SYN-ACK was late and no SYN was lost.
 #[test]
 fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
     for (echo, segments) in [(0, 10), (1000, 1), (3000, 1)] {
@@ -251,7 +251,7 @@ fn a_lost_last_ack_of_the_handshake_is_made_good_by_data() {
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");
-    // The client's second data segment arrives. Its ACK and its first data segment were lost.
+    // The client's ACK and its first data segment were lost, and its second data segment arrives.
     t.inject(100, "1001:2001 ack 1");
     t.expect_state(State::Established);
     t.expect(100, "ack 1 sack 1001:2001");
@@ -259,8 +259,8 @@ fn a_lost_last_ack_of_the_handshake_is_made_good_by_data() {
 
 #[test]
 fn a_repeated_syn_ack_is_acknowledged_again() {
-    // This end's ACK was lost, so the peer repeats its SYN-ACK. RFC 9293 section 3.10.7.4: a SYN in a synchronized
-    // state.
+    // This end's ACK was lost, so the peer repeats its SYN-ACK. This is the case of a SYN in a synchronized state (RFC
+    // 9293 section 3.10.7.4).
     let mut t = Script::established(linux(), PEER);
     t.inject(1100, &t.peer_syn("S. ack 1"));
     t.expect(1100, ". 1:1 ack 1");
@@ -269,7 +269,7 @@ fn a_repeated_syn_ack_is_acknowledged_again() {
 
 #[test]
 fn syn_sent_refuses_an_acknowledgement_of_something_else_with_a_reset() {
-    // RFC 9293 section 3.10.7.3 first: <SEQ=SEG.ACK><CTL=RST>, and the attempt continues.
+    // RFC 9293 section 3.10.7.3, first step: the answer is <SEQ=SEG.ACK><CTL=RST>, and the attempt continues.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.inject(10, "S. 0:0 ack 500");
@@ -296,7 +296,7 @@ fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
 
 #[test]
 fn syn_received_is_left_only_by_an_acknowledgement_of_its_syn() {
-    // RFC 9293 section 3.10.7.4, fifth check: otherwise <SEQ=SEG.ACK><CTL=RST>.
+    // RFC 9293 section 3.10.7.4, fifth check: an unacceptable ACK is answered with <SEQ=SEG.ACK><CTL=RST>.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");

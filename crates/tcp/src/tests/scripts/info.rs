@@ -66,7 +66,7 @@ fn what_is_sent_after_a_pause_measures_the_application() {
 
 #[test]
 fn time_with_data_to_send_is_divided_by_what_holds_it_back() {
-    // At first the peer's window of two segments limits the sender. Later the send buffer does.
+    // At first the peer's window of two segments limits the sender; later the send buffer does.
     let mut t = Script::established(send_buffer(linux(), 4000), PEER);
     t.inject(100, "ack 1 win 2048");
     t.write(200, 4000);
@@ -105,7 +105,7 @@ fn what_was_sent_again_and_the_receivers_window_are_told() {
     assert_eq!(t.connection.write(&Payload::EMPTY), Ok(0));
 }
 
-/// tcp_ack_update_rtt: if an ACK both acknowledges a segment and SACKs another one, the SACKed segment is newer.
+/// tcp_ack_update_rtt: if an ACK acknowledges a segment and also SACKs another one, the SACKed segment is newer.
 #[test]
 fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
     let mut t = Script::established(linux(), PEER);

@@ -1,5 +1,5 @@
-//! The application closes: shutdown of either direction, and close; data that is never read (RFC 1122 section 4.2.2.13,
-//! RFC 2525 section 2.17); and the results and events that its calls return.
+//! The application closes: shutdown of either direction, and close. Also: data that is never read (RFC 1122 section
+//! 4.2.2.13, RFC 2525 section 2.17), and the results and events of the application's calls.
 
 use super::script::{PEER, Script, linux};
 use crate::{ConnError, ConnEvent, ReadError, State, WriteError};
@@ -104,7 +104,7 @@ fn a_reader_and_a_writer_are_told_once() {
     t.inject(101, "1001:2001");
     t.expect(101, "ack 2001");
     t.expect_no_event();
-    // The read was limited to fewer bytes than were available, so the reader does not wait for more.
+    // The read was limited to fewer bytes than were available, so the reader is not waiting for more.
     t.read(110, 500);
     t.inject(111, "2001:3001");
     t.expect(111, "ack 3001");

@@ -96,7 +96,8 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
 }
 
 /// tcp_measure_rcv_mss: a segment of 1,000 bytes has a memory overhead of 832 bytes, so 139/256 of the buffer is usable
-/// as window: 71,168 of 131,072 bytes, minus the memory of the last segment. In 6.1 half of the buffer is usable.
+/// as window. That is 71,168 of 131,072 bytes, from which the memory of the last segment is subtracted. In 6.1 half of
+/// the buffer is usable.
 #[test]
 fn the_window_follows_from_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
@@ -109,8 +110,8 @@ fn the_window_follows_from_the_memory_of_a_measured_segment() {
     }
 }
 
-/// tcp_select_initial_window no longer limits the window to 65,535 bytes: a large buffer is advertised as soon as the
-/// handshake is complete.
+/// tcp_select_initial_window does not limit the window to 65,535 bytes in this version, so a large buffer is advertised
+/// as soon as the handshake is complete.
 #[test]
 fn a_large_buffer_is_offered_at_once() {
     let receive_buffer = BufferRule::Fixed(Bytes::new(200_000));

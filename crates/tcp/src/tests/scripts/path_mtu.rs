@@ -4,8 +4,8 @@
 use super::script::{PEER, Script, linux};
 use crate::CaState;
 
-/// A script that sent ten segments at 100 ms. At 110 ms a router reports that the path can carry only segments of 800
-/// bytes.
+/// A script in which ten segments were sent at 100 ms. At 110 ms a router reports that the path can carry only segments
+/// of 800 bytes.
 fn told(octets: u32) -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, octets);
@@ -25,7 +25,7 @@ fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
     t.expect_ca_state(CaState::Loss);
     assert_eq!(t.info().snd_cwnd.get(), 10 * 800);
     assert_eq!((t.info().pmtu.get(), t.info().snd_mss.get()), (840, 800));
-    // The loss is no congestion signal: the window stays, and slow start continues.
+    // The loss is not a congestion signal: the window is unchanged, and slow start continues.
     assert_eq!(t.info().snd_ssthresh, None);
     // Further messages about the other segments change nothing.
     for start in [1001, 2001, 9001] {
@@ -41,8 +41,8 @@ fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
         t.expect(211, &format!("{start}:{} .", start + 800));
         t.expect(211, &format!("{}:{} .", start + 800, start + 1000));
     }
-    // Data that was written before the change keeps its old segment boundaries. The end of an old segment is sent in a
-    // segment of its own.
+    // Data that was written before the change keeps its old segment boundaries. The rest of an old segment is sent in a
+    // separate segment.
     t.expect(211, "10001:10801 .");
     t.expect(211, "10801:11001 .");
     t.drain();

@@ -12,8 +12,8 @@ fn past_quick_acks() -> Script {
     t
 }
 
-/// Sends full segments from byte 16001 on, 1 ms apart. Checks that the first `acks` of them are acknowledged one by one
-/// and the next one is not.
+/// Sends full segments from byte 16001 on, 1 ms apart. Checks that each of the first `acks` segments is acknowledged
+/// separately and the next one is not.
 #[track_caller]
 fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     for n in 0..acks {
@@ -28,21 +28,21 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
 }
 
 /// tcp_send_dupack: data that ends before the last ACK is outside of the window. It grants new quick ACKs, but its own
-/// immediate ACK does not use up one of them.
+/// immediate ACK does not count as one of them.
 #[test]
 fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     let mut t = past_quick_acks();
     t.inject(130, "1:1001");
     t.expect(130, "ack 16001 sack 1:1001");
     expect_quick(&mut t, 131, 16);
-    // Data beyond the window is acknowledged at once too, but grants no quick ACKs.
+    // Data beyond the window is also acknowledged at once, but grants no quick ACKs.
     let mut t = past_quick_acks();
     t.inject(130, "900001:901001");
     t.expect(130, "ack 16001");
     expect_quick(&mut t, 131, 0);
 }
 
-/// tcp_data_queue: data that ends exactly at the last ACK is within the window, so its ACK uses up a quick ACK.
+/// tcp_data_queue: data that ends exactly at the last ACK is within the window, so its ACK counts as a quick ACK.
 #[test]
 fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
     let mut t = past_quick_acks();

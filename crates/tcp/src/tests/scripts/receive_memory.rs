@@ -11,8 +11,8 @@ fn with_buffer(initial: u64, max: u64) -> Script {
     Script::established(Profile { receive_buffer, ..linux() }, PEER)
 }
 
-/// `tcp_init_buffer_space`: the initial `rcvq_space.space` is the minimum of 10 segments, the advertised window and the
-/// window's limit. That limit is the buffer minus one segment.
+/// `tcp_init_buffer_space`: the initial `rcvq_space.space` is the minimum of 10 segments, the advertised window, and
+/// the limit of the window, which is the buffer minus one segment.
 #[test]
 fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     for (initial, space) in [(65_536, 10_120), (16_000, 10_120), (8000, 6988), (2500, 2024)] {
@@ -21,10 +21,10 @@ fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     }
 }
 
-/// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, tcp_event_data_recv only for segments of at least
-/// 128 bytes. An out-of-order segment counts with all of its memory, 768 bytes more than its payload. If the payload is
-/// less than half of that memory, the window opens by two measured segments (536 bytes each before a measurement)
-/// instead of two segments of 1,012 bytes.
+/// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, but tcp_event_data_recv calls it only for
+/// segments of at least 128 bytes. An out-of-order segment counts with all of its memory, which is 768 bytes more than
+/// its payload. If the payload is less than half of that memory, the window opens by two measured segments (536 bytes
+/// each before a measurement) instead of two segments of 1,012 bytes.
 #[test]
 fn small_segments_out_of_order_open_the_window_too() {
     for (max, segment, opened) in [

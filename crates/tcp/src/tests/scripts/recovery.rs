@@ -40,7 +40,7 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.inject(206, "ack 1 sack 1001:8001");
     t.expect(206, "13001:14001 .");
     t.inject(207, "ack 1 sack 1001:9001");
-    // Five segments are in flight, which equals the threshold. From here on one segment is sent for each delivered
+    // Five segments are in flight, which equals the threshold. From now on one segment is sent for each delivered
     // segment.
     t.inject(208, "ack 1 sack 1001:10001");
     t.inject(300, "ack 1 sack 1001:11001");
@@ -51,8 +51,8 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.expect(302, "16001:17001 .");
     t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
-    // Congestion avoidance: the window grows by one segment per delivered window. The last ACK has already counted for
-    // one segment.
+    // Congestion avoidance: the window grows by one segment per delivered window. The last ACK has already contributed
+    // one segment to this count.
     for (ack, new) in [(13_001, 17_001), (14_001, 18_001), (15_001, 19_001)] {
         t.inject(400, &format!("ack {ack}"));
         t.expect(400, &format!("{new}:{} .", new + 1000));
@@ -86,10 +86,10 @@ fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
 
 #[test]
 fn without_prr_the_window_is_down_at_once() {
-    // RFC 6675 section 5: nothing is sent until the flight is below the new window.
+    // RFC 6675 section 5: nothing is sent until the data in flight is below the new window.
     let mut t = in_sack_recovery(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() });
     t.expect_cwnd(5);
-    // With the retransmission nine segments are in flight; after the eighth SACK, five are.
+    // Including the retransmission, nine segments are in flight. After the eighth SACK, five are in flight.
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
     }
@@ -101,7 +101,7 @@ fn without_prr_the_window_is_down_at_once() {
 
 #[test]
 fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
-    // RFC 5681 section 3.2 step 1, before RFC 3042.
+    // RFC 5681 section 3.2 step 1, without limited transmit (RFC 3042).
     let mut t = ten_out(Profile { limited_transmit: false, ..linux() }, false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.inject(201, "ack 1 sack 1001:3001");
@@ -169,7 +169,7 @@ fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
 #[test]
 fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
     let mut t = in_sack_recovery(linux_2_6_recovery());
-    // Nine segments are in flight. From here on one segment is sent per two ACKs.
+    // Nine segments are in flight. From now on one segment is sent per two ACKs.
     t.inject(203, "ack 1 sack 1001:5001");
     t.expect_cwnd(8);
     t.inject(204, "ack 1 sack 1001:6001");
@@ -226,7 +226,7 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
-    // The first segment was only late, not lost.
+    // The first segment was not lost but late.
     t.inject(201, "ack 2001");
     t.expect_train(201, 11_001, 13_001);
     t.expect_ca_state(CaState::Open);
@@ -252,7 +252,8 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     }
     t.expect_ca_state(CaState::Recovery);
     let repaired = t.connection.send.flight.counters.retransmits;
-    // The segments after the SACKed ones are still in the network. The original of the first segment arrives late.
+    // The segments after the SACKed ones are still in the network. The original transmission of the first segment
+    // arrives late.
     t.inject(310, "ack 4001 ts 310:100");
     t.drain();
     assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "nothing else goes again");
@@ -277,7 +278,7 @@ fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
     t.inject(200, "ack 1 sack 5001:6001");
     t.expect_cwnd(10);
     t.expect(200, "10001:11001 .");
-    // The first segments arrive after the sixth segment: the reordering degree is six, twice the default of three.
+    // The first segments arrive after the sixth segment, so the reordering degree is six, twice the default of three.
     t.inject(205, "ack 6001");
     assert_eq!((t.info().reordering, t.info().reord_seen), (6, 1));
     t.expect_cwnd(15);
@@ -314,7 +315,7 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
     assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
 }
 
-/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but no more segments count than were
+/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but at most as many segments count as were
 /// retransmitted.
 #[test]
 fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
@@ -391,9 +392,9 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 
 #[test]
 fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
-    // Ten segments are outstanding, and the peer's window is full, so the tenth duplicate ACK cannot report a segment.
-    // Linux concludes that the path reorders, and from then on waits for as many duplicates as there were outstanding
-    // segments.
+    // Ten segments are outstanding and the peer's window is full, so no tenth segment can have caused the tenth
+    // duplicate ACK. Linux concludes that the path reorders, and from then on waits for as many duplicates as there
+    // were outstanding segments.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {
@@ -502,7 +503,7 @@ fn reno(fast_recovery: FastRecovery) -> Profile {
 
 /// Segments 1 and 5 of ten are lost. The third duplicate ACK triggers the retransmission of the first segment, the
 /// other duplicates inflate the window, and the first ACK of new data ends the recovery. At 302 ms nine segments are
-/// outstanding, beginning with the next hole.
+/// outstanding, the first of which is the next hole.
 fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
     let mut t = ten_out(reno(fast_recovery), true);
     for at in [200, 201] {
@@ -566,8 +567,8 @@ fn an_ack_that_a_filter_marked_repairs_at_once() {
     t.expect_ca_state(CaState::Disorder);
 }
 
-/// Linux's tcp_try_undo_partial: the new threshold of duplicate ACKs is the distance, in segments, by which the
-/// original was late.
+/// Linux's tcp_try_undo_partial: the new threshold of duplicate ACKs is the number of segments by which the original
+/// was late.
 #[test]
 fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -582,8 +583,8 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
 }
 
 /// Linux notifies the congestion control of an ACK before that ACK ends the recovery (`tcp_clean_rtx_queue`). H-TCP
-/// uses the segment count of the last ACK in the Open state. That ACK was the first SACK, which covered nothing, so the
-/// ACK that ends the recovery adds nothing. From captures of 6.1.
+/// uses the segment count of the last ACK in the Open state. That ACK was the first SACK, which covered no segment, so
+/// the ACK that ends the recovery adds nothing to the window (captures of 6.1).
 #[test]
 fn the_ack_that_ends_a_repair_comes_in_the_repair() {
     let mut t = Script::established_with(linux(), PEER, "htcp");

@@ -59,7 +59,7 @@ pub fn freebsd() -> Profile {
     Profile { grain: TimerGrain::Exact, ..Profile::freebsd_7() }
 }
 
-/// A profile with a receive buffer of a fixed size, all of which is advertised as window.
+/// A profile whose receive buffer has a fixed size. The whole buffer is advertised as window.
 pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
     let receive_buffer = BufferRule::Fixed(Bytes::new(octets));
     Profile { receive_buffer, receive_window: ReceiveWindow::Room, ..profile }
@@ -116,7 +116,7 @@ impl Script {
         Script::established_with(profile, peer, "reno")
     }
 
-    /// As [`Script::established`], with another congestion control than Reno.
+    /// Like [`Script::established`], but with another congestion control than Reno.
     #[track_caller]
     pub fn established_with(profile: Profile, peer: Peer, controller: &str) -> Script {
         let mut script = Script::new(Connection::connect(config(profile, controller)), peer);
@@ -168,7 +168,7 @@ impl Script {
 
     // Actions of the peer.
 
-    /// Passes a segment of the peer to the connection. Values that are omitted (sequence number, acknowledgement
+    /// Passes a segment of the peer to the connection. Values that the text omits (sequence number, acknowledgement
     /// number, window) continue from the last segment.
     #[track_caller]
     pub fn inject(&mut self, at_ms: impl Into<f64>, text: &str) {
@@ -291,7 +291,7 @@ impl Script {
         self.after_step();
     }
 
-    /// The application closes the connection as close(2).
+    /// Closes the connection as the application does with close(2).
     #[track_caller]
     pub fn leave(&mut self, at_ms: impl Into<f64>) {
         self.advance(at_ms);
@@ -349,7 +349,7 @@ impl Script {
         Some((spec.ack? as u64, spec.win?))
     }
 
-    /// Accepts all segments that were sent so far, whatever they are.
+    /// Accepts all segments that were sent so far, without checking them.
     pub fn drain(&mut self) {
         self.emitted.clear();
     }

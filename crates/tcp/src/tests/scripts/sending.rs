@@ -1,5 +1,5 @@
-//! Which segments the windows and the rules for small segments permit: slow start, Nagle, silly windows, zero windows,
-//! idle periods.
+//! The segments that the windows and the rules for small segments permit: slow start, Nagle, silly windows, zero
+//! windows, idle periods.
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
@@ -78,7 +78,8 @@ fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
     }
 }
 
-/// 40 segments with four losses, followed by five segments. Without SACK the recovery takes four round trips.
+/// A script in which 40 segments, four of which were lost, are followed by five segments. Without SACK the recovery
+/// takes four round trips.
 fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
     let mut t = Script::established(profile, NO_SACK);
     t.write(100, 75_000);
@@ -186,8 +187,8 @@ fn linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window() {
     t.expect_train(100, 1, 10_001);
     t.close(110);
     t.expect_nothing_until(150);
-    // The second-to-last segment uses the space that an ACK frees. The last segment is sent although the window has no
-    // space for it.
+    // The second-to-last segment uses the space that an ACK frees. The last segment is sent although the window is
+    // full.
     t.inject(200, "ack 1001");
     t.expect(200, "10001:11001 .");
     t.expect(200, "F. 11001:11501 ack 1");
@@ -274,7 +275,7 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
     t.expect_train(100, 1, 10_001);
     t.inject(200, "ack 2001 win 2048");
     t.expect(500, "2001:3001 .");
-    // However many segments are lost, only the oldest is retransmitted, because the others are beyond the window.
+    // Only the oldest lost segment is retransmitted, because all others are beyond the window.
     t.expect(1100, "2001:3001 .");
     t.expect_nothing_until(1500);
     t.inject(1600, "ack 10001 win 65536");
@@ -315,8 +316,8 @@ fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round
     t.expect_train(201, 14_001, 16_001);
 }
 
-/// The windows, in segments, of a connection that sends only one segment every 100 ms until `until_ms`: the initial
-/// window and each change of it.
+/// Returns the windows, in segments, of a connection that sends only one segment every 100 ms until `until_ms`: the
+/// initial window, and the window after each change.
 fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
     let mut t = Script::established(profile, PEER);
     t.write(100, 10_000);
@@ -340,7 +341,7 @@ fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> 
 
 #[test]
 fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
-    // RFC 2861 section 3.1: the window approaches the part of it that is used. That part counts as at least the initial
+    // RFC 2861 section 3.1: the window approaches the used part of the window, which counts as at least the initial
     // window.
     assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
     let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
@@ -388,7 +389,7 @@ fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
 
 #[test]
 fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
-    // RFC 2861 section 3, after a loss has set a lower threshold.
+    // RFC 2861 section 3, in the case that a loss has set a lower threshold.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
     let mut reno = build("reno", &setup).expect("built in");
@@ -399,7 +400,7 @@ fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold(
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
 
-/// From a capture of 6.1: the end of the first write of a bulk sender.
+/// A capture of 6.1 shows where the first write of a bulk sender ends.
 #[test]
 fn linux_has_room_for_two_initial_windows_from_the_start() {
     let room = |segments: u32| {
@@ -407,7 +408,8 @@ fn linux_has_room_for_two_initial_windows_from_the_start() {
         Script::established(profile, PEER).connection.writable()
     };
     assert_eq!([room(4), room(10), room(20)], [27_000, 27_000, 53_000]);
-    // Hybla sets its own initial window, four segments at 100 ms. Linux sizes the buffer for at least ten segments.
+    // Hybla sets its own initial window, which is four segments at 100 ms. Linux sizes the buffer for at least ten
+    // segments.
     let hybla = Profile { initial_window_segments: 20, ..Profile::linux_6_1() };
     assert_eq!(Script::established_with(hybla, PEER, "hybla").connection.writable(), 27_000);
 }
@@ -497,8 +499,8 @@ fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
         let sender = &t.connection.send;
         seen.push((now, sender.flight.controller.state().phase, sender.in_flight() / MSS));
     }
-    // With 15 outstanding segments, pacing permits the next segment in 25 ms. The line delivers two segments before
-    // that.
+    // With 15 outstanding segments, pacing permits the next segment in 25 ms. Before that, the line delivers two
+    // segments.
     let end = seen.iter().rposition(|(_, phase, _)| *phase == "drain").expect("it drains");
     assert_eq!(seen[end..end + 2], [(1540, "drain", 16), (1541, "probe bandwidth", 15)]);
 }

@@ -18,7 +18,7 @@ fn nodelay_lets_a_short_segment_go_behind_another() {
     t.expect(100, "1:301 .");
     t.write(110, 300);
     t.expect_nothing_until(110);
-    // Enabling the option sends the data that waits.
+    // Enabling the option sends the waiting data.
     t.connection.set_nodelay(true);
     t.pump();
     t.expect(110, "301:601 .");
@@ -156,7 +156,7 @@ fn the_users_timeout_ends_it_before_the_retransmissions_do() {
     t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
-    // A tail loss probe is sent first; then the RTO expires. The first timeout starts the user timeout.
+    // A tail loss probe is sent first, and then the RTO expires. The first timeout starts the user timeout.
     t.expect(400, "1:1001 .");
     t.expect(700, "1:1001 .");
     t.expect(1300, "1:1001 .");

@@ -1,5 +1,5 @@
-//! The timers of the sender: the retransmission timeout (RFC 6298) and the tail loss probe (RFC 8985 section 7); and
-//! how their effects are undone: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK rule.
+//! The timers of the sender: the retransmission timeout (RFC 6298) and the tail loss probe (RFC 8985 section 7). Also
+//! the undo of their effects: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK rule.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
@@ -12,7 +12,7 @@ fn no_probe() -> Profile {
 
 #[test]
 fn the_first_round_trip_gives_the_timeout() {
-    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50 ms. Linux's minimum of 200 ms applies to the second term.
+    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR is 100 + 4 * 50 ms. Linux's minimum of 200 ms applies to the second term.
     // FreeBSD adds 200 ms.
     assert_eq!(Script::established(linux(), PEER).info().rto, Duration::from_millis(300));
     assert_eq!(Script::established(freebsd(), PEER).info().rto, Duration::from_millis(500));
@@ -104,8 +104,8 @@ fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
         t.drain();
     }
-    // The segment that was retransmitted at 202 ms was sent after the segment that the last SACK reports, so its ACK
-    // may still arrive.
+    // The segment that was retransmitted at 202 ms was sent later than the segment that the last SACK reports, so its
+    // ACK may still arrive.
     let rto = t.info().rto.as_millis_f64();
     t.expect(250.0 + rto, "1:1001 .");
 }
@@ -227,7 +227,7 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
     t.expect_ca_state(CaState::Loss);
 }
 
-/// A script that sent the last of three segments again at 500 ms, as a tail loss probe.
+/// A script in which the last of three segments was sent again at 500 ms, as a tail loss probe.
 fn probed() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
@@ -254,7 +254,7 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
 
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
-    // A DSACK reports that the original has arrived too.
+    // A DSACK reports that the original has also arrived.
     let mut t = probed();
     t.inject(590, "ack 3001");
     t.inject(600, "ack 3001 sack 2001:3001");
@@ -266,7 +266,8 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 
 #[test]
 fn a_probe_brings_out_the_sack_that_starts_recovery() {
-    // Two segments before the last one are lost. One SACK above the holes suffices once one RTT has passed.
+    // Two segments before the last one are lost. Once one RTT has passed, a single SACK above the holes suffices to
+    // detect this.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -299,7 +300,7 @@ fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_ackn
 
 // Spurious retransmissions.
 
-/// A script that sent ten segments at 100 ms and has more data to send. The RTO expired at 400 ms, and the first
+/// A script in which ten segments were sent at 100 ms and more data waits. The RTO expired at 400 ms, and the first
 /// segment was retransmitted.
 fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
@@ -338,8 +339,8 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
 
 #[test]
 fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
-    // RFC 6582 section 4.1, which Linux applies after a timeout too. In a kernel capture (1056/184 kbit/s without SACK)
-    // six duplicate ACKs caused by spurious retransmissions released no segment.
+    // RFC 6582 section 4.1, which Linux also applies after a timeout. In a kernel capture (1056/184 kbit/s without
+    // SACK) six duplicate ACKs caused by spurious retransmissions released no segment.
     for (repeated, retransmits) in [(false, 1), (true, 2)] {
         let mut t = timed_out(NO_SACK);
         if repeated {
@@ -450,7 +451,7 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
     t.expect_ca_state(CaState::Open);
     t.drain_until(650);
     t.expect_ca_state(CaState::Loss);
-    // The ACK echoes the original, which was sent at 302 ms: later than the recovery's retransmission, but earlier than
+    // The ACK echoes the original, which was sent at 302 ms. This is after the recovery's retransmission, but before
     // the timeout's.
     t.inject(650, "ack 13001 ts 650:302");
     t.drain();

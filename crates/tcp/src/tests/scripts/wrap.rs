@@ -1,4 +1,4 @@
-//! A connection that transfers more than 2^32 bytes: sequence numbers wrap, stream offsets do not.
+//! A connection that transfers more than 2^32 bytes, so that sequence numbers wrap but stream offsets do not.
 
 use super::script::linux;
 use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, Segment, State};
@@ -10,7 +10,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn end(local: u32, remote: u32, iss: u32) -> ConnConfig {
     let endpoint = |number| Endpoint { addr: Ipv4Addr::from_bits(number).into(), port: 1000 };
-    // Use large segments, so that the test is fast, and a buffer in which the window can grow to 1 MiB.
+    // Segments are large so that the test is fast, and the buffer permits the window to grow to 1 MiB.
     let buffer = BufferRule::Fixed(Bytes::new(1 << 20));
     let profile = Profile { receive_buffer: buffer, send_buffer: buffer, ..linux() };
     ConnConfig::new(endpoint(local), endpoint(remote), iss, Bytes::new(65_535), profile, "reno").expect("built in")
