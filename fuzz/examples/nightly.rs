@@ -1,9 +1,9 @@
-//! Runs every fuzz target on random bytes until enough operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by
-//! default 10^9 operations on connections, `fuzz/corpus` and 1. The inputs of the corpus run first. An input that fails
-//! is added to the corpus and sets the exit code.
+//! Runs every fuzz target on random bytes until enough operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`. The
+//! defaults are 10^9 operations on connections, `fuzz/corpus` and 1. The inputs of the corpus run first. An input that
+//! fails is added to the corpus, and the exit code is not 0.
 //!
-//! Of 1,000 inputs, 490 go to `connection`, 485 to `peace`, and 5 to each of `scenario`, `capture`, `line`, `ack_way` and
-//! `quic`. The progress is printed after each 1 % of the operations.
+//! Of 1,000 inputs, 490 go to `connection`, 485 to `peace`, and 5 to each of `scenario`, `capture`, `line`, `ack_way`
+//! and `quic`. The progress is printed after each 1 % of the operations.
 
 use lopsided_core::Rng;
 use lopsided_fuzz::{ack_way, capture, connection, line, quic, scenario};

@@ -5,7 +5,7 @@
 //! The ACKs that come out are compared with those that the receiver sent:
 //!
 //! - Each acknowledgement number is one that the receiver sent. The numbers decrease only if the receiver's did.
-//! - SACK blocks and counts of marks leave only as the receiver sent them.
+//! - All SACK blocks and counts of marks that leave are ones that the receiver sent.
 //! - No stage delays or removes a report of marks or SACK blocks: each leaves the stages at the time at which it
 //!   entered.
 //! - All counts of accurate ECN leave, in the order in which the receiver sent them.
@@ -31,7 +31,8 @@ const SLOT: Duration = Duration::from_micros(700);
 const WHOLE: i64 = 120_000;
 /// Time by which all data must arrive if few segments are lost. A dozen consecutive timeouts would take longer.
 const SOON: Time = Time::from_nanos(10_000_000_000);
-/// Treatment of a data segment, by its input byte modulo 16. With any other value the segment passes unchanged.
+/// Treatment of a data segment, by its input byte modulo 16. For all values without a constant, the segment passes
+/// unchanged.
 const LOST: u8 = 0;
 const MARKED: u8 = 1;
 

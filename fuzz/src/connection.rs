@@ -81,8 +81,8 @@ pub fn run(octets: &[u8]) -> u64 {
 /// Like [`run`], but afterwards the peer obeys the rules, and the connection must transfer data in both directions or
 /// be closed.
 ///
-/// Left out: resets, which end the connection; and two inputs that no stack survives, a FIN at a wrong sequence number
-/// and a peer whose timestamps decrease.
+/// Left out: resets, which end the connection, and two inputs from which no stack recovers: a FIN at a wrong sequence
+/// number, and timestamps of the peer that decrease.
 pub fn run_to_peace(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
     let Some(setup) = input.next() else { return 0 };
@@ -130,7 +130,8 @@ struct World {
 }
 
 /// A peer that obeys the rules: it acknowledges every segment and stores data that arrives out of order. It has
-/// discarded all out-of-order data received during the attack, which RFC 2018, section 8, permits even for SACKed data.
+/// discarded the out-of-order data that it received during the attack. RFC 2018, section 8, permits this even for
+/// SACKed data.
 #[derive(Default)]
 struct Peaceful {
     expected: i64,

@@ -95,8 +95,8 @@ impl Host {
             line.send_ip(now, self.side, &packet).expect("smoltcp sends packets of IP");
         }
         let delay = self.interface.poll_delay(instant, &self.sockets)?;
-        // smoltcp's clock counts whole microseconds, so a delay of 0 can mean any time within the current microsecond.
-        // Wait 1 µs.
+        // smoltcp's clock counts whole microseconds, so a delay of 0 means any time within the current microsecond.
+        // Wait until it has passed.
         let delay = delay.max(Duration::from_micros(1));
         Some(now + lopsided_line::Duration::from_micros(delay.total_micros()))
     }

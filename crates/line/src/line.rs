@@ -280,8 +280,8 @@ fn capture(scenario: &Scenario, out: Box<dyn Write + Send>) -> Capture {
     let taps = links.zip(nodes).map(|((link, dir), label)| {
         Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(dir).rate).with_drops()
     });
-    // A link reports a departure only when it is used again, at the latest when the packet arrives. The capture must
-    // therefore wait for the longest delay before it writes a packet.
+    // A link reports a departure only when it is used again, at the latest when the packet arrives. Before the capture
+    // writes a packet, it must therefore wait for the longest delay of any link.
     let lateness = scenario.graph.links.iter().map(|link| link.down.delay.max(link.up.delay)).max();
     Capture::new(out, taps.collect(), lateness.unwrap_or(Duration::ZERO).max(Duration::from_secs(1)))
 }

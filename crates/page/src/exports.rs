@@ -174,7 +174,7 @@ pub extern "C" fn close() {
     with(|state| state.session = None);
 }
 
-/// With 1, later runs are compared with the last finished run; 0 stops the comparison.
+/// 1: compares later runs with the last finished run. 0: ends the comparison.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });

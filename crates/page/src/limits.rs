@@ -8,7 +8,7 @@ use lopsided_core::{Dir, Duration};
 use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 
-/// Largest memory that a run may need, in bytes.
+/// Largest estimated memory of a run, in bytes.
 pub const MOST_BYTES: f64 = 256e6;
 /// Largest number of events in one run: about 30 s on a fast laptop.
 pub const MOST_EVENTS: u64 = 100_000_000;

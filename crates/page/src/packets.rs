@@ -54,7 +54,8 @@ struct Step {
     to: f64,
 }
 
-/// Values that a flow's offsets count from. Offsets count from the flow's first byte, over all of its connections.
+/// The values at which a flow's current connection starts. Offsets count from the flow's first byte, over all of its
+/// connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     begun: bool,

@@ -3,7 +3,7 @@
 //! - [`QuicConfig`] holds the settings that a scenario may change, and the named ACK behaviours with their sources.
 //! - The folder `quinn/` contains all code that uses quinn: the endpoint behind [`lopsided_app::Transport`], a session
 //!   without encryption, and congestion controls. An update of quinn changes that folder only.
-//!   With the feature `noq`, noq-proto, a fork of quinn, takes its place; `stack.rs` holds most differences.
+//!   The feature `noq` replaces quinn with its fork noq-proto; `stack.rs` holds most of the differences.
 //! - `frames.rs` parses the packets, which are not encrypted, for counters and qlog.
 //!
 //! # Deviations from real QUIC

@@ -1,10 +1,10 @@
 //! Compares two captures of one connection packet by packet: where they first differ, and in which fields.
 //!
 //! The n-th packet of a direction is compared with the n-th packet of that direction in the other capture. The
-//! directions are compared separately, because differences of microseconds change how they interleave at a host. The
-//! comparison of a direction ends at the first packet that is a different one (other data, another acknowledgement, or
-//! missing): after that, equal positions no longer mean equal packets. [`crate::drift`] describes the rest of the
-//! connection.
+//! directions are compared separately, because differences of microseconds change the order in which packets of
+//! different directions pass a host. The comparison of a direction ends at the first pair of different packets (other
+//! data, another acknowledgement, or one packet missing). After that, the n-th packets of the captures no longer
+//! correspond. [`crate::drift`] describes the rest of the connection.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
@@ -368,7 +368,7 @@ fn common<'a>(
             _ => Fields::NONE.with(Field::Missing),
         };
         pairs.push(Pair { number: pairs.len(), one, other, differ });
-        // After a different packet, equal positions no longer mean equal packets.
+        // After a different packet, the n-th packets of the captures no longer correspond.
         if !differ.and(Fields::IDENTITY).is_empty() {
             break;
         }

@@ -87,7 +87,7 @@ pub struct Conversation {
     ends: [Origin; 2],
 }
 
-/// The values of one direction that its relative numbers count from.
+/// The values from which the relative numbers of one direction count.
 #[derive(Clone, Debug, Default)]
 struct Origin {
     /// The initial sequence number.

@@ -1,9 +1,9 @@
 //! Measures how two captures of one connection drift apart: how many packets occur in both, by how much the second
 //! capture is delayed, and how far both ends have progressed.
 //!
-//! A packet matches a packet of the other capture with the same data and acknowledgement. The n-th transmission matches
-//! the n-th, so a retransmission matches a retransmission. The duration is divided into equal parts, which are measured
-//! separately.
+//! A packet matches a packet of the other capture with the same data and acknowledgement. If data is sent several
+//! times, the n-th transmission matches the n-th transmission in the other capture. The duration is divided into equal
+//! parts, which are measured separately.
 
 use crate::align::{Fields, Rules};
 use crate::conversation::{Conversation, End, Segment};

@@ -5,8 +5,8 @@
 //! the newest segment that it acknowledges. An ACK that covers a retransmission gives no sample (Karn's algorithm: the
 //! ACK may answer either transmission).
 //!
-//! These RTTs are tcptrace's "RTT samples" without those of SYN and FIN. Packets, elapsed time, retransmitted packets
-//! and the maximum of outstanding data equal tcptrace's (compared with tcptrace 6.6.7). The mean of outstanding data
+//! The results were compared with tcptrace 6.6.7. The RTTs are its "RTT samples" without those of SYN and FIN. Packets,
+//! elapsed time, retransmitted packets and the maximum of outstanding data are equal. The mean of outstanding data
 //! differs: tcptrace averages over packets, this crate over time.
 //!
 //! Left out: selective acknowledgements, and segments that were lost before the point of capture.
@@ -207,8 +207,8 @@ struct Flow {
     retransmitted_bytes: u64,
     rtt: RttSummary,
     most: OutstandingSummary,
-    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds. With an integer, the sum
-    /// does not depend on how packets divide the time.
+    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds. It is an integer, so that
+    /// rounding does not make the sum depend on the number of packets.
     area: u128,
     changed_at: Time,
     /// Shift count of the window scale option; `None` if the SYN had no such option.

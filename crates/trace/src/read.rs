@@ -2,7 +2,7 @@
 //!
 //! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags; [`lopsided_capture::frames`] reads the file
 //! itself. Fragments and packets other than IP are counted and skipped. A host with BIG TCP may capture packets that
-//! are too long for their IP length field; then the length of the record is used.
+//! are too long for the length field of IP. Their length is that of the record.
 
 use lopsided_capture::{Frame, frames};
 use lopsided_core::{Packet, Time, wire};

@@ -11,10 +11,10 @@ use lopsided_sim::RunResult;
 const BLOAT: f64 = 2.0;
 /// An RTT counts as long only if its mean also exceeds the smallest RTT by at least this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
-/// Fraction of the RTT's rise. If the mean queueing delay is below it, the queue does not explain the rise: packets
-/// waited elsewhere, for example for a shared medium.
+/// If the mean queueing delay is less than this fraction of the RTT's rise, the queue does not explain the rise:
+/// packets waited elsewhere, for example for a shared medium.
 const EXPLAINED: f64 = 0.2;
-/// Mean queueing delay in milliseconds. At or above it, a queue explains a loss of goodput, and a remedy is suggested.
+/// From this mean queueing delay on, in milliseconds, a queue explains a loss of goodput, and a remedy is suggested.
 const LONG_WAIT_MS: f64 = 50.0;
 /// If a flow keeps less than this fraction of its goodput when another flow joins, the loss is mentioned.
 const LOST_SHARE: f64 = 0.6;

@@ -3,8 +3,8 @@
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{Acked, Controller, PathState, Setup, Signal};
 
-/// Keeps the queue short: in each round trip it sets the window to what the link carries in the minimum RTT plus the
-/// time `standing`.
+/// Keeps the queue short. In each round trip, sets the window to the amount of data that the link carries in the
+/// minimum RTT plus the time `standing`.
 #[derive(Debug)]
 pub struct Shallow {
     cwnd: u64,

@@ -23,8 +23,8 @@ from lopsided.fetching.url import Url
 _LOOK_S = 0.02
 """Interval in seconds between reads of the kernel's measurements: several per round trip of a long path."""
 _LATE_LOOK_NS = 60_000_000
-"""Longest interval between two reads of the kernel's measurements, in ns, before the second read counts as late. If the
-path's RTT is longer, the RTT is the limit."""
+"""If two reads of the kernel's measurements are further apart than this, in ns, or than one RTT if that is longer, the
+second read counts as late."""
 _TICK_NS = 10_000_000
 """The longest possible tick of the kernel's times, in ns."""
 _IDLE_S = 0.05

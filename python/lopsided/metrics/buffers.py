@@ -95,7 +95,8 @@ class Crossing:
     every: tuple[float, ...]
     """All crossings, upwards and downwards. More than one means that the threshold is not sharp."""
     side: Literal["crosses", "above", "below"]
-    """`above`: every configured size is below its own estimate; `below`: every size is at or above it."""
+    """Where the estimates lie. `above`: no estimate is smaller than its configured size. `below`: every estimate is.
+    `crosses`: some are."""
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:

@@ -173,7 +173,7 @@ class Swept:
     failed: int
     found: int
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set it."""
+    """Range of the random start offset in seconds if it is the default; `None` if the user set the range."""
 
     def scan(self) -> pl.LazyFrame:
         """Returns the rows of all parts as a lazy frame."""

@@ -2,7 +2,7 @@
 
 A printed command must never cut off its user's network. So the Linux commands run in a shell that stops at the first
 error, and they redirect traffic last, and only to a device that is up. The device that shapes incoming traffic is not
-named `ifb0`, because this device already exists on every machine that has loaded the ifb module.
+named `ifb0`, because every machine that has loaded the ifb module already has a device of that name.
 
 `tests/python/test_device_configs.py` runs the Linux commands on user-mode Linux with traffic. The commands for OpenWrt
 and Cisco IOS are untested.

@@ -39,7 +39,7 @@ _MOST_PACKETS = 3_000_000
 """Individual packets are not recorded in runs with more packets than this."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""A window limits the sender if it has less free space than this, in bytes."""
+"""A window counts as the sender's limit if its free space is less than this, in bytes."""
 
 
 @dataclass

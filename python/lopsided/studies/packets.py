@@ -395,8 +395,8 @@ def _share_draws(one: Run, other: Run) -> bool:
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
 """Queue disciplines that drop packets at random."""
 CYCLES = 8
-"""BBR's random first phase of `probe bandwidth` explains a difference only within this number of smallest RTTs after
-it: the number of phases (tcp_bbr.c, CYCLE_LEN)."""
+"""BBR chooses its first phase of `probe bandwidth` at random. The choice explains only differences that follow within
+this number of smallest RTTs, which is the number of phases (tcp_bbr.c, CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:

@@ -79,9 +79,9 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """Returns the range in seconds of the start offset that `varied` uses, 0 for none. `shortest_s` is the duration
-    of the study's shortest run; `scenarios` may be only the first few of the study. Raises UsageError if the time
-    is invalid."""
+    """Returns the range of start offsets for `varied`, in seconds; 0 means no offset. `shortest_s` is the duration of
+    the study's shortest run; `scenarios` may be only the first few of the study. Raises UsageError if the requested
+    range is invalid."""
     if jitter is not None:
         wanted = units.parse_time(jitter)
         if not 0 <= wanted < shortest_s:

@@ -56,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on a page. `kind` is an argument of `plot`, of this study or of the study or run in `of`."""
+    """A figure on a page: `plot(kind)` of this study, or of the study or run in `of`."""
 
     kind: str
     title: str

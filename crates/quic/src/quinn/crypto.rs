@@ -117,7 +117,8 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
         let product = u128::from(sum ^ one) * u128::from(other ^ FACTOR);
         (product as u64) ^ ((product >> 64) as u64)
     };
-    // Digits of pi. A word equal to the sum makes a factor 0 and hides the word next to it, so small numbers are no seeds.
+    // If a word equals the sum, the product is 0 and hides the word next to it. The sums start from digits of pi, which
+    // contents rarely contain; small numbers are frequent there.
     let mut lanes = [
         0x243f_6a88_85a3_08d3 ^ payload.len() as u64,
         0x1319_8a2e_0370_7344,

@@ -134,7 +134,7 @@ struct Link {
     /// Sockets that wait for the peer to permit another stream, oldest first.
     waiting: VecDeque<u32>,
     open_sockets: u32,
-    /// True if the connection may have something to send.
+    /// True if the connection must be polled for packets.
     touched: bool,
     timeout: Option<Time>,
 }

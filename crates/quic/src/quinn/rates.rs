@@ -33,7 +33,8 @@ impl Rates {
     /// Counts a packet. `start` is the number of bytes sent before it, `in_flight` includes the packet.
     pub fn sent(&mut self, now: Time, number: u64, start: u64, bytes: u64, in_flight: u64) {
         let stamp = self.delivery.stamp(now, in_flight == bytes, in_flight, self.total_lost);
-        // Packet numbers of the handshake's spaces may repeat (RFC 9000, section 12.3): the newest packet counts.
+        // The handshake's packet number spaces may use the same number (RFC 9000, section 12.3): keep only the newest
+        // packet.
         self.sent.insert(number, Sent { at: now, start, bytes, stamp });
     }
 
@@ -59,7 +60,7 @@ impl Rates {
         })
     }
 
-    /// Returns the sample at the end of an ACK frame. `app_limited`: the sender has no more data.
+    /// Returns the sample at the end of an ACK frame. `app_limited` is true if the sender has no more data.
     pub fn sample(&mut self, now: Time, app_limited: bool, in_flight: u64) -> RateSample {
         let lost = std::mem::take(&mut self.lost);
         let sample = self.delivery.sample(now, self.newest.take(), lost, self.total_lost);

@@ -40,7 +40,7 @@ fn the_flow_table_tells_the_story_of_the_download() {
     assert_eq!(download.elapsed, story[story.len() - 1].0 - story[0].0);
     // Three segments are outstanding for 25 ms, then two of them for another 225 ms. The connection lasts 291 ms.
     let segment_ms = 3.0 * 25.0 + 2.0 * 225.0;
-    // Compare exactly: the mean must not depend on how packets divide the time.
+    // Compare exactly: the mean must not depend on the number of packets.
     assert_eq!(download.outstanding.mean_bytes, 1448.0 * segment_ms / 291.0);
     assert_eq!((download.outstanding.max_bytes, download.outstanding.max_at), (3 * 1448, millis(20)));
 }

@@ -55,7 +55,8 @@ def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
 
 
 def _bound_of_a_window(m: Measurements) -> Measured:
-    """The download's throughput limit if it gets one window per packet of the upload (section 7.1.3)."""
+    """The limit of the download's throughput if it sends only one window of data per packet of the upload (section
+    7.1.3)."""
     return mbit("the bound of a window for each packet", metrics.blocked_window_bps(100e3, 1000, 28.8e3))
 
 

@@ -61,7 +61,7 @@ def _acks(run: Run) -> dict[str, float]:
 
 
 def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the throughput of each download while both are active, their total, and Jain's index."""
+    """Measures the throughput of two downloads while both are active: each, the total, and Jain's index."""
     rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
     return {
         "first_bps": rates[0],

@@ -125,7 +125,7 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""Limit of byte counting (RFC 3465's L), too large to be reached: an ACK for s segments always counts as s segments."""
+"""Limit of byte counting (RFC 3465's L). It is never reached, so an ACK for s segments always counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
@@ -195,7 +195,7 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 uses no random numbers."""
 
 SERIES = range(5)
-"""Cells with 50 runs in the paper are repeated once per series; the other cells have 10 runs in the paper."""
+"""A cell for which the paper has 50 runs is repeated once per series. For the other cells the paper has 10 runs."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""

@@ -92,7 +92,7 @@ def table_1(m: Measurements) -> Artifact:
 
 
 def table_a(m: Measurements) -> Artifact:
-    """Returns the comparison of case A with the authors' code, for each return line under each scheme (BAL-E04)."""
+    """Returns the comparison of case A with the authors' code, for each return line with each scheme (BAL-E04)."""
     cells = [(line, scheme) for line in LINES for scheme in CODE_SCHEMES]
     quantities = (
         ("Mbit/s", "throughput_bps", "throughput_mbps", 1e-6),

@@ -41,8 +41,8 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. The function ignores a range of the
-    criterion that shares no end with the statement's range, because the two ranges describe different quantities.
+    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. A range in the criterion that has
+    neither end in common with the statement's range is ignored, because it describes another quantity.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]

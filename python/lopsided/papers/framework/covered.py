@@ -33,7 +33,7 @@ class Entry:
     state: State
     measured: Spread | None = None
     source: str = ""
-    """The figure, statement or experiments that gave the measured value."""
+    """The figure, the statement or the experiments from which the measured value comes."""
     remark: str = ""
     reason: str = ""
 

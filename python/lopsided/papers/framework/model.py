@@ -76,7 +76,8 @@ class Experiment:
     verdict of one of its statements varies between seeds.
     """
     only_in_full: bool = False
-    """True for an experiment without a statement or a printed number of its own: other readings, and our own questions.
+    """True for an experiment without a statement or a printed number of its own: other interpretations, and our own
+    questions.
 
     It runs with `--full`, or if the user requests one of its figures.
     """
@@ -218,8 +219,8 @@ class Variant:
     """An alternative value of a setting that the paper does not state.
 
     `overrides` replace settings of every case that is run again. `edits` changes only the cases that have the setting.
-    If a key of `edits` is the name of an override, this override gets the value. Any other key is a text that is
-    replaced inside the values, such as a key of one discipline.
+    If a key of `edits` is the name of an override, it sets this override. Any other key is a text such as `9 packets`:
+    wherever this text occurs in the value of an override, the edit's value replaces it.
     """
 
     value: str
@@ -343,7 +344,7 @@ class Paper:
             assumptions=tuple(
                 replace(each, experiments=tuple(key for key in each.experiments if key not in left))
                 for each in self.assumptions
-                # Without experiments of its own, an assumption varies those of the paper.
+                # An assumption without experiments of its own varies those of the paper.
                 if not each.experiments or not left.issuperset(each.experiments)
             ),
             left_to_full=tuple(each for each in self.claims if not left.isdisjoint(each.needs)),

@@ -20,7 +20,7 @@ Progress = Callable[[str, float], object]
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """A claim judged on the medians, and the number of repetitions in which it also holds."""
+    """The verdict on a claim by the medians, and the number of repetitions in which the claim holds."""
 
     claim: Claim
     verdict: Verdict

@@ -28,7 +28,7 @@ def said(
     what: str = "",
     published: PublishedValue | None = None,
 ) -> Measured:
-    """Returns a measured column for one discipline as a named number, such as "CoDel at 100 ms".
+    """Returns the measured value of a column for one discipline, with a name such as "CoDel at 100 ms".
 
     Parameters
     ----------

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""Longest time in seconds from a hole at the receiver to the sender's window reduction: half an RTT and 3 packets at
-2 Mbit/s."""
+"""A hole at the receiver and a window reduction at the sender coincide if they are at most this far apart, in seconds:
+half an RTT and the time of 3 packets at 2 Mbit/s."""
 APART_S = 1.2
-"""Holes less than this time apart, in seconds, belong to one event: an RTT with a full queue."""
+"""Holes that are less than this time apart, in seconds, belong to one event. It is the RTT with a full queue."""
 BEGUN_S = 5.0
 """Time in seconds after which the window of equation 2.2 has left its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)

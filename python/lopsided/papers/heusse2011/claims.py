@@ -68,7 +68,7 @@ def predicted(line: AccessLine, packets: float, unit: str) -> model.Windows:
 
 
 def _largest(bound: float, found: Sequence[Measured]) -> Verdict:
-    """Holds if every number is at most `bound`; the reason names the largest."""
+    """Judges whether every number is at most `bound`; the reason names the largest."""
     return at_most(bound, [max(found, key=lambda each: each.value)]).but(*found, criterion=f"each at most {bound:g}")
 
 
@@ -144,7 +144,7 @@ def alternates(m: Measurements) -> Verdict:
 
 
 def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Sequence[int]) -> Verdict:
-    """Judges whether the measured throughput ratios confirm the expression."""
+    """Judges whether the measured throughput ratios agree with the expression."""
     measured: list[Measured] = []
     off: list[float] = []
     settings: list[Measured] = []

@@ -63,7 +63,7 @@ def _bounds(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = False) -> Spread:
-    """The figure's best or worst point, chosen separately for medians, least and greatest values."""
+    """The best or worst point of the figure, separately for the medians, the least values and the greatest values."""
     found = [
         curve(m, line, column).at(packets)
         for line in LINES
@@ -311,7 +311,8 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """One setting: the estimates of the procedure after 30 s and after the full run, and of the second procedure."""
+    """One setting, with the estimates of the field procedure after 30 s and after the full run, and of the second
+    procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
         "link": line.name,

@@ -58,8 +58,8 @@ def _waiting(m: Measurements) -> list[Measured]:
 
 @of_paper("Alone on the line all variants perform similarly well.", "section V")
 def phase_1_similar(m: Measurements) -> Verdict:
-    """In phase 1, the variants' throughputs are within 2 % of each other and the downlink is busy for at least 95 %
-    of the time."""
+    """In phase 1, the throughputs of the variants are within 2 % of each other, and the downlink is busy for at least
+    95 % of the time."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
     rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])
@@ -100,7 +100,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """The mean download share of these variants, if a deep uplink buffer and limited upload windows are used."""
+    """The mean download share of these variants with a deep uplink buffer and limited upload windows."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -221,8 +221,8 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Judges whether each throughput fluctuates by more than `LARGE` of its mean, and by `TIMES` as much as without
-    uploads."""
+    """Judges whether each throughput fluctuates by more than the fraction `LARGE` of its mean, and at least `TIMES` as
+    much as without uploads."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:

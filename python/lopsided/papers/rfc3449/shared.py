@@ -26,7 +26,7 @@ HARMS_UP = 0.5
 """A mechanism harms a path if the upload's goodput with the mechanism is below this fraction of its goodput without
 it. Section 5.4.2 warns of the "starvation" of data."""
 LEAST = 0.01
-"""A goodput below this fraction of the direction's rate is replaced by it, so that no ratio is infinite."""
+"""A goodput below this fraction of the direction's rate counts as this fraction, so that no ratio is infinite."""
 
 WAYS = {"down": ("download", HARMS_DOWN), "up": ("upload", HARMS_UP)}
 
@@ -101,7 +101,7 @@ def is_good(found: list[Ratio]) -> bool:
 
 
 def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
-    """Judges the RFC's advice: a recommended mechanism must be good, and any other mechanism must not be good."""
+    """Judges the RFC's advice: it holds if each recommended mechanism is good, and no other mechanism is."""
     found = ratios(m, experiment, each)
     numbers = [*means(found), *(worst(found, way) for way in WAYS)]
     recommended = each.advice == "recommended"

@@ -291,7 +291,8 @@ LOSS_TAKES_A_WINDOW = fitted.near_print(
 
 @of_paper("After a loss, at 20 ms HIGHSPEED is first, CUBIC second, WESTWOOD third.", "section 3.3.2", fails=True)
 def loss_order_at_20(m: Measurements) -> Verdict:
-    """HIGHSPEED, CUBIC and WESTWOOD (Combos 14, 13 and 15): each has at least 10 % more throughput than the next."""
+    """The order is HIGHSPEED, CUBIC, WESTWOOD (Combos 14, 13 and 15): each has at least 10 % more throughput than the
+    next."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
     return ordered([highspeed, cubic, westwood])
 
@@ -351,8 +352,8 @@ SACK_SUFFERS = of_paper(
     fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
-    """The same test with SACK off. The note lists the other combinations with a loss that are then no longer near
-    the published values."""
+    """Judges the same test with SACK off. The note lists the other combinations with a loss whose values are then no
+    longer near the published ones."""
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
     return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))

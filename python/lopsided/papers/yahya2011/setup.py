@@ -214,8 +214,7 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""One seed instead of the study's three, as for the baselines, because each of the three seeds gives the same
-verdicts."""
+"""One seed instead of the study's three, as for the baselines, because all three seeds give the same verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed

@@ -125,7 +125,7 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
 
 def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
     """Returns the fraction of time for which each limit applied to the downloads' senders, and other indications of
-    the cause."""
+    what slows the downloads down."""
     import polars as pl
 
     told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))

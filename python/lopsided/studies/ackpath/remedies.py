@@ -21,7 +21,7 @@ _ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
 
 @dataclass
 class Place:
-    """The uplink direction of a link, including the changes by remedies that were applied before."""
+    """The uplink direction of a link, as changed by the remedies applied so far."""
 
     link: str
     queue: Mapping[str, Any]

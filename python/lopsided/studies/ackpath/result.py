@@ -56,7 +56,7 @@ class AckPath(Study):
     """A sentence per combination of remedies that describes the limit of the downloads."""
     digest: str
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set it."""
+    """Range of the random start offset in seconds if it is the default; `None` if the user set the range."""
 
     @property
     def title(self) -> str:
@@ -161,7 +161,7 @@ def verdict(found: AckPath) -> list[str]:
 
 
 def _how_sure(found: AckPath) -> str:
-    """Returns a sentence with the number of seeds for which the best remedy also has the best score."""
+    """Returns a sentence that states for how many seeds the best remedy has the best score."""
     if found.repeat == 1:
         return "Each remedy has one run, so small differences may be chance; use --repeat 5 to check."
     best = found.cells.values("remedies")[0]

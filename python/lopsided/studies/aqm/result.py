@@ -68,7 +68,7 @@ class Aqm(Study):
     )
 
     scenario: Scenario
-    """The scenario with its workload and probe; its queues are those of the file."""
+    """The scenario with its workload and probe, and with the queues of the scenario file."""
     disciplines: tuple[Discipline, ...]
     links: Mapping[Direction, str]
     workload: str | None
@@ -83,7 +83,7 @@ class Aqm(Study):
     delays: Table
     digest: str
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set it."""
+    """Range of the random start offset in seconds if it is the default; `None` if the user set the range."""
 
     @property
     def title(self) -> str:
@@ -304,7 +304,7 @@ def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
 
 
 def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """Names the discipline with the lowest 95th percentile of the RTT, and its cost in goodput."""
+    """Yields sentences about the discipline with the lowest 95th percentile of the RTT, and about its goodput."""
     timed = _slowest(ways)
     if len(timed) < 2:
         return

@@ -235,7 +235,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """The last path components of the run folders if these differ, else the names unchanged."""
+    """Shortens paths of run folders to their last components if these differ; otherwise returns the names unchanged."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

@@ -191,9 +191,9 @@ def _times_of_convergence(
 
 
 def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
-    """Returns two rows for a side that runs alone: one as the reference for the first side, one for the second. Each
-    is measured over the same period since the side's start as in a run with two sides. The second side starts
-    later by the lead, so its measurement begins earlier by the lead."""
+    """Returns two rows for a side that runs alone: one is the reference for this side as the first side of a pair, one
+    as the second. Both cover the period that is measured in a run with two sides, counted from the side's own start.
+    The second side starts later by the lead, so its period begins earlier by the lead."""
     (flows,) = _flows_of_sides(run)
     rows: list[Row] = []
     for first, younger in ((True, 0.0), (False, study.bottleneck.lead_s)):

@@ -64,7 +64,7 @@ def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: f
     for flows in sides:
         curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
         time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
-        # A flow has no rows before it begins, when it has delivered 0 bytes.
+        # Before a flow begins, it has no rows and has delivered 0 bytes.
         delivered = [np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value)]
         columns.append(np.sum(delivered, axis=0) if delivered else np.zeros_like(time))
     return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)

@@ -38,7 +38,8 @@ class Plan:
     hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Contender, float], ...] = field(init=False)
-    """The sides that run alone, each with the RTT that sets its queue's BDP: the mean RTT of a pair."""
+    """The sides that run alone, each with the RTT from which the BDP of its queue is computed: the mean RTT of a
+    pair."""
 
     def __post_init__(self) -> None:
         bottleneck = Bottleneck.of(self.options)

@@ -49,7 +49,7 @@ SCAN = 13
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
 """Positions, in units of the spread, at which the buffers are scanned if flows run in both directions."""
 CALM = 0.3
-"""A trial with a lower score than this is taken to be close not only by chance."""
+"""If a trial's score is below this, its closeness is not attributed to chance."""
 ROUND = 3
 """Number of CMA-ES generations between two decisions to drop structures."""
 AROUND = 0.2
@@ -313,7 +313,7 @@ class Search:
         """Samples trials around the best trial, and moves to the point at which a regression on the samples predicts
         the capture's statistics.
 
-        Each step comes closer only gradually, because the regression is linear.
+        Because the regression is linear, one step covers only a part of the distance.
         """
         rng = np.random.default_rng(self.seed)
         for number, radius in enumerate(RADII):

@@ -258,7 +258,7 @@ def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []
     for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
-        # A distant fit distinguishes less: all names that would stay in the search are listed as possible.
+        # A distant fit distinguishes fewer names, so all names that would stay in the search are listed as possible.
         near = distance <= best.distance * (1.1 if best.distance <= CLEAR else CLOSE) + 0.02
         status = "best" if name == chosen else "possible" if near else "rejected"
         found.append({"choice": choice, "name": name, "distance": distance, "status": status})

@@ -186,7 +186,7 @@ class Space:
 
 
 def _applies(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """True if the last of the settings names a key that exists under the choices made before it."""
+    """True if the key of the last setting exists, given the choices in the settings before it."""
     try:
         scenario.with_(**settings)
     except ScenarioError as error:

@@ -42,7 +42,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer by the sweep.
+    """The buffer that the sweep recommends.
 
     `knee_packets` is the largest buffer before performance falls. `falls` is true if performance falls anywhere.
     """

@@ -1,4 +1,4 @@
-"""The result of `lopsided size`: the buffer size by each rule, the recommended discipline, the reasons and the
+"""The result of `lopsided size`: the buffer size that each rule gives, the recommended discipline, the reasons and the
 commands."""
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
-    """Returns the buffer size by each rule, with its delay and performance."""
+    """Returns the buffer size that each rule gives, with its delay and performance."""
     measured, model = found.measured, found.model
     rows: list[list[str]] = []
 

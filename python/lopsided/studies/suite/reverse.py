@@ -31,8 +31,8 @@ FORWARD = "as in the source"
 
 @dataclass(frozen=True)
 class Line:
-    """A reverse path: the ratio of the forward bottleneck's rate to the rate of the reverse path, the load on the
-    reverse path, and the remedy for ACKs."""
+    """A reverse path: how many times faster the forward bottleneck is, the load on the reverse path, and the remedy for
+    ACKs."""
 
     ratio: int
     loaded: bool

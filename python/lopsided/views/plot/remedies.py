@@ -42,7 +42,7 @@ def draw(found: AckPath) -> Figure:
             name = panel.text(
                 tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK
             )
-            # A long name may extend beyond a short bar, so the number follows the longer of the two.
+            # A long name may extend beyond a short bar, so the number is placed behind the longer of the two.
             reach = float(panel.transData.inverted().transform((name.get_window_extent().x1, 0))[0])
             number = f" {units.rate(rate)}"
             panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)

@@ -43,7 +43,7 @@ class Machine:
     kind: str
     program: Path | None = None
     series: str | None = None
-    """The Linux release series, such as "6.1"; `None` if it is known only after booting."""
+    """The release series of the kernel, such as "6.1"; `None` if it is known only after booting."""
 
     @property
     def virtual_time(self) -> bool:
@@ -114,8 +114,7 @@ def _processor() -> list[str]:
 
 def choose(wanted: str, series: str | None = None) -> Machine:
     """Returns the machine of this kind. `auto` selects the best available one: virtual time first, because other load
-    on the computer does not affect it. A series of Linux, such as `6.12`, selects the time-travel kernel of this
-    series.
+    on the computer does not affect it. A release series such as `6.12` selects the time-travel kernel of this series.
 
     `series` is the series of a time-travel kernel, or `None` for the default. Raises KernelUnavailable if there is no
     such kernel.

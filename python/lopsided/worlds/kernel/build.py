@@ -64,9 +64,9 @@ BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KB
 """Part of the kernel's version string, which the kernel also mixes into its random numbers."""
 
 DEFAULT = "6.1"
-"""The series of Linux that runs use by default; the profile `linux-6.1` models it."""
+"""The release series of the default kernel; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
-"""The series of Linux that were built and whose TCP was compared with a profile."""
+"""The release series that were built, and whose TCP was compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
 """Options of `CONFIG` that later kernels do not have. In Linux 6.2 a boot parameter, which is on by default,
@@ -76,7 +76,7 @@ CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = {"xz-utils": "xz"}
-"""Programs of packages in `BUILD_PACKAGES` that have another name than their package. `libelf-dev` contains no program.
+"""Names of programs that differ from the name of their package in `BUILD_PACKAGES`. `libelf-dev` contains no program.
 """
 
 # Approximate number of lines that each stage prints; used only for the progress bar.

@@ -173,7 +173,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 
 def _timer_slip() -> Finding:
-    """How late a sleeping process wakes, in ms. The timers of a run in real time cannot be more exact."""
+    """Measures how late a sleeping process wakes, in ms. The timers of a run in real time cannot be more exact."""
     late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()

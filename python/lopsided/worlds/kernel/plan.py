@@ -1,6 +1,6 @@
 """Plans a job for the agent from lines and flows: namespaces, wires, routes, queues, checks.
 
-Every link becomes two nodes of its own between its ends, so that shaper and delay disturb nothing else:
+Every link becomes two additional nodes between its ends, so that shaper and delay affect only this link:
 
     x --- x.near ===> far.y --- y        tbf and queue leave near; the delay leaves far towards y; the other
     direction is the mirror image
@@ -402,8 +402,8 @@ class _Planner:
         return routes
 
     def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
-        """True if the node forwards packets. A host forwards only from or to its attached namespaces, so no route
-        leads through a host."""
+        """True if the node forwards packets of others. A host forwards only from or to its attached namespaces, so no
+        route leads through a host."""
         behind = self.layout.ends
         return (
             node == receiver

@@ -62,7 +62,7 @@ NO_SWITCH: dict[Fixed, bool] = {
     "fack": False,
     "limited_transmit": True,
 }
-"""Settings that Linux 6.1 applies always or never; the opposite value is rejected."""
+"""Settings that Linux 6.1 does not let users change, with the value that it uses; the opposite value is rejected."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,8 @@ def _kinds(discipline: Discipline) -> set[str]:
 
 
 def series(scenario: said.Resolved) -> str | None:
-    """The series of Linux that the profile of all hosts models, such as "6.12"; `None` if there is no such series."""
+    """The release series of Linux that the profile of all hosts models, such as "6.12"; `None` if there is no such
+    series."""
     profiles = {flow[stack]["profile"] for flow in scenario["flows"] for stack in _STACKS.values()}
     names = {profile.removeprefix("linux-") for profile in profiles}
     return next(iter(names)) if len(names) == 1 and names <= set(build.SERIES) else None
@@ -238,7 +239,7 @@ def series(scenario: said.Resolved) -> str | None:
 def notes(scenario: said.Resolved, running: str | None = None) -> list[str]:
     """Lists the unavoidable differences between this world and the scenario.
 
-    `running` is the series of Linux that the world runs; `None` if it is unknown.
+    `running` is the release series of the kernel; `None` if it is unknown.
     """
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {f"linux-{running or build.DEFAULT}"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]

@@ -44,7 +44,8 @@ LATE_MS = 10.0
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once.
 
-    Raises Overloaded if this machine is too slow, and LiveError if it lacks something.
+    Raises Overloaded if this machine is too slow, and LiveError if it lacks a feature or a permission that the run
+    needs.
     """
     check(scenario, options)
     capture = None

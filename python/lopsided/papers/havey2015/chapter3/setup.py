@@ -36,8 +36,7 @@ BEGUN_S = 10.0
 """Time in seconds, after slow start, from which figures 3.9 and 3.10 measure the shares."""
 
 CUT_S = 6.0
-"""Completion time, in seconds, that is assigned to a page that is still incomplete at the end of its run: the run's
-duration."""
+"""If a page is incomplete at the end of its run, the run's duration counts as its completion time, in seconds."""
 
 STEADY = 0.6
 """The throughput of figures 3.7 and 3.8 is measured after this fraction of a run.
@@ -65,7 +64,7 @@ OBJECT = 10_000_000
 
 
 def _station(mode: str, error: float) -> Overrides:
-    """Scenario keys that make the tested station an FWP station, or a station like the others."""
+    """Scenario keys that make the tested station use FWP, or behave like the other stations."""
     station = '{ name = "station0", acknowledge = false, reorder = false }'
     return {
         "topology.medium.wifi.frame_error": str(error),
@@ -182,8 +181,8 @@ RULES: dict[str, tuple[Overrides, float]] = {
     "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
     "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
 }
-"""Rules of Compatible TCP: as published, with a margin of 4 standard deviations above the expected loss, and Cubic
-instead."""
+"""The rules that are compared for Compatible TCP: the published rule; this rule with a margin of 4 standard deviations
+above the expected loss; and Cubic instead of Compatible TCP."""
 
 
 def _sharing(rule: str, rtt: int) -> Case:

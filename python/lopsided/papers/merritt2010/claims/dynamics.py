@@ -160,8 +160,8 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
     fails=True,
 )
 def growth_then_silence(m: Measurements) -> Verdict:
-    """The fraction of time that the upload spends in ACK gaps of more than twice the clocked spacing rises with the
-    buffer."""
+    """The larger the buffer, the larger is the fraction of time that the upload waits in gaps between ACKs of more than
+    twice the clocked spacing."""
     longest = main(m, "longest_silence_up_s", "acks")
     ends = (
         number("longest silence at 5 packets", longest.first, "s"),
@@ -258,7 +258,7 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
 
 @of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12", fails=True)
 def rtt_variability_rises(m: Measurements) -> Verdict:
-    """The standard deviation of the download's RTT rises with the uplink buffer on every link."""
+    """On every link, the standard deviation of the download's RTT rises with the size of the uplink buffer."""
     return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
 
 

@@ -18,7 +18,7 @@ from .job import Check
 from .topology import Network
 
 SMALL, UDP_HEADERS = 36, 28
-"""The UDP payload of a datagram of 64 bytes, and the bytes of its headers."""
+"""UDP payload of a datagram of 64 bytes, and size of the headers, in bytes."""
 PORT = 9
 LONE, MOST_LONE = 3, 12
 TRAIN_SPEEDUP = 4

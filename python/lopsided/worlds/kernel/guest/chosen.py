@@ -1,4 +1,4 @@
-"""Losses that a scenario specifies individually: by a packet's number on the link, or by time.
+"""Losses that a scenario specifies one by one: by a packet's number on the link, or by time.
 
 An eBPF program (`bpf(2)`) runs after the queue and before the delay line. It counts the packets, and drops those whose
 number or time is on its list. Linux has no queue discipline that does this.
@@ -54,8 +54,8 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """Returns the instructions: count the packet, look up its number and its time in the lists, pass or drop the
-    packet."""
+    """Returns the eBPF instructions, which count the packet, look up its number and its arrival time in the lists of
+    losses, and pass or drop the packet."""
     packet, now = 7, 8
     code = [
         _one(0x62, 10, 0, -4, 0),  # the key 0, on the stack

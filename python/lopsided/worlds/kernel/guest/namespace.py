@@ -64,8 +64,8 @@ class Namespace:
 
 
 def allow_namespaces() -> None:
-    """Makes this single-threaded process able to create network namespaces, if necessary as root of a new user
-    namespace.
+    """Gives this process, which has one thread, the right to create network namespaces; if necessary as root of a new
+    user namespace.
 
     Raises OSError if the kernel allows neither way.
     """
