@@ -102,7 +102,7 @@ class Download:
     out: Path
     steps: Path
     note: str
-    """Disturbances of the run by this machine, as text."""
+    """How this machine disturbed the run, as text."""
 
 
 class RealTime:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""Simulated time in seconds, multiplied by the number of flows: the same product for each number of flows, unless the
+"""Product of the simulated time in seconds and the number of flows. It is the same for each number of flows, unless the
 time would be outside `SHORTEST_S` to `LONGEST_S`."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000

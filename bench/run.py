@@ -29,12 +29,12 @@ from rich.table import Table
 
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.33
-"""Largest allowed CPU time per data packet in µs, for each of the three workloads."""
+"""Largest CPU time allowed per data packet, in µs, for each of the three workloads."""
 TARGET_RATIO = 2.0
-"""Largest allowed ratio of the most expensive congestion control's CPU time to Reno's."""
+"""Largest ratio allowed between the CPU time of the most expensive congestion control and that of Reno."""
 TARGET_SPREAD = 1.3
-"""Largest allowed ratio of the highest to the lowest CPU time when the window, the losses or the number of flows
-varies."""
+"""Largest ratio allowed between the highest and the lowest CPU time when the window, the losses or the number of flows
+vary."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Simulator:
     trying_s: float = 3.0
     """Budget in seconds for repeated tries of a workload. At least one try is made."""
     stop_s: dict[str, int] = field(default_factory=dict)
-    """Earlier stop times, for workloads that would take minutes."""
+    """Shorter simulated times for workloads that would take minutes."""
 
 
 def prepare_lopsided(built: Path) -> Command | None:

@@ -17,8 +17,8 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""Number of additional seeds in the longer of two sweeps. The difference of their CPU times, divided by the number of
-additional runs, is the cost of one run."""
+"""Number of additional seeds in the longer of two sweeps. The cost of one run is the difference of their CPU times,
+divided by the number of additional runs."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop

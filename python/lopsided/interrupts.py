@@ -2,8 +2,8 @@
 
 Loading the command line takes a fraction of a second, during which Python would print a traceback for an interrupt. So
 this module handles the signals before anything else is loaded. Before and after the work of a command, no cleanup is
-needed, and an interrupt ends the process. During the work, an interrupt raises an exception. Python prints and drops an
-exception in a destructor or in an import callback; such an interrupt is raised again.
+needed, so an interrupt ends the process. During the work, it raises an exception. If that happens in a destructor or in
+an import callback, Python prints the exception and drops it; the interrupt is then raised again.
 
 Left out: the first milliseconds of Python itself, before it executes a line of this package.
 """
@@ -73,7 +73,7 @@ class Interruptible:
         if _ours:
             sys.unraisablehook = self._hook
         if self._interrupted and isinstance(error, (ImportError, SystemError)):
-            # If a native module is interrupted while it loads, it raises its own kind of error.
+            # A native module that is interrupted while it loads raises another kind of error.
             raise KeyboardInterrupt from error
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:

@@ -76,14 +76,14 @@ def _is_own(value: Any, bases: tuple[type, ...]) -> bool:
 
 
 def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
-    """Returns the module that this file contains, or the module with this name."""
+    """Loads the module from a file path, or imports it by its name."""
     try:
         if not home.endswith(".py"):
             return importlib.import_module(home)
         path = Path(home)
         if not path.is_file():
             raise UsageError(f"{home} does not exist")
-        # As when Python runs the file: modules in the same folder can be imported.
+        # Modules in the file's folder can be imported, as when Python runs the file.
         sys.path.insert(0, str(path.parent.resolve()))
         name = f"_own_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)

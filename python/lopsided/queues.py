@@ -70,7 +70,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A discipline of a run folder, whose name and keys are known but not its code."""
+    """A discipline of a run folder: its name and its keys are known, its code is not."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is only known from a run folder: give its class to run it")

@@ -27,7 +27,7 @@ class RunOptions:
     cores: int = 1
     """Largest number of cores for one simulated run; several are used only if that is faster."""
     kernel: str | None = None
-    """The kernel for the kernel world: `timetravel`, a series of Linux in virtual time (`6.1`, `6.12`), `uml` or
-    `host`; `None` for the best one on this machine."""
+    """The kernel for the kernel world: `timetravel`, a release series in virtual time (`6.1`, `6.12`), `uml` or `host`;
+    `None` for the best one on this machine."""
     ours: frozenset[str] = frozenset()
     """Hosts that run the simulator's TCP in the live world; the other hosts run this kernel's TCP."""

@@ -445,7 +445,7 @@ class Run(RunTables):
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # An older version may lack a column; a table with other content lacks most columns.
+            # A run of an older version may lack a column. A table with other content lacks most of them.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:

@@ -18,7 +18,7 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Maps each point of capture to the beginning of its file's name, for a download."""
+"""Maps each point of capture to the start of its file's name, for a download."""
 
 BULK = ("download", "two-way", "upload")
 """Traffic patterns with a bulk flow, from which the congestion control can be recognised."""
@@ -160,7 +160,8 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """Returns the fraction of time in which the reported limit is right, and the F1 score of each limit that occurs."""
+    """Returns the fraction of time for which the reported limit is correct, and the F1 score of each limit that
+    occurs."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:

@@ -27,8 +27,8 @@ LIMITS = (
 )  # fmt: skip
 SEGMENT = 1448
 ROOM = 2 * SEGMENT
-"""A window counts as full if it has at most this much room, in bytes: with delayed ACKs, data in flight stays up to two
-segments below the window."""
+"""A window counts as full if it has at most this much room, in bytes. With delayed ACKs, the data in flight may be up
+to two segments below the window."""
 
 SILENT = 3
 """After more than this number of samples without progress, the sender counts as waiting for a timer."""
@@ -41,12 +41,12 @@ class Truth:
     time_s: NDArray[np.float64]
     """Time at which the sender took each sample."""
     limit: NDArray[np.int8]
-    """Index into `LIMITS` of the limit at each sample; -1 if the connection does not exist."""
+    """The limit at each sample, as an index into `LIMITS`; -1 if the connection does not exist."""
     queued_s: NDArray[np.float64]
     """Queueing delay at the line of data that is sent at the time of each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns, for each sample, the time at which its limit becomes visible at a point of capture."""
+        """Returns, for each sample, the time at which the effect of its limit reaches a point of capture."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))
-"""Pairs of downlink and uplink rate, in kbit/s."""
+"""Downlink and uplink rate of each line, in kbit/s."""
 BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 
@@ -104,8 +104,8 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells whose nominal times are multiples of each other, which locks the phases of the flows at a drop-tail queue. The
-random deviations break the lock."""
+"""Cells in which all times are multiples of each other. At a drop-tail queue, the flows would then keep a fixed phase;
+the random deviations prevent this."""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),

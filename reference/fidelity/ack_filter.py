@@ -241,7 +241,7 @@ class Agreement:
     same: int
     """ACKs with the same fate."""
     data: int
-    """Other packets with the same fate and the same position in the order of departures."""
+    """Number of other packets with the same fate and the same position in the order of departure."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:

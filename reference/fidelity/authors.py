@@ -56,8 +56,8 @@ BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_deliver
 """Largest deviation of the simulator's median from the median of ns-2, as a fraction. Applies if the simulator's median
 is outside the range of the ns-2 runs."""
 REPAIRED = 3.0
-"""Throughput in Mbit/s that sender adaptation with bursts of one packet exceeds only if the burst timer works. In
-Debian's ns-2 it does not work."""
+"""If the burst timer works, sender adaptation with bursts of one packet exceeds this throughput, in Mbit/s. In Debian's
+ns-2, the timer does not work."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The name of the scheme in the authors' code, which has only one form of RED."""
+        """The name of the scheme in the authors' code. That code has only one form of RED."""
         return self.scheme.key.removesuffix("_code")
 
     @property

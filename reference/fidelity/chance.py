@@ -16,12 +16,12 @@ from statistics import fmean, median, stdev
 from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
-"""A value is off if its error exceeds both bounds: `BOUND` as a fraction, and `STANDARD_ERRORS` times its standard
+"""A value is off if its error exceeds both bounds: the fraction `BOUND`, and `STANDARD_ERRORS` times its standard
 error."""
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Lower bound of the standard error, as a fraction of the mean. A smaller spread only reflects timing differences of
+"""Lower bound of the standard error, as a fraction of the mean. A smaller spread comes only from timing differences of
 microseconds."""
 
 

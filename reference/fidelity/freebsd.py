@@ -2,8 +2,8 @@
 
 FreeBSD 9.1's stack, built as a library with a virtual clock and set back towards 7.2 where a difference is known, ran
 on the line of merritt2010. Its runs are in `docs/fidelity/freebsd.csv`, two of them over time in `freebsd-windows.csv`.
-The profile was made from the runs "as 7.2"; the runs with a rule switched off test it on data that it was not made
-from. Writes `docs/fidelity/freebsd.md` and its figure.
+The profile was made from the runs "as 7.2"; the runs with a rule switched off test the profile on other data. Writes
+`docs/fidelity/freebsd.md` and its figure.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of FreeBSD's TCP that the profile lacked at first. The list is ordered by effect."""
+    """A rule of FreeBSD's TCP that the profile models in addition to the common rules. `RULES` lists them, the largest
+    effect first."""
 
     text: str
     setting: str

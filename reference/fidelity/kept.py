@@ -37,7 +37,7 @@ world."""
 
 @dataclass(frozen=True)
 class Wanted:
-    """One run on Linux that is needed."""
+    """A run on Linux that a page needs."""
 
     name: str
     fingerprint: str

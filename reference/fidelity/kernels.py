@@ -78,7 +78,7 @@ def _flows(*kinds: str) -> list[Tables]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario with one series of Linux: its kernel, or its profile in the simulator."""
+    """One scenario with one release series of Linux: with its kernel, or with its profile in the simulator."""
 
     what: str
     link: Tables
@@ -158,7 +158,7 @@ _REPLACED: Mapping[str, Tables] = {
 _MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
 """Mean rates of presets with `reallocation`, whose rates are random. The kernel world uses these constant rates."""
 TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
-"""For each traffic pattern, the loaded direction and the flows."""
+"""For each traffic pattern, the direction that is loaded and the kinds of flows."""
 
 
 def access_line(name: str) -> Tables:
@@ -265,8 +265,8 @@ def _simulated(known: Records) -> dict[tuple[str, int], Values]:
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity of a flow with both series of Linux, the older series first. Each value is the mean over the seeds
-    that Linux has run."""
+    """One quantity of a flow with both release series of Linux, the older series first. Each value is the mean over the
+    seeds that Linux has run."""
 
     what: str
     flow: str

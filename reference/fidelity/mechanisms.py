@@ -229,7 +229,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
 
 @dataclass(frozen=True)
 class Held:
-    """The result of the comparison for one mechanism."""
+    """The result of comparing one mechanism."""
 
     mechanism: Mechanism
     packets: int
@@ -494,8 +494,8 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "sending::an_ack_that_lets_nothing_go_says_nothing_of_the_window",
     ),
 )
-"""Pairs of a rule and a script that fails without the rule. Each rule was switched off in the source by hand, one at a
-time, to see the script fail."""
+"""Pairs of a rule and a packet script that fails without the rule. To verify this, each rule was switched off by hand
+in the source."""
 
 
 def missing(root: Path) -> list[str]:

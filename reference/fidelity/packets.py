@@ -40,7 +40,7 @@ own."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
-"""Smallest number of equal packets, as the median over the cells, by kind of traffic."""
+"""For each kind of traffic, the least median over the cells of the number of equal packets."""
 
 
 @dataclass(frozen=True)

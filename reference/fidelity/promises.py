@@ -1,4 +1,4 @@
-"""Checks that a page makes about its own numbers. They have the form of the papers' statements and verdicts.
+"""Statements of a page about its own numbers, each with a verdict, in the form of the papers' claims.
 
 The functions that judge the papers' claims (`lopsided.papers.framework.claims`) judge these checks too, with numbers
 that the page shows. A check that fails stays on the page, with its result.
@@ -35,7 +35,7 @@ class Promise:
 
 
 def _told(one: Measured) -> str:
-    """Formats a number of the page: a count in full, any other number with three significant digits."""
+    """Formats a number for a page: a count with all digits, any other number with three significant digits."""
     whole = not one.unit and one.value.is_integer()
     return f"{one.name} {units.count(round(one.value)) if whole else text.value(one)}"
 

@@ -85,9 +85,9 @@ STREAMS = (
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
 """From 1 s to 4 s the load exceeds the line's rate; the line is idle at the start and at the end. All packet sizes
-differ, because a tie would be decided by hash: if two flows have equally long queues, the flow with the smaller hash
-loses a packet, and Linux's hash has a secret key. Rates are primes, because if an arrival and a departure coincided,
-less than a microsecond would decide their order."""
+differ, so that no two queues are equally long: Linux would then drop from the flow with the smaller hash, and its hash
+has a secret key. Rates are primes, so that an arrival and a departure do not coincide: differences below a microsecond
+would then decide their order."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,13 @@ class Case:
     name: str
     queue: str | Tables
     line: bool = True
-    """True if the discipline is in front of a line; false if the discipline itself delays packets."""
+    """False if the discipline itself delays packets and therefore needs no line behind it."""
     draws: bool = False
     """True if the discipline uses random numbers. Then only the numbers of drops and marks are compared."""
     held: bool = False
     """True if the discipline delays packets by itself even though it is in front of a line."""
     apart: str = ""
-    """Why the counts differ from Linux's by more than chance; empty if they do not."""
+    """The reason why the counts differ from Linux's by more than chance; empty if they do not."""
     on_linux: str | Tables | None = None
     """The queue's settings on Linux; `None` if they are the same."""
 
@@ -289,8 +289,8 @@ class Agreement:
     linux_marked: int
     marked: int
     same: int
-    """Number of packets with the same fate: dropped in both runs, or marked alike and at the same position in the order
-    of departures."""
+    """Number of packets with the same fate in both runs: either dropped, or delivered at the same position in the order
+    of departure and with the same mark, if any."""
     first_difference: int | None
     late_ns: list[int] = field(default_factory=list)
     """For each packet that left in both runs, the simulator's departure time minus Linux's, in ns."""

@@ -64,7 +64,7 @@ class Measurement:
 
 
 def kernel_of(run: Run) -> str:
-    """Returns the release of Linux, and the kind of machine on which it ran."""
+    """Returns the release of Linux, and the kind of machine that it ran on."""
     return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
 
 

@@ -224,7 +224,7 @@ RECORDED: Mapping[str, Recorded] = {
 
 
 def known(name: str, data: Path = DATA) -> Iterator[Old]:
-    """Yields the runs of a file whose scenario is unchanged since. No page shows the others."""
+    """Yields the runs of a file whose scenarios have not changed since. No page shows the other runs."""
     recorded = RECORDED[name]
     found = recorded.records(data / name)
     cells = {cell.name: (cell, scenario) for cell, scenario in recorded.cells()}

@@ -1,7 +1,8 @@
 """Fits the CUBIC captures, and scores the fitted lines and the predictions for BBR.
 
-The prediction is a run of the fitted scenario with BBR at all senders. Two baselines know only the measured rates and
-the measured RTT: one has a scenario's default buffer, the other a buffer that never fills, like Mahimahi's default.
+The prediction is a run of the fitted scenario with BBR at all senders. Two baselines use only the measured rates and
+the measured RTT: one with the default buffer of a scenario, the other with a buffer that never fills, like Mahimahi's
+default.
 """
 
 from __future__ import annotations

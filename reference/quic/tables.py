@@ -112,7 +112,7 @@ def preset(name: str) -> list[str]:
     cells = [_cells(of_tcp.cells.rows(), arm) for arm in _TCP_ARMS]
     cells += [_cells(of_quic.cells.rows(), arm) for arm in _QUIC_ARMS]
     digests = {row["remedies"]: row["digest"] for row in of_quic.runs.rows()}
-    # QUIC encrypts its ACKs, so the filter cannot recognise them and the run must be the same.
+    # QUIC encrypts its ACKs, so the filter cannot recognise them, and the run must be identical.
     return [name, *cells, "the same run" if digests["filter"] == digests["none"] else "differs"]
 
 
@@ -172,7 +172,7 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """One TCP flow and one QUIC flow share a line: QUIC's share of the total goodput, with ECN off and on for both
+    """QUIC's share of the total goodput of one TCP flow and one QUIC flow on a line, with ECN off and on for both
     flows."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]

@@ -18,7 +18,8 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns, by claim, the numbers in a verdict's reason that the verdict did not measure; there should be none.
+    """Returns, for each claim, the numbers in its verdict's reason that the verdict did not measure. There should be
+    none.
 
     The claims judge the measurements and randomly changed copies. A hard-coded number that happens to be correct for
     the measurements is wrong for a copy, and the copies also trigger the texts for other outcomes.
@@ -82,7 +83,7 @@ def printed_results(
 
 
 def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]]) -> list[str]:
-    """Returns the figures with a curve that leaves its panel; there should be none. Vertical lines are ignored."""
+    """Returns the figures in which a curve leaves its panel. There should be none. Vertical lines are ignored."""
     found: list[str] = []
     for name, (_, artifact) in artifacts.items():
         for panel in artifact.drawing.axes if artifact.drawing else ():

@@ -4,7 +4,7 @@ import lopsided as lop
 
 
 class Reno(lop.Controller):
-    """The complete built-in Reno: the algorithm of `cc/reno.rs` and the window of `cc/window.rs`."""
+    """A copy of the whole built-in Reno: the algorithm of `cc/reno.rs`, and the window of `cc/window.rs`."""
 
     def __init__(self, setup):
         self.counting, self.limit = setup.byte_counting, setup.counted_segments
@@ -86,7 +86,7 @@ class Reno(lop.Controller):
 
 
 class RenoAlgorithm(lop.WindowAlgorithm):
-    """The algorithm of the built-in Reno, for stacks that count bytes."""
+    """A copy of the algorithm of the built-in Reno, for stacks that count bytes."""
 
     def cong_avoid(self, ack, path, window):
         window.reno_cong_avoid(window.acked_bytes_for_growth(ack))

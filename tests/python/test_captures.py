@@ -13,10 +13,10 @@ import lopsided as lop
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
-"""At the sender's host, tshark flags all retransmissions, with one of these names depending on their timing."""
+"""In the sender's capture, tshark flags every retransmission with one of these names, which depends on the timing."""
 SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
-"""Flags that tshark sets at the receiver after a loss. It does not count a duplicate ACK that enlarges the window as
-a duplicate; Linux sends such ACKs too."""
+"""Flags that tshark sets in the receiver's capture after a loss. If a repeated ACK also enlarges the window, tshark
+flags a window update instead of a duplicate ACK; Linux sends such ACKs too."""
 OUTBOUND = 2
 """The direction in pcapng of a packet that is sent by the capturing host."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)

@@ -128,7 +128,8 @@ def measured(told: str, when: str) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The output of all cases, run one after the other in one guest, each on the line that the one before left."""
+    """The output of all cases. They run one after the other in one guest, each on the line in the state in which the
+    previous case left it."""
     del machine
     body = "traffic before\n" + "".join(
         f"echo 'case {name}'\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with\n"

@@ -9,7 +9,7 @@ PACKAGE = Path(lopsided.__file__).parent
 OF_PEOPLE = ("data", "metrics", "scenario.py", "controllers.py", "queues.py", "fetching", "worlds", "studies", "views")
 SAYS = ("raise", "error", "refuse", "unavailable", "says so", "fail", "where there is none", "if there is")
 OURS = {"AssertionError", "NotImplementedError", "StopIteration"}
-"""Errors that a caller never sees if the program is correct."""
+"""Errors that callers see only if the program has a fault."""
 
 
 def test_functions_that_raise_document_it():

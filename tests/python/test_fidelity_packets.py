@@ -1,4 +1,4 @@
-"""The records of the number of packets that are equal in both worlds."""
+"""Tests the records of how many packets are equal in both worlds."""
 
 from __future__ import annotations
 

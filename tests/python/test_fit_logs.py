@@ -18,7 +18,7 @@ SAMPLES = 60
 
 
 def flent(folder: Path, **series: float) -> Path:
-    """Writes a Flent file, version 3, whose series have no values before the load begins."""
+    """Writes a Flent file of version 3, whose series have no values before the load begins."""
     quiet = SAMPLES * 5 // 12
     results: dict[str, list[float | None]] = {
         name: [None] * quiet + [value] * (SAMPLES - quiet) for name, value in series.items()

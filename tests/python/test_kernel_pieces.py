@@ -190,7 +190,7 @@ def test_flows_of_a_host_get_separate_namespaces_if_they_send_together_or_use_di
     assert ways["server/other", address["client/other"]] == address["server"]
     assert ways["server", address["client/other"]] == address["link.near"]
     assert ways["client", address["client/other"]] == address["client/other"]
-    # Captured where all packets pass, not between the two ends on one host.
+    # The capture is at the device that all packets pass, not between the two ends on one host.
     assert [tap.node for tap in made.taps if tap.file.startswith("host-")] == ["server", "client"]
 
 
@@ -365,7 +365,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # A single world receives the option, and reports that it does not support it.
+    # If there is only one world, it gets the option, and reports that it does not support it.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
@@ -389,7 +389,7 @@ def test_a_damaged_kernel_is_detected_and_rejected(tmp_path, monkeypatch, capsys
 
     assert cli.invoke(["kernel", "path"]) == 1
     assert "is damaged" in capsys.readouterr().err
-    # A kernel without a recorded checksum, and a kernel whose manifest is invalid.
+    # Add a kernel without a recorded checksum, and a kernel with an invalid manifest.
     (folder / "kernel.json").write_text(json.dumps({**known, "sha256": None}))
     assert build.find_built().path == program
     (folder / "kernel.json").write_text("[]")
@@ -420,7 +420,7 @@ def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp
 
 
 def built(tmp_path: Path, version: str) -> Path:
-    """A fake kernel with this version in the cache; only its name contains the version."""
+    """Puts a fake kernel of this version into the cache: a shell script that does nothing."""
     folder = tmp_path / "lopsided" / "kernels" / version
     folder.mkdir(parents=True)
     program = folder / "linux"

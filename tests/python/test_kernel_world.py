@@ -299,7 +299,7 @@ direction = "down"
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_a_run_in_real_time_returns_a_valid_result_or_an_error(kind: str, rtt: str):
-    """On the running kernel and without a delay on the line, because not every kernel has netem."""
+    """Runs on this machine's kernel, without a delay on the line, because not every kernel has netem."""
     require(kind)
     try:
         run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)

@@ -29,7 +29,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""If the machine stalled for longer than this, in ms, a run of 1.5 s does not show what was delivered."""
+"""If the machine stalls for longer than this, in ms, a run of 1.5 s is too short to compare the delivered data."""
 
 SHORT = """\
 [scenario]
@@ -207,7 +207,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The hosts' devices disappear together with the path, so later failures of the hosts are not faults."""
+    """The hosts' devices disappear together with the path, so errors of the hosts after that are not faults."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()

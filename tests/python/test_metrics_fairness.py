@@ -19,8 +19,9 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # Links of 10, 8 and 10; one flow crosses all of them, and each link also carries one other flow. The middle link is
-    # full first, at 4 per flow; the long flow's rate of 4 leaves 6 for the other flow on each outer link.
+    # Three links have the capacities 10, 8 and 10. One flow crosses all of them, and each link also carries one other
+    # flow. The middle link is full first, at a rate of 4 for each of its two flows. On each outer link, 6 are left for
+    # the other flow.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
@@ -103,7 +104,7 @@ def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
 
 def test_convergence_begins_with_the_hold_time() -> None:
     time, share = ramp([0.1, 0.2, 0.3, 0.41, 0.45, 0.5, 0.52, 0.5])
-    # Within 20 % of one half means between 0.4 and 0.6, which is the case from 3 s on.
+    # From 3 s on, the share is between 0.4 and 0.6: within 20 % of one half.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4

@@ -56,7 +56,7 @@ def test_rank_correlation_sees_order_not_shape() -> None:
     assert metrics.rank_correlation(x, np.exp(x)) == pytest.approx(1)
     assert metrics.rank_correlation(x, -(x**3)) == pytest.approx(-1)
     assert metrics.rank_correlation(x, np.full(8, 2.0)) == 0
-    # Ties share a rank: (1, 2.5, 2.5, 4) against (1, 2, 3, 4) gives 4.5 / sqrt(4.5 * 5).
+    # Equal values share a mean rank: the correlation of (1, 2.5, 2.5, 4) with (1, 2, 3, 4) is 4.5 / sqrt(4.5 * 5).
     assert metrics.rank_correlation([1, 2, 3, 4], [5, 7, 7, 9]) == pytest.approx(np.sqrt(0.9))
     with pytest.raises(ValueError, match="missing"):
         metrics.rank_correlation([1, 2], [1, float("nan")])

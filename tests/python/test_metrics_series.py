@@ -176,7 +176,7 @@ TIME = np.arange(0, 120, 0.1)
 
 
 def sawtooth(period_s: float, delay_s: float = 0.0) -> np.ndarray:
-    """A window that grows from 0.5 to 1 and falls back to 0.5, like Reno's."""
+    """A sawtooth like Reno's window: it grows from 0.5 to 1 and falls back to 0.5."""
     return 0.5 + 0.5 * (((TIME - delay_s) / period_s) % 1.0)
 
 

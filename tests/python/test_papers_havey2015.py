@@ -163,7 +163,7 @@ to = "home"
 
 
 def test_the_queue_of_an_interconnect_two_networks_away_is_sensed():
-    """Section 7.1: the far end is behind the congested link of another provider, which has no managed queue."""
+    """Section 7.1: the congested link belongs to another provider and has no managed queue."""
 
     def rtt_ms(queue: str) -> float:
         scenario = lop.Scenario.from_text(INTERCONNECT, "interconnect.toml").with_(

@@ -242,7 +242,8 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
 
 
 def test_the_second_procedure_needs_no_measurement() -> None:
-    # The download: 110 ms and a full R1 of 50 packets (250 ms) on 2400/196; the upload: 110 ms and 17 packets (1.04 s).
+    # On 2400/196, the download's RTT is 110 ms plus a full R1 of 50 packets (250 ms); the upload's is 110 ms plus 17
+    # packets (1.04 s).
     down, up = 2.4e6 / 8 * 0.36, 196e3 / 8 * (0.11 + 17 * 12000 / 196e3)
     expected = ((down - up) / 2 - 0.36 * 196e3 / 8) / 1500
     assert second_way_packets(MAIN, 17, 0.11) == pytest.approx(expected)

@@ -115,8 +115,8 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     if loss == "0 %":
         assert news[len(news) // 2] == packets
         assert acks == pytest.approx(packets, rel=0.15)
-        # Header 1 + 8 + 1 bytes; frame 1 + 2 (largest) + 2 (delay) + 1 + 1 bytes; tag 16 bytes; ECN counts add 2 + 1 +
-        # 1 bytes.
+        # The header has 1 + 8 + 1 bytes, the frame 1 + 2 (largest) + 2 (delay) + 1 + 1 bytes, and the tag 16 bytes. ECN
+        # counts add 2 + 1 + 1 bytes.
         assert sizes.most_common(1)[0][0] == (65 if ecn else 61)
     else:
         assert max(sizes) > min(sizes), "holes need ranges"

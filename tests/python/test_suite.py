@@ -100,7 +100,8 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
         # A delay-based control mistakes jitter for queueing delay.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
-        # Linux's HyStart ends slow start by a train of ACKs of half a round trip; ns-3's needs a whole round trip.
+        # Linux's HyStart ends slow start when a train of ACKs lasts half a round trip; in ns-3 it must last a whole
+        # one.
         ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-slow-start"}),
         # Drop-tail does not control the delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),

@@ -1,4 +1,5 @@
-"""Every option has the same meaning in all commands, and every meaning has one option, as listed in the table below."""
+"""Tests that an option has the same meaning in all commands, and that a meaning has only one option. The table below
+lists them."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ MEANINGS = {
     "--server": "a shell command at the far end of a line",
     "--limit": "the time after which a run ends",
 }
-"""The meaning of an option in all commands that have it; other shared options are in `ALIKE`."""
+"""The meaning of each option that several commands have. `ALIKE` has other options that commands share."""
 ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",

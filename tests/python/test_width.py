@@ -79,7 +79,7 @@ def test_output_fits_80_columns(command: str, adsl_file: Path, tmp_path: Path):
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
-    # Lines of a device's configuration and the path of a report are meant for copying, so they are never wrapped.
+    # Lines of a device's configuration and paths of reports are never wrapped, because users copy them.
     for_copying = ("    ", "tc ", "ip ", "report", "folder", "table", "plot", "curve", "front")
     shown = [line for line in lines if not line.startswith(for_copying)]
     assert shown
