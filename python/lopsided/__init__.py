@@ -137,6 +137,7 @@ _HOMES = {
 fill_in(
     {
         "Scenario.run": "lopsided.worlds:run_scenario",
+        "Scenario.finished": "lopsided.worlds.sim:to_run",
         "Table.view": "lopsided.data.view:view",
         "View.grid": "lopsided.views.grid:Grid",
         "Run.plot": "lopsided.views.plot:plot",

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from lopsided.controllers import ControllerFactory, Controllers
     from lopsided.data.fairness import Fairness
+    from lopsided.data.running import Running
     from lopsided.data.scenario_types import Resolved
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
@@ -207,6 +208,27 @@ class Scenario:
         if folder is not None and "merged" in points:
             captures.merge(folder)
         return run
+
+    def start(self, *, seed: int | None = None) -> Running[Run]:
+        """Starts a run in the simulator that is advanced step by step, to look at it in between.
+
+        Parameters
+        ----------
+        seed
+            The seed; default: that of the scenario.
+
+        Examples
+        --------
+        >>> running = scenario.start()
+        >>> running.advance(5)  # seconds of virtual time
+        False
+        >>> running.samples.to_polars()
+        >>> run = running.finish()
+        """
+        from lopsided.data.running import Running
+
+        seed = self.seed if seed is None else checked_seed(seed)
+        return Running(self.native, seed, partial(filled_in("Scenario.finished"), self))
 
     @property
     def name(self) -> str:

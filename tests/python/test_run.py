@@ -166,3 +166,42 @@ def test_a_run_describes_itself(adsl_run):
     page = adsl_run._repr_html_()
     assert "<svg" in page
     assert adsl_run.digest in page
+
+
+def test_a_run_in_steps_is_the_whole_run(adsl, adsl_run):
+    running = adsl.start()
+    seen = []
+    while not running.advance(running.now_s + 7.3):
+        assert running.samples.to_polars().equals(adsl_run.samples.to_polars()[: len(running.samples)])
+        assert len(running.queues) > 0
+        seen.append((running.now_s, len(running.samples)))
+    assert len(seen) > 1 and seen == sorted(set(seen))
+    whole = running.finish()
+    assert whole.digest == adsl_run.digest
+    assert whole.flows.to_polars().equals(adsl_run.flows.to_polars())
+    with pytest.raises(lop.UsageError, match="this run is over"):
+        running.advance(1e6)
+
+
+def test_a_run_in_steps_does_not_go_back(adsl):
+    running = adsl.start()
+    running.advance(2)
+    for until_s in (1, float("nan")):
+        with pytest.raises(lop.UsageError, match="has reached 2 s and cannot go back"):
+            running.advance(until_s)
+    assert running.now_s == 2
+
+
+def test_an_error_of_own_code_ends_a_run_in_steps(adsl):
+    class Faulty(lop.WindowAlgorithm):
+        def cong_avoid(self, ack, path, window):
+            raise ValueError("no reason")
+
+        def ssthresh(self, signal, path, window):
+            return 2.0
+
+    running = adsl.with_controllers({"faulty": Faulty}).with_(**{"stack.cc": "faulty"}).start()
+    with pytest.raises(lop.ControllerError, match="no reason"):
+        running.advance(20)
+    with pytest.raises(lop.UsageError, match="this run is over"):
+        running.finish()

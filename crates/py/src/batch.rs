@@ -1,13 +1,14 @@
 //! Runs on separate threads. Python waits for each result in short intervals, between which it can handle signals.
 
-use crate::captures::{Captures, Points};
-use crate::controller::{self, CustomController, RunAbort};
+use crate::captures::Points;
+use crate::controller::CustomController;
 use crate::error::Failure;
 use crate::queue;
 use crate::scenario::Scenario;
+use crate::steps::Prepared;
 use crate::tables;
-use crate::traces::{self, Observed, Seen};
-use lopsided_sim::{Monitor, RunOptions, RunResult};
+use crate::traces::{self, Seen};
+use lopsided_sim::{Monitor, RunResult};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -189,21 +190,7 @@ impl Work {
 }
 
 fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
-    let captures = job.capture.as_ref().map(|points| Captures::open(&job.scenario, points)).transpose()?;
-    let observed = Observed::of(&job.scenario);
-    let mut observers = captures.as_ref().map(Captures::observers).unwrap_or_default();
-    observers.extend(observed.as_ref().map(Observed::observer));
-    let abort = Arc::new(RunAbort::new(Arc::clone(monitor)));
-    let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
-    let options = RunOptions { observers, controllers, cores: job.cores, ..RunOptions::default() };
-    let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
-    // An exception in user code cancels the run. Report the exception, because it explains more than "cancelled".
-    if let Some(raised) = abort.take() {
-        return Err(Failure::Controller(Box::new(raised)));
-    }
-    let result = result.map_err(Failure::Run)?;
-    captures.as_ref().map_or(Ok(()), Captures::finish)?;
-    Ok((result, observed.map(|observed| observed.seen(&job.scenario)).unwrap_or_default()))
+    Prepared::open(&job.scenario, &job.own, job.seed, job.capture.as_ref(), job.cores, monitor)?.finish()
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

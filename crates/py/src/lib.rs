@@ -25,6 +25,7 @@ mod page;
 mod queue;
 mod replay;
 mod scenario;
+mod steps;
 mod tables;
 mod traces;
 mod verdict;
@@ -67,6 +68,8 @@ mod _native {
     use crate::replay::replay;
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, presets, schema};
+    #[pymodule_export]
+    use crate::steps::Steps;
     #[pymodule_export]
     use crate::tables::{catalogue, reasons};
     #[pymodule_export]

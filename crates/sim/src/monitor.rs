@@ -39,7 +39,8 @@ impl Monitor {
         if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }
     }
 
-    pub(crate) fn expect(&self, span: Duration) {
+    /// Adds a run of this duration to the work of which [`Monitor::fraction`] is the finished share.
+    pub fn expect(&self, span: Duration) {
         self.total.fetch_add(span.as_nanos(), Ordering::Relaxed);
     }
 

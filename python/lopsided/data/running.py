@@ -1,0 +1,92 @@
+"""A run that is advanced step by step, to look at it in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from lopsided import _native
+from lopsided.data.catalogue import run_tables
+from lopsided.data.columns import Columns
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+
+RunT = TypeVar("RunT")
+"""The type of the finished run: `Run`, which a higher layer defines."""
+
+
+class Running(Generic[RunT]):
+    """A run of the simulator in progress, as `Scenario.start` returns it.
+
+    The results do not depend on the steps: `finish` returns the run that `Scenario.run` returns, with the same digest.
+    After an error the run cannot be continued. A run stays in the thread that started it.
+
+    Examples
+    --------
+    >>> running = Scenario.load("adsl.toml").start()
+    >>> while not running.advance(running.now_s + 10):
+    ...     print(running.now_s, running.queues["backlog_bytes"].max())
+    >>> running.finish().flows
+    """
+
+    def __init__(self, scenario: _native.Scenario, seed: int, finished: Callable[[dict[str, Any]], RunT]) -> None:
+        self._native = _native.Steps(scenario, seed)
+        self._finished = finished
+        self.seed = seed
+        self.name = scenario.name
+        self.duration_s = scenario.duration_s
+
+    def __repr__(self) -> str:
+        return f"<run of {self.name} at {self.now_s:g} of {self.duration_s:g} s>"
+
+    @property
+    def now_s(self) -> float:
+        """The virtual time that the run has reached, in seconds."""
+        return self._native.now_s
+
+    def advance(self, until_s: float) -> bool:
+        """Runs in virtual time.
+
+        Parameters
+        ----------
+        until_s
+            The virtual time at which to stop, in seconds from the start of the run.
+
+        Returns
+        -------
+        bool
+            True if the run has reached its end.
+
+        Raises
+        ------
+        UsageError
+            If the time is already past, or if the run is over.
+        RunError
+            If the run fails.
+        """
+        if not until_s >= self.now_s:
+            raise UsageError(f"the run has reached {self.now_s:g} s and cannot go back to {until_s:g} s")
+        return self._native.advance(until_s)
+
+    @property
+    def samples(self) -> Table:
+        """The state of each sender at each sampling time so far: see `Run.samples`."""
+        return self._table("samples")
+
+    @property
+    def queues(self) -> Table:
+        """The state of each queue at each sampling time so far: see `Run.queues`."""
+        return self._table("queues")
+
+    def finish(self) -> RunT:
+        """Runs to the end and returns the run with all its tables.
+
+        Raises
+        ------
+        RunError
+            If the run fails.
+        """
+        return self._finished(self._native.finish())
+
+    def _table(self, name: str) -> Table:
+        return Table(Columns(self._native.recorded()[name]), run_tables()[name])
