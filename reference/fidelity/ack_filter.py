@@ -308,16 +308,17 @@ def load(path: Path) -> dict[str, list[Seen]]:
 HEAD = """\
 # CAKE's ACK filter: simulator and Linux
 
-Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in virtual time, `cake ack-filter`
-(conservative) and `cake ack-filter-aggressive`; here `ack_filter` with these rules around `cake`.
+Made by `python -m reference.fidelity.ack_filter`; do not edit. This page compares the two ACK filters of Linux 6.1's
+`cake` in virtual time, `ack-filter` (conservative) and `ack-filter-aggressive`, with the simulator's `ack_filter`
+around `cake` with the same rules.
 
 {promised}
 ## The same ACKs are removed
 
-A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Packets are
-captured before and behind Linux's `cake`. The simulator's `cake` then receives the same packets with their options at
-the same times, and dequeues a packet whenever one left on Linux. Packets that wait at the end are left out. The
-recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
+For 4 s, the ACKs of a 10 Mbit/s download and an upload share an uplink of 300 kbit/s, so that ACKs are queued. Packets
+are captured before and behind Linux's `cake`. The simulator's `cake` then receives the same packets with the same
+options at the same times, and dequeues a packet each time a packet left `cake` on Linux. Packets that are still queued
+at the end are left out. The recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 
 | rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |
 |---|---|---|---|---|---|---|
@@ -326,10 +327,10 @@ recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 WHOLE = """
 ## Whole runs
 
-A download and an upload with CUBIC, 30 ms; `cake` shapes the uplink to the rate of the line. Medians over at most
-{seeds} seeds of each world, with their ranges in brackets. *ACKs per segment* are the ACKs that the
-filter forwarded, divided by the segments of the download. Bounds: goodput 3 %, ACKs 5 %. Values beyond are **bold**.
-Cells within all bounds: {within} of {cells}.
+A download and an upload with CUBIC run on a line with an RTT of 30 ms, and `cake` shapes the uplink to the rate of the
+line. Values are medians over at most {seeds} seeds in each world, with their ranges in brackets. *ACKs per segment* is
+the number of ACKs that the filter forwarded, divided by the number of segments of the download. Bounds: goodput 3 %,
+ACKs 5 %. Values beyond a bound are **bold**. Cells within all bounds: {within} of {cells}.
 
 | line in Mbit/s | rule | | Linux | here | off |
 |---|---|---|---|---|---|

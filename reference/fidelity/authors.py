@@ -207,16 +207,17 @@ def _off(value: Value) -> float:
 HEAD = """\
 # balakrishnan1999 and its authors' code
 
-Made by `python -m reference.fidelity.authors`; do not edit. One download of 50 s (AF/AR: 25 s) crosses the
-Hybrid network, with the authors' classes in ns-2.35 and here with `ns2-reno`.
+Made by `python -m reference.fidelity.authors`; do not edit. One download of 50 s (AF/AR: 25 s) crosses the paper's
+Hybrid network, once in ns-2.35 with the authors' own classes, and once in the simulator with the profile `ns2-reno`.
 
-- ACC draws at random and has ten seeds in each world. The others have three (case A, AF/AR) or five delays of the
-  return line within 0.4 ms of 50 ms.
-- The table has medians, and a range if the runs differ by more than 2 %.
-- ACC/SA and AF/SA ran on an ns-2 with two repairs, which the program names.
+- ACC uses random numbers, so it runs with ten seeds in each world. The other schemes have no random numbers. They run
+  with three (case A, AF/AR) or five different delays of the return line, all within 0.4 ms of 50 ms.
+- The table shows medians, and also the range if the runs differ by more than 2 %.
+- For ACC/SA and AF/SA, two defects of ns-2 were repaired; `reference/fidelity/authors.py` describes them.
 
-Bounds: 5 % for throughput, window and round trip, 10 % for ACKs delivered and filtered, or the range of the authors'
-runs. Values beyond a bound are **bold**. Cells within all bounds: {within} of {cells}.
+Each value must be within the range of the authors' runs, or within a bound: 5 % for throughput, window and round-trip
+time, and 10 % for the numbers of delivered and filtered ACKs. Other values are **bold**. Cells within all bounds:
+{within} of {cells}.
 
 {promised}
 """

@@ -282,9 +282,10 @@ def _text(name: str, value: float) -> str:
 
 
 _TOGETHER = """\
-A single cell has few seeds. This table therefore combines all cells of each discipline that draws at random: the mean
-difference of the means, and its standard errors (the cells' sum divided by the square root of their number). A value
-beyond the bound and 3 standard errors is **bold**.
+A single cell has few seeds. Therefore this table combines all cells of each discipline that uses random numbers. It
+shows the mean over the cells of the difference between the two means, and the same difference in standard errors (the
+sum over the cells divided by the square root of their number). A value beyond both the bound and 3 standard errors is
+**bold**.
 """
 _COLUMNS = (
     "queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off"
@@ -297,17 +298,18 @@ Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downl
 line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 
 - Queues have their defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets).
-- Runs take 20 s (30 s if the RTT is at least 200 ms). The flows start within the first second.
-  Values are medians over up to {seeds} seeds.
-- With ECN, both ends negotiate ECN and the disciplines mark. CAKE's marking is always on.
-- Goodput is in Mbit/s. Waits are times of single packets in the queue, in ms. Signals are the drops and marks of a run.
+- Runs last 20 s (30 s if the RTT is at least 200 ms). The flows start within the first second. Values are medians over
+  up to {seeds} seeds.
+- With ECN, both ends negotiate ECN, and the disciplines mark packets. In CAKE, marking is always enabled.
+- Goodput is in Mbit/s. "Wait" is the time that a packet spends in the queue, in ms; the table shows its mean and its
+  95th percentile. "Signals" is the number of drops and marks in a run.
 
-Bounds: goodput 3 %, waits 10 %, signals 15 %. Values beyond are **bold**. Cells within the bounds, of {cells}:
-{within}; within all four: {whole}.
+Bounds: goodput 3 %, wait 10 %, signals 15 %. Values beyond a bound are **bold**. Number of cells within each bound, of
+{cells}: {within}; within all four: {whole}.
 
-The last column says whether chance explains a value beyond its bound: the difference between the mean of Linux's runs
-and that of {sim_seeds} simulator seeds, in standard errors, **bold** above {errors}. Chance explains {chance}
-more cells, and {apart} cells remain.
+The last column shows whether chance explains a value beyond its bound. It contains the difference between the mean of
+Linux's runs and the mean of {sim_seeds} simulator seeds, in standard errors, **bold** above {errors}. Chance explains
+{chance} of the other cells, and {apart} cells remain.
 
 {promised}
 """

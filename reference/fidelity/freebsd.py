@@ -300,21 +300,21 @@ _HEAD = """\
 
 Made by `python -m reference.fidelity.freebsd`; do not edit. FreeBSD 9.1's TCP/IP stack, built as a library with a
 virtual clock, ran a download and an upload over a line of 2400/196 kbit/s (`reference/fidelity/freebsd.toml`, the line
-of merritt2010). The known differences from 7.2 were set back: no byte counting, buffers up to 256 KiB, at most 48
-segments held out of order, no growth in the fast path, `ssthresh` at half of the peer's window. Unknown differences
-from 7.2 remain. The runs of FreeBSD are in `docs/fidelity/freebsd.csv`. All values cover the 120 s in which both
-flows are active. Performance is the smaller goodput of the two flows, each as a share of the rate of its direction.
-The tables show medians over FreeBSD's seeds and over {seeds} of the
-simulator.
+of merritt2010). Where 9.1 is known to differ from 7.2, the behaviour of 7.2 was restored: no byte counting, buffers of
+up to 256 KiB, at most 48 segments that are held out of order, no growth in the fast path, and `ssthresh` at half of the
+peer's window. Other differences from 7.2 may remain. The results of FreeBSD are in `docs/fidelity/freebsd.csv`. All
+values cover the 120 s in which both flows are active. Performance is the smaller of the two flows' goodputs, each
+divided by the rate of its direction. The tables show medians over all FreeBSD seeds, and over {seeds} simulator seeds.
 
 """
 
 _SMALL_WINDOWS = """\
-With buffers of 5 to 20 packets the upload has at most three segments in flight. Rules that rarely apply then decide
-between duplicates and timeouts: without the limit of 48 held segments, FreeBSD's own median at 5 packets is 35
-timeouts instead of 15. In FreeBSD and in the profile, idle time counts from the last segment that arrived
-(`t_rcvtime`), not from the last new data. A recovery of several round trips is therefore not idle time, and the window
-does not restart after it."""
+With buffers of 5 to 20 packets, the upload has at most three segments in flight. In this situation, rules that
+rarely matter decide whether a loss is repaired after duplicate ACKs or after a timeout. For example, without the
+limit of 48 out-of-order segments, the median of FreeBSD itself at 5 packets is 35 timeouts instead of 15. In FreeBSD
+and in the profile, idle time is measured from the last segment that arrived (`t_rcvtime`), not from the last new
+data. Therefore a recovery of several round trips does not count as idle time, and the window is not restarted after
+it."""
 
 
 def render(found: list[Cell], acks: float) -> str:
@@ -324,15 +324,15 @@ def render(found: list[Cell], acks: float) -> str:
     lines = [
         *_HEAD.format(seeds=len(SEEDS)).splitlines(),
         *promises.rows(promised(main, acks)),
-        f"With **a rule switched off** in FreeBSD and in the simulator, the performances differ by at most"
-        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. The profile was not fitted to these"
-        " runs.",
+        f"With **a rule disabled** both in FreeBSD and in the simulator, performance differs by at most"
+        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. These runs were not used to fit the"
+        " profile.",
         "",
         "![Performance, timeouts and windows of FreeBSD and of the simulator](freebsd.png)",
         "",
         *section(
             "As 7.2",
-            "Brackets show FreeBSD's range over its seeds. Retransmits, timeouts and recoveries are those of the"
+            "Brackets show the range over FreeBSD's seeds. Retransmits, timeouts and recoveries are those of the"
             " upload.",
             table(
                 "buffer | performance FreeBSD | sim | off by | download FreeBSD | sim | retransmits FreeBSD | sim"
@@ -343,8 +343,8 @@ def render(found: list[Cell], acks: float) -> str:
         ),
         *section(
             "With a rule switched off",
-            "Performance of FreeBSD and of the simulator. The settings of the profile that switch off the same rules"
-            " are in\n`reference/fidelity/freebsd.py`.",
+            "The table shows the performance of FreeBSD and of the simulator. The settings of the profile that disable"
+            " the same rules\nare in `reference/fidelity/freebsd.py`.",
             table(
                 "buffer | " + " | ".join(f"{variant} | sim" for variant in VARIANTS if variant != MAIN),
                 ((buffer, *_performances(others, buffer)) for buffer in BUFFERS),
@@ -352,8 +352,8 @@ def render(found: list[Cell], acks: float) -> str:
         ),
         *section(
             "Rule by rule",
-            "Rules of FreeBSD, ordered by their effect, and the packet script that shows each rule in the profile."
-            " Each script\nfails without its rule.",
+            "The table lists rules of FreeBSD, ordered by their effect, and for each rule the packet script that tests"
+            " it in the profile.\nEach script fails if its rule is disabled.",
             table(
                 "FreeBSD | the profile | packet script",
                 ((rule.text, rule.setting, mechanisms.listed(rule.scripts)) for rule in RULES),

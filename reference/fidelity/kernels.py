@@ -351,12 +351,13 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
     return [
         "# Fidelity: Linux 6.1 and 6.12",
         "",
-        "Made by `python -m reference.fidelity.kernels`; do not edit. The same scenarios with the same seeds run on",
+        "Made by `python -m reference.fidelity.kernels`; do not edit. The same scenarios run with the same seeds on",
         f"both kernels in virtual time ({', '.join(sources) or 'not measured'}), and in the simulator with both",
-        f"profiles: {len(runs)} runs on Linux of {len(CELLS)} cells. Values are means over Linux's seeds, goodput in",
-        f"Mbit/s, times in ms. A change beyond {percent(BOUND)} is **bold**. The last column is the profiles' change",
-        "without the kernels', in per cent with its standard error, by the spread of the simulator's",
-        f"{len(SIM_SEEDS)} seeds. [Stacks](../stacks.md#linux-61-and-612) has all changes of the kernel.",
+        f"profiles. Linux ran {len(runs)} times, for {len(CELLS)} cells. Values are means over Linux's seeds;",
+        f"goodput is in Mbit/s, times are in ms. A change of more than {percent(BOUND)} is **bold**. The last column",
+        "shows the change from one profile to the other minus the change from one kernel to the other, in per cent,",
+        f"with its standard error from the spread of the simulator's {len(SIM_SEEDS)} seeds. [TCP",
+        "stacks](../stacks.md#linux-61-and-612) lists all changes of the kernel.",
         "",
         *promises.rows([promise]),
         *section(
@@ -367,7 +368,8 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
         ),
         *section(
             "Other scenarios",
-            "20 s each. The line has 20/2 Mbit/s, 40 ms and 50 packets unless the name says otherwise.",
+            "Each run lasts 20 s. Unless the name says otherwise, the line runs at 20/2 Mbit/s, with an RTT of 40\n"
+            "ms and a buffer of 50 packets.",
             table(heads, (one.row() for one in found if one.what not in names)),
         ),
     ]

@@ -516,11 +516,11 @@ def exists(root: Path, script: str) -> bool:
 _HEAD = """\
 # Mechanisms of Linux's TCP, one by one
 
-Made by `python -m reference.fidelity.mechanisms`; do not edit. Each mechanism has packet scripts
-(`crates/tcp/src/tests/scripts`) and a small scenario in which it acts. Both worlds lose the same packets. The scenario
-runs once on Linux 6.1 and once in the simulator, and all packets at both hosts are aligned
-([what is compared](../packets.md)). The table gives the number of equal packets before one differs, and the first
-difference of any field.
+Made by `python -m reference.fidelity.mechanisms`; do not edit. For each mechanism there are packet scripts
+(`crates/tcp/src/tests/scripts`) and a small scenario in which the mechanism takes effect. The scenario runs once on
+Linux 6.1 and once in the simulator, and both worlds lose the same packets. All packets at both hosts are compared
+([what is compared](../packets.md)). The table shows the number of equal packets before the first different packet, and
+the first difference in any field.
 
 """
 
@@ -534,13 +534,13 @@ def render(held: Iterable[Held]) -> str:
     lines += table("mechanism | packets | the same | first difference | script", map(_cells, held))
     lines += section(
         "By scripts alone",
-        "The kernel world cannot produce these cases: its applications write in one direction, and its lines do not"
-        " reorder.",
+        "The kernel world cannot produce these cases, because its applications write in only one direction, and its\n"
+        "lines do not reorder packets.",
         table("mechanism | script", ((name, listed(scripts)) for name, scripts in SCRIPTS_ALONE)),
     )
     lines += section(
         "Scripts that fail without their rule",
-        "Each rule was switched off in the source by hand, one at a time. The script then failed.",
+        "Each rule was disabled by hand in the source code, one at a time. Each listed script then failed.",
         table("rule | a script that fails without it", ((name, f"`{script}`") for name, script in WITHOUT)),
     )
     return "\n".join(lines)

@@ -199,11 +199,11 @@ def render(records: Records) -> str:
     lines = [
         "# Fidelity, packet by packet",
         "",
-        "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both",
-        "hosts ([what is compared](../packets.md)). The tables count the equal packets before the first difference",
-        "in any field, and before the first different packet (different data or ACK, an extra or a missing packet).",
-        f"{len(found)} of {len(wanted)} cells are measured."
-        f" Times within {PACKETS_APART_S * 1e6:.0f} µs count as equal.",
+        "Made by `make fidelity`; do not edit. Each cell runs once on Linux and once in the simulator, and the",
+        "packets at both hosts are compared ([what is compared](../packets.md)). The tables count the equal packets",
+        "before the first difference in any field, and before the first different packet (a packet with different",
+        "data or a different ACK, an extra packet or a missing packet). Times count as equal if they differ by at",
+        f"most {PACKETS_APART_S * 1e6:.0f} µs. So far, {len(found)} of {len(wanted)} cells have been measured.",
         "",
         *promises.rows(promised(groups)),
         *section("Medians", table(heads, ((*names, *_medians(here)) for names, here in groups.items() if here))),

@@ -34,31 +34,31 @@ ByRun = dict[tuple[str, int], Values]
 _HEAD = """\
 # Fidelity: the simulator and Linux
 
-Made by `make fidelity`; do not edit. Each cell of a fixed set of scenarios (`reference/fidelity/*.toml`) runs on
-Linux's own TCP and queue disciplines, and in the simulator (profile `linux-6.1`). Both use the same seeds, so flows
-start at the same times. The tables show medians over the seeds and the error of the simulator's median.
+Made by `make fidelity`; do not edit. A fixed set of scenarios, the cells of this page (`reference/fidelity/*.toml`),
+runs on Linux's own TCP and queue disciplines, and in the simulator with the profile `linux-6.1`. Both worlds use the
+same seeds, so flows start at the same times. The tables show medians over the seeds, and the error of the simulator's
+median.
 
-- Linux: {kernel}.
-  In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps, so timers expire on time
-  whatever the load of the machine. The measured values are in `docs/fidelity/linux.csv`.
-- Line: a token bucket (1600 bytes) with a FIFO limited in packets (50 packets in the downlink), followed by the delay,
-  20 ms in both directions together. Rates count IP packets. Offloads are off, neighbours are static, and no metrics
-  are kept between connections.
+- Linux: {kernel}. In virtual time (`time-travel=inf-cpu`), the clock advances only when all processes sleep, so timers
+  expire on time even if the machine is busy. The measured values are in `docs/fidelity/linux.csv`.
+- Line: a token bucket (1600 bytes) with a FIFO that is limited in packets (50 packets in the downlink). The delay
+  follows after the queue; it is 20 ms for both directions together. Rates count IP packets. Offloads are off, neighbour
+  entries are static, and hosts cache no metrics between connections.
 - Traffic: Reno with SACK. A download starts within the first second, and an upload joins after 19 to 20 s. Values cover
-  22 s to 110 s. Round trips are those of single packets, from a capture at the sender.
+  the time from 22 s to 110 s. The round-trip time of each packet is measured in a capture at the sender.
 - Bounds: {bounds}. Values beyond them are **bold**.
-- [Congestion controls](fidelity/variants.md): each on seven lines.
-- [Google's packetdrill suite](fidelity/packetdrill.md): scripts of single packets and of Linux's replies to them.
-- [FreeBSD's own TCP](fidelity/freebsd.md) and the profile `freebsd-7`.
+- Other pages: [every congestion control on seven lines](fidelity/variants.md); [Google's packetdrill
+  suite](fidelity/packetdrill.md), whose scripts contain single packets and Linux's replies to them; [the profile
+  `freebsd-7` compared with FreeBSD's own TCP](fidelity/freebsd.md).
 """
 
 
 _LOCK = """\
-A drop-tail queue can lock to the flows if serialization and round-trip times are multiples of each other. It then
-drops packets of the same flow every time, and microseconds decide which flow that is (Floyd and Jacobson, On Traffic
-Phase Effects in Packet-Switched Gateways, 1992). That happens at 3000/100 kbit/s (4 ms and 120 ms a packet) and in
-the cell of unequal RTT. For this table, each seed changes rates and delays by up to {variation} %, equally in both
-worlds. Values are medians over the seeds."""
+If serialization and round-trip times are multiples of each other, a drop-tail queue can lock in phase with the
+flows. It then always drops packets of the same flow, and microseconds decide which flow that is (Floyd and Jacobson,
+On Traffic Phase Effects in Packet-Switched Gateways, 1992). This happens at 3000/100 kbit/s (where a packet takes 4
+ms or 120 ms) and in the cell with unequal RTTs. Therefore, for this table, each seed changes rates and delays by up
+to {variation} %, equally in both worlds. Values are medians over the seeds."""
 
 
 def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:
@@ -195,8 +195,9 @@ def _beside_ns3(errors: _Errors, ns3: Sequence[Measurement]) -> list[str]:
     ]
     return section(
         "ns-3 on the same cells",
-        "ns-3 3.37 (`bench/peers/ns3_twoway.cc`: TcpLinuxReno with SACK and timestamps, one start time), with Linux's\n"
-        "minimum RTO and with its own default. Absolute errors against Linux over the two-way cells:",
+        "ns-3 3.37 ran the same cells (`bench/peers/ns3_twoway.cc`: TcpLinuxReno with SACK and timestamps, one start\n"
+        "time), with Linux's minimum RTO and with its own default. The table shows the absolute errors against Linux\n"
+        "over the two-way cells:",
         table("| download: median | 95th percentile | largest | upload: median | 95th percentile | largest", rows),
     )
 

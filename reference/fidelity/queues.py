@@ -391,20 +391,21 @@ def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
 HEAD = """\
 # Queue disciplines and Linux, packet by packet
 
-Six flows of datagrams arrive at the queue of a {line} line, and exceed its rate from the first second to the
-fourth. The kernel world captures the packets before and after Linux's discipline. The simulator's discipline then
-receives the same packets at the same times (`reference/fidelity/queues.py`, `lopsided.studies.replay`).
+Six flows of datagrams arrive at the queue of a {line} line; from the first to the fourth second, their total rate
+exceeds the rate of the line. In the kernel world, the packets are captured before and behind Linux's discipline. The
+simulator's discipline then receives the same packets at the same times (`reference/fidelity/queues.py`,
+`lopsided.studies.replay`).
 
-{kernel} was measured in virtual time and recorded, so that the tests need no kernel.
-`python -m reference.fidelity.queues --measure` records again, and `python -m reference.fidelity.queues` writes this
-page.
+{kernel} was measured in virtual time, and the packets were recorded, so the tests do not need a kernel. `python -m
+reference.fidelity.queues --measure` makes a new recording, and `python -m reference.fidelity.queues` writes this page.
 
 {promised}
 ## Deterministic disciplines
 
-The table counts the packets with the same fate, the same place in the departures and the same mark. "Alone"
-dequeues at the times at which Linux dequeued. "With the line" uses only the arrivals. Disciplines that delay packets
-are compared by their own times only.
+The table counts the packets that are dropped or sent in both worlds alike, with the same place in the order of
+departures and the same mark. For the column "alone", the simulator's discipline dequeues at the same times as Linux.
+For "with the line", only the arrival times are taken from Linux. Disciplines that delay packets determine the departure
+times themselves, so only "with the line" applies to them.
 
 | discipline | packets | dropped: Linux | here | marked: Linux | here | same: alone | with the line | times within |
 |---|---|---|---|---|---|---|---|---|
@@ -412,8 +413,9 @@ are compared by their own times only.
 DRAWN = """
 ## Disciplines that draw at random
 
-Drops and marks over the same arrivals: Linux's with {linux} seeds of its own, and the mean and standard deviation of
-ours over {seeds} seeds. A number holds if Linux's is within three standard deviations.
+The table compares drops and marks for the same arrivals: the numbers of Linux with {linux} seeds, and the mean and
+standard deviation of the simulator over {seeds} seeds. A row "holds" if Linux's numbers are within three standard
+deviations of the simulator's mean.
 
 | discipline | what | on Linux | here | standard deviation | |
 |---|---|---|---|---|---|
@@ -421,24 +423,25 @@ ours over {seeds} seeds. A number holds if Linux's is within three standard devi
 TAIL = """
 ## Limits of the comparison
 
-- The kernel world's serializer sends the first packet of a busy period 2 us early, and the line after it makes up
-  for that. The line here does the same. Disciplines that delay packets differ by the kernel's rounding of times
-  (64 ns) and of tokens.
-- If an arrival and a departure fall within one rounding step, either may come first. That is rare, and the table
-  says where it happens.
-- `fq` runs without slack in its timers; by default it wakes up to 10 us late. Its packets come from other hosts, as in
-  a router, not from Linux's own sockets.
+- The serializer in the kernel world sends the first packet of a busy period 2 µs early, and the next link delays this
+  packet by 2 µs to compensate. The line in the simulator does the same. For disciplines that delay packets, times
+  differ because the kernel rounds times (to 64 ns) and tokens.
+- If an arrival and a departure fall within one rounding step, either of the two may come first. This is rare; the table
+  shows the disciplines for which it happens.
+- `fq` runs without timer slack; by default it wakes up to 10 µs late. The packets come from other hosts, as in a
+  router, not from sockets of the same Linux.
 - The kernel's secret hash decides which of two equally long flows `fq_codel` drops from. The flows here have
   different packet sizes, so that no two are equally long.
-- `sfq` counts its allotments in octets, as this kernel does. Linux before 6.13 without that fix does not.
+- `sfq` counts its allotments in octets, as this kernel does. Linux before 6.13 does not count in octets unless the fix
+  was backported.
 - `cobalt` is compared with a Linux `cake` that has one tin and one queue.
-- Linux's `cake` rounds each share of the quantum at random: a single flow gets 1513 octets instead of 1514 once in 43
-  turns. The simulator rounds only if flows share. With another seed, Linux's `cake flows` differs from itself in
-  1,430 packets (69 and 66 drops).
-- Linux's `cake` gives the voice tin of `diffserv3` the interval of the other tins, against tc-cake(8). The simulator
-  does the same.
-- `pie` and `fq_pie` update their probabilities every 20 ms here. Their 15 ms are four ticks of this kernel, and its
-  timer wheel adds one tick. The drops of `fq_pie` fit no other period:
+- Linux's `cake` rounds each share of the quantum at random: a single flow gets 1513 octets instead of 1514 in 1 of 43
+  turns. The simulator rounds only if several flows share the quantum. On Linux, two runs of `cake flows` with different
+  seeds differ from each other in 1,430 packets (69 and 66 drops).
+- In `diffserv3`, Linux's `cake` uses the same interval for the voice tin as for the other tins, contrary to tc-cake(8).
+  The simulator does the same.
+- `pie` and `fq_pie` update their probabilities every 20 ms on this page. Their interval of 15 ms is rounded up to four
+  ticks of this kernel, and the timer wheel adds one tick. The numbers of drops of `fq_pie` agree with no other period:
 
   | update every | drops | drops in the burst, in which the probability rises |
   |---|---|---|
@@ -448,9 +451,9 @@ TAIL = """
   | 20 ms | 184 to 187 | 13 to 19 |
   | 24 ms | 176 | 12 to 14 |
 
-- A capture of datagrams has no feedback. `lopsided compare` compares whole TCP runs over these queues.
-- `gred`, `police` and other disciplines of Linux without a counterpart here are not compared, nor are `ared`, `wred`,
-  `wfq` and `cbwfq`, which Linux does not have.
+- The datagrams do not react to drops and marks. `lopsided compare` compares whole TCP runs over these queues.
+- This page does not compare `gred`, `police` and other disciplines of Linux that have no counterpart in the simulator,
+  nor `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
 """
 
 

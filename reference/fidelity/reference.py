@@ -96,10 +96,10 @@ def shown(found: list[Cell]) -> str:
     heads = "download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by"
     lines = section(
         "An independent measurement: 2400/196 kbit/s",
-        f"Means of four runs on Linux 6.1 over the {TOGETHER_S:.0f} s after an upload joined a download that had the\n"
-        f"line for itself for 60 s, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between\n"
-        "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux's runs are\n"
-        "`docs/fidelity/reference.csv`.",
+        "A download has the line to itself for 60 s; then an upload joins. The table shows means over the following\n"
+        f"{TOGETHER_S:.0f} s, of four runs on Linux 6.1 and of {len(SEEDS)} simulator seeds, with the standard\n"
+        "deviation between runs in brackets. Goodput is in kbit/s (here rates include the Ethernet header), and\n"
+        "round-trip times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
         table(f"buffer | {heads}", (tuple(columns(cell)) for cell in found)),
     )
     return "\n".join(lines)

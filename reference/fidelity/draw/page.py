@@ -54,12 +54,13 @@ def render(
         [
             f"# Fidelity: a random draw of {len(drawn)} scenarios, seed {seed}",
             "",
-            f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Linux: {names}, {seeds} runs of",
-            f"each scenario, {sum(linux_runs)} in all; the simulator: {sim_seeds} runs of each. Each value covers",
-            "a whole run and is the mean over all seeds. *By chance* compares as many simulator seeds as Linux has",
-            "runs with the other simulator seeds. The column has the 95th percentile of these errors.",
+            f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
+            f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
+            'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large',
+            "errors would be if both worlds were equal: as many simulator seeds as Linux has runs are compared with",
+            "the other simulator seeds. It has the 95th percentile of these errors.",
             "",
-            f"Every value is in [draw-{seed}-values.csv](draw-{seed}-values.csv). Print a scenario with",
+            f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
             "",
             *promises.rows(promised(judged)),
@@ -135,7 +136,9 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
         return [NAMES[quantity], f"{linux:,.0f}", f"{sim:,.0f}", error]
 
     shown = table("quantity | Linux | sim | off by", map(summed, quantities))
-    return section("Retransmits and timeouts", "Sums over all flows and means over the seeds.", shown)
+    return section(
+        "Retransmits and timeouts", "Each number is the sum over all flows and the mean over the seeds.", shown
+    )
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
@@ -146,10 +149,11 @@ def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
     middle = median(packets.same(one, "parted") for one in alike)
     return section(
         "Packet by packet",
-        f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} have\n"
-        f"equal packets to the end. The first different packet comes after {middle:,.0f} packets (median). Each world\n"
-        "draws its own random losses, so a scenario with random loss parts at the first loss at the latest.\n"
-        f"Each scenario: [draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
+        f"One run of each of {len(alike)} scenarios was compared packet by packet at both hosts\n"
+        f"([method](../packets.md)). In {whole} scenarios all packets are equal. The median number of packets before\n"
+        f"the first different packet is {middle:,.0f}. The two worlds lose different packets at random, so a\n"
+        "scenario with random loss diverges at the first loss at the latest. The results of each scenario are in\n"
+        f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
     )
 
 

@@ -29,20 +29,21 @@ _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
 _HEAD = """\
 # Congestion controls: simulator and Linux
 
-Made by `make fidelity`; do not edit. This page compares each congestion control that both Linux and the simulator
-have. Lines, traffic and measured seconds are the same in both.
+Made by `make fidelity`; do not edit. This page compares each congestion control that both Linux and the simulator have.
+Lines, traffic and the measured period are the same in both worlds.
 
 - Linux: {kernels}, in virtual time, with its own congestion controls. The values of each run are in
-  `docs/fidelity/variants.csv`.
-  The simulator: profile `linux-6.1`. [Fidelity](../fidelity.md) describes how a line is built and checked.
+  `docs/fidelity/variants.csv`. The simulator uses the profile `linux-6.1`. [Fidelity](../fidelity.md) describes how a
+  line is built and checked.
 - *Alone*: one download.
-- *With other traffic*: after 1/3 of the run a Reno download joins; on asymmetric lines a Reno upload joins too. Each of
-  them transfers the data that fills half of its direction for 1/3 of the run, and ends. The tested flow is thus first
-  alone, then shares the line, and then takes the free capacity again. On asymmetric lines its ACKs meet a full queue.
-- Goodput and mean RTT (of single packets, from captures) are those of the tested flow over the whole run, slow start
-  included. If a cell has several runs with different start times, the page shows their median.
-- Bounds: median at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, 95th percentile at most
-  {tail_bound:.0f} %. Values beyond are **bold**.
+- *With other traffic*: after 1/3 of the run, a Reno download starts; on asymmetric lines, a Reno upload also starts.
+  Each of these flows transfers as much data as half of its direction carries in 1/3 of the run, and then ends.
+  Therefore the tested flow is alone at first, then shares the line, and finally takes the free capacity again. On
+  asymmetric lines, its ACKs meet a full queue.
+- Goodput and mean RTT (measured for each packet in captures) are those of the tested flow over the whole run, including
+  slow start. If a cell has several runs with different start times, the page shows their median.
+- Bounds: the median error is at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, and the 95th
+  percentile of the errors is at most {tail_bound:.0f} %. Values beyond a bound are **bold**.
 """
 
 
@@ -166,8 +167,8 @@ def _by(what: str, groups: Iterable[tuple[str, Callable[[Cell], bool]]], cells: 
 _WINDOWS = f"""\
 ## The window over time
 
-One download alone on {COMMON.name}, buffer 1 BDP: Linux's congestion window in black, the simulator's on top in
-blue. BBR's window is only a bound; its pacing rate determines its sending rate.
+The figure shows a single download on {COMMON.name} with a buffer of 1 BDP: Linux's congestion window in black, and
+the simulator's on top in blue. BBR's window is only an upper bound; its pacing rate determines its sending rate.
 
 ![The congestion window over time, Linux and the simulator](windows.png)
 """
