@@ -1,5 +1,5 @@
-//! The analysis of a capture as tables: directions of data, their limits over time, and points of time-sequence
-//! diagrams. With two captures also the delays between them.
+//! The analysis of a capture as tables: each direction that carries data, what limited it over time, and the points of
+//! time-sequence diagrams. From two captures, also the delays between the two points of capture.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -13,7 +13,8 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 table! {
-    /// One row for each direction of a TCP connection that carried data. Null if the capture does not show a value.
+    /// One row for each direction of a TCP connection that carried data. A value that the capture does not show is
+    /// null.
     DirectionTable of DirectionRow as "directions" {
         /// Number of the direction in the capture, from 1. Other tables refer to it.
         direction: u64 [Label "direction"],
@@ -42,11 +43,11 @@ table! {
         first_packet: u64 [Label "first packet"],
         /// Number of the connection's last packet in the capture.
         last_packet: u64 [Label "last packet"],
-        /// Round trip of the handshake over the whole path.
+        /// Round-trip time of the handshake over the whole path.
         handshake_ms: f64 [Millisecond "handshake"],
-        /// The smaller MSS option of the two SYNs.
+        /// The smaller of the MSS options in the two SYNs.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// Options that both SYNs have, separated by spaces: `sack`, `timestamps`, `window_scale`.
+        /// Options that both SYNs contain, separated by spaces: `sack`, `timestamps`, `window_scale`.
         options: String [Text "options"],
         /// Segments that the sender sent before the first ACK of data.
         initial_window_packets: u64 [Packet "initial window"],
@@ -54,9 +55,9 @@ table! {
         packets: u64 [Count "packets"],
         /// Packets to the sender, with or without data.
         packets_back: u64 [Count "packets back"],
-        /// Packets with data, retransmissions included.
+        /// Packets with data, including retransmissions.
         data_packets: u64 [Count "data packets"],
-        /// Payload sent, retransmissions included.
+        /// Payload sent, including retransmissions.
         data_bytes: u64 [Byte "data"],
         /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
@@ -64,7 +65,8 @@ table! {
         goodput_bps: f64 [BitPerSecond "goodput"],
         /// Time from the first to the last data.
         sending_s: f64 [Second "sending"],
-        /// `yes` if the capture has packets larger than the MSS: the network card splits or merges segments (TSO, GRO).
+        /// `yes` if the capture contains packets larger than the MSS, because the host or its network card splits or
+        /// merges segments (TSO, GRO).
         offload: &'static str [Text "offload"],
         /// Packets whose data begins below the highest sequence number seen.
         retransmitted_packets: u64 [Count "retransmitted packets"],
@@ -74,17 +76,18 @@ table! {
         spurious_packets: u64 [Count "spurious"],
         /// Packets that fill a hole in the captured data: the first copy was lost before the capture, or arrived late.
         filled_holes: u64 [Count "holes filled"],
-        /// Loss recoveries that duplicate ACKs or SACK started.
+        /// Loss recoveries that were started by duplicate ACKs or SACK.
         recoveries: u64 [Count "recoveries"],
         /// Retransmission timeouts.
         timeouts: u64 [Count "timeouts"],
-        /// Why slow start ended: `loss`, `delay`, `receive_window`; empty if slow start did not end.
+        /// The reason why slow start ended: `loss`, `delay` or `receive_window`; empty if slow start did not end.
         slow_start_end: &'static str [Text "slow start ended by"],
-        /// Packets with data that are marked CE.
+        /// Data packets that are marked CE.
         marked_packets: u64 [Count "CE marks"],
-        /// ACKs with the flag ECE.
+        /// ACKs with the ECE flag.
         echoed_marks: u64 [Count "echoed marks"],
-        /// Round trips measured from the point of capture to the receiver, without retransmitted segments (Karn).
+        /// Number of RTT samples between the point of capture and the receiver. Retransmitted segments give no sample
+        /// (Karn's rule).
         rtt_count: u64 [Count "RTT samples"],
         /// Mean round trip from the point of capture to the receiver.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -100,15 +103,15 @@ table! {
         rtt_p95_ms: f64 [Millisecond "RTT p95"],
         /// Shortest round trip from the point of capture to the sender.
         near_rtt_min_ms: f64 [Millisecond "RTT to sender"],
-        /// Shortest round trip of the whole path.
+        /// Shortest round-trip time of the whole path.
         rtt_floor_ms: f64 [Millisecond "RTT floor"],
-        /// Median time that data waited in queues.
+        /// Median queueing delay of data.
         data_wait_p50_ms: f64 [Millisecond "data wait"],
-        /// 95th percentile of the time that data waited in queues.
+        /// 95th percentile of the queueing delay of data.
         data_wait_p95_ms: f64 [Millisecond "data wait 95 %"],
-        /// Median time that ACKs waited in queues.
+        /// Median queueing delay of ACKs.
         ack_wait_p50_ms: f64 [Millisecond "ACK wait"],
-        /// 95th percentile of the time that ACKs waited in queues.
+        /// 95th percentile of the queueing delay of ACKs.
         ack_wait_p95_ms: f64 [Millisecond "ACK wait 95 %"],
         /// Largest amount of unacknowledged data, as seen by the sender.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
@@ -118,86 +121,88 @@ table! {
         window_max_bytes: u64 [Byte "window max"],
         /// Pure ACKs from the receiver.
         acks: u64 [Count "ACKs"],
-        /// Pure ACKs divided by packets with data.
+        /// Number of pure ACKs divided by the number of data packets.
         ack_ratio: f64 [Number "ACK ratio"],
-        /// Median payload that an ACK newly acknowledges, outside loss recovery.
+        /// Median number of bytes that an ACK newly acknowledges, outside loss recovery.
         ack_bytes_p50_bytes: f64 [Byte "octets per ACK"],
-        /// 95th percentile of the payload that an ACK newly acknowledges, outside loss recovery.
+        /// 95th percentile of the number of bytes that an ACK newly acknowledges, outside loss recovery.
         ack_bytes_p95_bytes: f64 [Byte "octets per ACK 95 %"],
         /// Share of ACKs that cover more than two segments.
         stretch_share: f64 [Share "stretch ACKs"],
-        /// Share of ACKs that acknowledge data at more than twice the rate of the data's line.
+        /// Share of ACKs that acknowledge data at more than twice the rate of the data's bottleneck.
         compressed_share: f64 [Share "compressed ACKs"],
         /// Interval between bursts of ACKs; null unless most ACKs arrive in bursts at a regular interval.
         batching_ms: f64 [Millisecond "ACK batches every"],
-        /// Why there are few ACKs: `receiver` (delays or merges them), `network` (drops them), `unknown`; else `none`.
+        /// The reason why there are few ACKs: `receiver` (delays or merges ACKs), `network` (drops ACKs) or `unknown`;
+        /// `none` if there are enough.
         ack_thinning: &'static str [Text "ACK thinning"],
         /// ACKs that arrived after an ACK with a higher acknowledgement number.
         reordered_acks: u64 [Count "ACKs reordered"],
-        /// Share of the ACKs' line that the ACKs occupy.
+        /// Share of the capacity of the ACKs' bottleneck that the ACKs use.
         ack_uplink_share: f64 [Share "ACKs of uplink"],
-        /// The limit with the largest share of the time.
+        /// The limit that applied for the largest share of the time.
         limited_by: &'static str [Text "limited by"],
         /// Share of the time from the first to the last data in which the application had nothing to send.
         limited_application: f64 [Share "by application"],
-        /// Share of that time in which the receiver's window was full.
+        /// Share of the sending time in which the receiver's window was full.
         limited_receive_window: f64 [Share "by receive window"],
-        /// Share of that time in which the congestion window was full, in slow start.
+        /// Share of the sending time in which the congestion window was full, in slow start.
         limited_slow_start: f64 [Share "by slow start"],
-        /// Share of that time in which the congestion window was full, after slow start.
+        /// Share of the sending time in which the congestion window was full, after slow start.
         limited_avoidance: f64 [Share "by congestion avoidance"],
-        /// Share of that time in which the sender recovered from losses.
+        /// Share of the sending time in which the sender recovered from losses.
         limited_recovery: f64 [Share "by recovery"],
-        /// Share of that time in which the sender paced its segments.
+        /// Share of the sending time in which pacing limited the sender.
         limited_pacing: f64 [Share "by pacing"],
-        /// Share of that time in which the congestion window was full because ACKs waited longer than data.
+        /// Share of the sending time in which the congestion window was full because ACKs had a longer queueing delay
+        /// than data.
         limited_ack_path: f64 [Share "by ACK path"],
-        /// Share of that time in which nothing moved until the retransmission timer expired.
+        /// Share of the sending time in which no packet was sent until the retransmission timer expired.
         limited_rto_idle: f64 [Share "by RTO idle"],
-        /// Share of that time in which the receiver's window was smaller than a segment.
+        /// Share of the sending time in which the receiver's window was smaller than a segment.
         limited_receiver_stall: f64 [Share "by receiver stall"],
-        /// Rate of the data's bottleneck, in IP packets of all connections of the host.
+        /// Bit rate of the data's bottleneck, including IP headers, measured over all connections of the host.
         data_rate_bps: f64 [BitPerSecond "data line"],
-        /// Buffer of the data's bottleneck: the wait if it is full. Null if it was never full.
+        /// Buffer of the data's bottleneck, as the queueing delay of a full buffer; null if the buffer was never full.
         data_buffer_ms: f64 [Millisecond "data buffer"],
-        /// Buffer of the data's bottleneck in bytes. Null if it was never full.
+        /// Buffer of the data's bottleneck in bytes; null if the buffer was never full.
         data_buffer_bytes: f64 [Byte "data buffer"],
-        /// Longest wait of data, a lower bound for the buffer.
+        /// Longest queueing delay of data, which is a lower bound for the buffer.
         data_longest_wait_ms: f64 [Millisecond "longest data wait"],
         /// How the data's bottleneck treats packets that exceed its capacity: `drop_tail`, `aqm`, `policer` or
         /// `unknown`.
         data_discipline: &'static str [Text "discipline"],
         /// Rate of the ACKs' bottleneck; null if it was never busy.
         ack_rate_bps: f64 [BitPerSecond "ACK line"],
-        /// Longest wait of ACKs, a lower bound for the buffer of their bottleneck.
+        /// Longest queueing delay of ACKs, which is a lower bound for the buffer of their bottleneck.
         ack_longest_wait_ms: f64 [Millisecond "longest ACK wait"],
-        /// Congestion control that the sender probably runs, or `unknown`.
+        /// Congestion control that the sender probably uses, or `unknown`.
         cc: &'static str [Text "CC"],
         /// Probability of the named congestion control.
         cc_probability: f64 [Share "CC probability"],
-        /// Median of the data in flight after a loss divided by the data in flight before.
+        /// Median, over all losses, of the data in flight after the loss divided by the data in flight before it.
         reduction: f64 [Number "reduction"],
     }
 }
 
 table! {
-    /// Each direction over time: one row for each interval. All intervals of a direction have the same length.
+    /// Each direction over time, with one row per interval. All intervals of a direction have the same length.
     TimelineTable of TimelineRow as "timeline" {
         /// The direction, as in the table of directions.
         direction: u64 [Label "direction"],
-        /// Begin of the interval, since the first packet of the capture.
+        /// Start of the interval, since the first packet of the capture.
         time_s: f64 [Second "time"],
         /// Length of the interval.
         width_s: f64 [Second "width"],
-        /// Number of the interval's first packet, of data or ACKs; 0 without packets.
+        /// Number of the first data packet or ACK in the interval; 0 without packets.
         first_packet: u64 [Label "first packet"],
-        /// Number of the interval's last packet, of data or ACKs; 0 without packets.
+        /// Number of the last data packet or ACK in the interval; 0 without packets.
         last_packet: u64 [Label "last packet"],
-        /// The limit with the most time in the interval; empty outside the transfer.
+        /// The limit that applied for the longest time in the interval; empty outside the transfer.
         limit: &'static str [Text "limit"],
-        /// Share of the interval's attributed time that this limit has.
+        /// Share of the interval's attributed time in which this limit applied.
         confidence: f64 [Share "confidence"],
-        /// Payload sent, retransmissions included.
+        /// Payload sent, including retransmissions.
         sent_bytes: u64 [Byte "sent"],
         /// Payload newly acknowledged.
         acked_bytes: u64 [Byte "acked"],
@@ -207,13 +212,13 @@ table! {
         retransmitted_packets: u64 [Count "retransmitted packets"],
         /// Pure ACKs.
         acks: u64 [Count "ACKs"],
-        /// Mean round trip of the whole path.
+        /// Mean round-trip time of the whole path.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
-        /// Longest round trip of the whole path.
+        /// Longest round-trip time of the whole path.
         rtt_max_ms: f64 [Millisecond "RTT max"],
-        /// Mean time that data waited in queues.
+        /// Mean queueing delay of data.
         data_wait_ms: f64 [Millisecond "data wait"],
-        /// Mean time that ACKs waited in queues.
+        /// Mean queueing delay of ACKs.
         ack_wait_ms: f64 [Millisecond "ACK wait"],
         /// Largest amount of unacknowledged data, as seen by the sender.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
@@ -223,7 +228,7 @@ table! {
 }
 
 table! {
-    /// Points of time-sequence diagrams, thinned to at most 4,000 of each kind and direction.
+    /// Points of time-sequence diagrams, reduced to at most 4,000 of each kind and direction.
     PointTable of PointRow as "points" {
         /// The direction, as in the table of directions.
         direction: u64 [Label "direction"],
@@ -231,7 +236,7 @@ table! {
         kind: &'static str [Text "kind"],
         /// Time since the first packet of the capture.
         time_s: f64 [Second "time"],
-        /// Begin in the data stream. For an ACK: the amount of data acknowledged.
+        /// Start in the data stream. For an ACK: the amount of data acknowledged.
         start_bytes: u64 [Byte "from"],
         /// End in the data stream. For an ACK: the end of the receiver's window.
         end_bytes: u64 [Byte "to"],
@@ -251,7 +256,7 @@ table! {
         to: String [Text "to"],
         /// Port of the receiver.
         to_port: u32 [Label "port"],
-        /// The capture that packets pass first: 1 or 2.
+        /// The capture through whose point the packets pass first: 1 or 2.
         first: u64 [Label "first point"],
         /// Packets in the first capture.
         packets_1: u64 [Count "packets in 1"],
@@ -259,7 +264,7 @@ table! {
         packets_2: u64 [Count "packets in 2"],
         /// Packets that are in both captures.
         packets_both: u64 [Count "in both"],
-        /// Packets that passed the first point of capture and not the second.
+        /// Packets that passed the first point of capture but not the second.
         lost_packets: u64 [Count "lost between"],
         /// Shortest delay between the two points. It is assumed to be equal in both directions.
         delay_min_ms: f64 [Millisecond "delay min"],
@@ -273,22 +278,24 @@ table! {
 }
 
 table! {
-    /// The packets of two captures on one clock, ordered by time.
+    /// The packets of two captures, ordered by time on a common clock.
     PassageTable of PassageRow as "passages" {
         /// Row of the packet's direction in the table `between`, from 1.
         way: u64 [Label "direction"],
-        /// Time at the first capture, else at the second, since the first capture's first packet.
+        /// Time at the first capture, or at the second if the first lacks the packet; measured from the first packet of
+        /// the first capture.
         time_s: f64 [Second "time"],
-        /// Number of the packet in the first capture; null if missing there.
+        /// Number of the packet in the first capture; null if the packet is missing there.
         packet_1: Option<u64> [Label "packet in 1"],
-        /// Number of the packet in the second capture; null if missing there.
+        /// Number of the packet in the second capture; null if the packet is missing there.
         packet_2: Option<u64> [Label "packet in 2"],
-        /// Delay between the two points; null if one capture lacks the packet.
+        /// Delay between the two points; null if the packet is missing in one capture.
         delay_ms: f64 [Millisecond "delay"],
     }
 }
 
-/// The tables of `analyze`: name and meaning of each table; name, kind, unit, heading and meaning of each column.
+/// Returns the declarations of the tables of `analyze`: for each table its name and meaning, and for each column its
+/// name, kind, unit, heading and meaning.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
@@ -296,10 +303,11 @@ pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'stati
     alone.into_iter().chain([BetweenTable::spec(), PassageTable::spec()]).map(declared).collect()
 }
 
-/// Reads a capture; `-` is standard input. `other` is a second capture of the same flows. `points` also returns points
-/// of diagrams. `progress` is called at intervals with the numbers of packets and connections read so far.
+/// Reads and analyzes a capture; `-` means standard input. `other` is a second capture of the same flows. If `points`
+/// is true, the points of diagrams are returned as well. `progress` is called regularly with the numbers of packets and
+/// connections read so far.
 ///
-/// Returns the tables by name, and the counts for the capture as a whole.
+/// Returns the tables by name, and counts for the whole capture.
 #[pyfunction]
 #[pyo3(signature = (path, *, points, other=None, progress=None))]
 pub(crate) fn analyze<'py>(
@@ -317,7 +325,7 @@ pub(crate) fn analyze<'py>(
             if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(opened(&path)?) };
         let report = |packets: u64, connections: usize| {
             let done = Python::attach(|py| {
-                // Ctrl-C raises KeyboardInterrupt here.
+                // After Ctrl-C, this raises KeyboardInterrupt.
                 py.check_signals()?;
                 progress.as_ref().map(|report| report.call1(py, (packets, connections))).transpose().map(|_| ())
             });
@@ -347,7 +355,7 @@ pub(crate) fn analyze<'py>(
     Ok((tables, whole))
 }
 
-/// A usage error about a file.
+/// Returns a usage error about a file.
 fn failed_on(path: &Path, what: String) -> Failure {
     Failure::Usage(format!("{}: {what}", path.display()))
 }
@@ -372,11 +380,12 @@ fn read_both(one: &Path, other: &Path) -> Result<Between, Failure> {
     Between::read(opened(one)?, opened(other)?).map_err(failed)
 }
 
-/// Returns the tables `between` and `passages`. Times count from `begin`, in nanoseconds of the first capture's clock.
+/// Returns the tables `between` and `passages`. Times are measured from `begin`, which is in nanoseconds of the first
+/// capture's clock.
 fn both_tables(between: &Between, begin: u64) -> (BetweenTable, PassageTable) {
     let (mut ways, mut passages) = (BetweenTable::default(), PassageTable::default());
     for way in &between.ways {
-        // Without a common packet the bounds are infinite. NaN becomes null.
+        // Without a common packet, the bounds are infinite. Replace them by NaN, which becomes null.
         let bound = |ms: f64| if ms.is_finite() { ms } else { f64::NAN };
         ways.push(BetweenRow {
             from: way.from.address.to_string(),
@@ -406,7 +415,7 @@ fn both_tables(between: &Between, begin: u64) -> (BetweenTable, PassageTable) {
     (ways, passages)
 }
 
-/// Returns the counts for the capture as a whole.
+/// Returns the counts for the whole capture.
 fn whole<'py>(py: Python<'py>, found: &Analysis) -> PyResult<Bound<'py, PyDict>> {
     let whole = PyDict::new(py);
     whole.set_item("frames", found.read.frames)?;
