@@ -7,8 +7,10 @@
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
+use lopsided_tcp::ByteCounting;
 
-/// The congestion controls that a sender may run, with their prior weights, which reflect how common they are.
+/// The congestion controls that a sender may run under Linux, with their prior weights, which reflect how common they
+/// are.
 const KNOWN: [(&str, f64); 12] = [
     ("reno", 1.5),
     ("cubic", 2.0),
@@ -23,6 +25,16 @@ const KNOWN: [(&str, f64); 12] = [
     ("yeah", 1.0),
     ("veno", 0.3),
 ];
+
+/// Prior weights of Reno in a stack whose window grows once per ACK, as in 4.4BSD and RFC 5681: for senders with a small
+/// initial window, and for other senders.
+///
+/// With delayed ACKs such a window grows by half a segment per round trip, as HighSpeed's does under Linux below 38
+/// segments. Linux sends at least 10 segments at first (RFC 6928) since 2011, so a smaller initial window indicates
+/// another stack.
+const ONCE_PER_ACK: [f64; 2] = [3.0, 0.2];
+/// Initial window of Linux in segments.
+const LINUX_START: u32 = 10;
 
 /// Smallest full segment, in bytes, for which a control is inferred. Interactive applications send smaller segments.
 const LEAST_MSS: u32 = 200;
@@ -151,8 +163,9 @@ pub struct Guess {
 }
 
 /// Returns the most probable control of a sender, given its log of ACKs, and the fits of all controls, best fit
-/// first. `mss` is the payload of a full segment in bytes. `pacing` is the share of the time in which the sender paced,
-/// from 0 to 1; 0 if the point of capture does not show pacing.
+/// first. `mss` is the payload of a full segment in bytes. `start` is the number of segments in the initial window; 0 if
+/// the capture does not show it. `pacing` is the share of the time in which the sender paced, from 0 to 1; 0 if the point
+/// of capture does not show pacing.
 ///
 /// # Examples
 ///
@@ -160,9 +173,9 @@ pub struct Guess {
 /// use lopsided_capture::guess;
 ///
 /// // Nothing can be inferred from an empty log.
-/// assert_eq!(guess(&[], 1448, 0.0).0.name, "unknown");
+/// assert_eq!(guess(&[], 1448, 10, 0.0).0.name, "unknown");
 /// ```
-pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
+pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<Fit>) {
     let factor = median(&factors(steps));
     let unknown = Guess { name: "unknown", probability: 1.0, factor };
     let signs = bbr_signs(steps, mss, pacing);
@@ -172,8 +185,10 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
     let mut fits: Vec<Fit> = Vec::new();
     let mut weights: Vec<f64> = Vec::new();
     let mut compared = 0;
-    for (name, prior) in KNOWN {
-        let found = replay(name, steps, mss).unwrap_or_default();
+    let once = ONCE_PER_ACK[usize::from(start == 0 || start >= LINUX_START)];
+    let linux = KNOWN.into_iter().map(|(name, prior)| (name, ByteCounting::Delivered, prior));
+    for (name, counting, prior) in linux.chain([("reno", ByteCounting::AcksThroughThreshold, once)]) {
+        let found = replay(name, counting, steps, mss).unwrap_or_default();
         compared = compared.max(found.len());
         let fit = Fit::of(name, &found);
         weights.push(libm::log(prior) + fit.log_likelihood());
@@ -192,6 +207,12 @@ pub fn guess(steps: &[Step], mss: u32, pacing: f64) -> (Guess, Vec<Fit>) {
         fit.probability = libm::exp(weight - most) / total;
     }
     fits.sort_by(|one, other| other.probability.total_cmp(&one.probability));
+    // Reno was replayed with two ways to count ACKs. Keep the better fit, with the probability of both.
+    if let Some(worse) = fits.iter().rposition(|fit| fit.name == "reno").filter(|_| enough) {
+        let worse = fits.remove(worse);
+        fits.iter_mut().filter(|fit| fit.name == "reno").for_each(|fit| fit.probability += worse.probability);
+        fits.sort_by(|one, other| other.probability.total_cmp(&one.probability));
+    }
     let best = fits[0];
     let unlisted = libm::exp(UNLISTED - most) / total;
     if best.probability <= unlisted || signs == 0.0 && best.name == "bbr" {

@@ -348,6 +348,13 @@ impl Direction {
         self.sender.as_ref().map_or(&[], |sender| sender.steps.all())
     }
 
+    /// Number of full-size segments that the endpoint sent before the first ACK of its data reached it; 0 if the capture
+    /// lacks the start of the connection.
+    pub fn start_segments(&self) -> u32 {
+        let sent = self.sender.as_ref().filter(|_| self.syn.is_some()).map_or(0, |sender| sender.first_window);
+        sent.div_ceil(self.mss.max(1))
+    }
+
     /// Payload of a full-size segment in bytes; 0 without data.
     pub fn full_segment(&self) -> u32 {
         self.mss

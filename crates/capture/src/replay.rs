@@ -55,13 +55,14 @@ enum Stage {
     Spoiled,
 }
 
-/// Returns the comparisons of one control; `None` if its name is unknown.
-pub fn replay(name: &str, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
+/// Returns the comparisons of one control; `None` if its name is unknown. `counting` is the rule by which the sender's
+/// stack counts ACKs, which determines the growth of Reno.
+pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
     let mss = u64::from(mss.max(1));
     let setup = Setup {
         initial_window: Bytes::new(10 * mss),
         remembered_threshold: None,
-        counting: ByteCounting::Delivered,
+        counting,
         abe: false,
         tick: Duration::from_millis(4),
         seed: 1,

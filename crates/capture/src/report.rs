@@ -87,7 +87,8 @@ impl Report {
         let path = &direction.ack_path;
         let active = direction.last_ack.saturating_sub(direction.first_data.unwrap_or(0)) as f64 * 1e-9;
         let stretch = path.stretch as f64 / path.advancing as f64;
-        let (control, _) = guess(direction.steps(), direction.full_segment(), shares[Limit::Pacing as usize]);
+        let (mss, start) = (direction.full_segment(), direction.start_segments());
+        let (control, _) = guess(direction.steps(), mss, start, shares[Limit::Pacing as usize]);
         if control.name == "bbr" {
             bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender));
             shares = self::shares(&bins);

@@ -110,6 +110,8 @@ pub(crate) struct Sender {
     pub(crate) recoveries: u32,
     /// Number of retransmission timeouts.
     pub(crate) timeouts: u32,
+    /// Bytes sent before the first ACK of data reached the sender; 0 until then.
+    pub(crate) first_window: u32,
 }
 
 /// An ACK that has passed the point of capture but not yet reached the sender.
@@ -206,6 +208,7 @@ impl Sender {
             slow_start_end: None,
             recoveries: 0,
             timeouts: 0,
+            first_window: 0,
         }
     }
 
@@ -264,6 +267,9 @@ impl Sender {
             self.sacked = arriving.sacked;
             if arriving.ack.after(self.acked) {
                 let before = self.acked;
+                if self.first_window == 0 {
+                    self.first_window = self.out();
+                }
                 self.acked = arriving.ack.earlier_of(self.next);
                 self.steps.acked(self.last_ack, self.acked.since(before), arriving.rtt.unwrap_or(0));
                 if self.acked == self.next {

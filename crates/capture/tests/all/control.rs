@@ -40,14 +40,14 @@ fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
 
 #[test]
 fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
-    let (found, fits) = guess(&sawtooth(20, 40, 1), MSS, 0.0);
+    let (found, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, 0.0);
     assert_eq!(found.name, "reno", "{fits:?}");
     assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
 }
 
 #[test]
 fn seven_eighths_after_a_loss_is_scalable() {
-    let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 0.0);
+    let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 10, 0.0);
     // On a path without a queue, YeAH has the same window.
     let names = [fits[0].name, fits[1].name];
     assert!(names.contains(&"scalable") && names.contains(&"yeah"), "{fits:?}");
@@ -56,7 +56,7 @@ fn seven_eighths_after_a_loss_is_scalable() {
 
 #[test]
 fn a_window_that_no_control_has_is_unknown() {
-    let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 0.0);
+    let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.0);
     assert_eq!(found.name, "unknown", "{fits:?}");
 }
 
@@ -68,6 +68,6 @@ fn a_flight_that_falls_without_losses_is_bbr() {
             round(&mut steps, segments, false);
         }
     }
-    let (found, fits) = guess(&steps, MSS, 0.0);
+    let (found, fits) = guess(&steps, MSS, 10, 0.0);
     assert_eq!(found.name, "bbr", "{fits:?}");
 }
