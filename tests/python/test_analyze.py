@@ -175,3 +175,14 @@ def test_no_report_leaves_the_tables_alone_and_no_line_is_wide(captures: Path, t
 
 def test_a_shared_ip_id_counter_is_not_reported_as_ack_thinning(found: lop.Capture) -> None:
     assert "network" not in found.directions.to_polars()["ack_thinning"].to_list()
+
+
+def test_a_freebsd_upload_is_reno_and_its_queue_of_packets_is_drop_tail(tmp_path: Path) -> None:
+    # The queue holds 50 packets, data and ACKs, behind a shaper that releases bytes every 4 ms.
+    path = Path(__file__).parents[2] / "scenarios" / "two-way.toml"
+    lop.Scenario.load(path).run(pcap=tmp_path, pcap_at=["hosts"])
+    rows = lop.analyze(tmp_path / "host-server.pcapng").largest
+    upload = next(row for row in rows if row["from"] == "10.0.0.2")
+    assert upload["cc"] == "reno"
+    assert upload["data_discipline"] == "drop_tail"
+    assert upload["data_buffer_bytes"] == pytest.approx(50 * 1500, rel=0.1)

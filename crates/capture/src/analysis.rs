@@ -102,7 +102,7 @@ impl Analysis {
             self.connections[before].close();
         }
         let place = self.connections.len();
-        let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN);
+        let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN, &mut self.loads);
         let earlier = self.pairs.insert((key.0.address, key.1.address), place);
         // A connection that starts while the queue is full never measures the minimum RTT of its path, so use that of
         // an earlier connection.

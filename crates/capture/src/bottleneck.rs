@@ -9,6 +9,7 @@ use crate::direction::Direction;
 use crate::load::{Loads, Towards};
 use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
+use std::net::IpAddr;
 
 /// The link counts as busy if the queueing delay is at least this many ms, and at least this share of the minimum RTT.
 const BUSY_MS: f64 = 2.5;
@@ -30,6 +31,17 @@ const ALIKE: f64 = 0.8;
 /// A queue is drop-tail only if 98 % of the packets have a queueing delay of at most this multiple of the delay at
 /// losses.
 const LONGER: f64 = 1.15;
+/// A drop-tail queue has a wall: at least this share of the losses happens at about the same queueing delay, which is at
+/// least this share of the longest delay at a loss, and the 98 % quantile of all delays is within these factors of it.
+const WALL_LOSSES: f64 = 0.3;
+const TOP: f64 = 0.9;
+const WALL: (f64, f64) = (0.9, 1.05);
+/// A buffer counts packets if at least this share of the losses happens at about the same number of packets in the
+/// queue, which is at least this share of the largest number.
+const PACKETS_ALIKE: f64 = 0.5;
+const PACKETS_TOP: f64 = 0.85;
+/// A queue is an AQM only if at least this share of the host's packets in this direction has data.
+const MIXED: f64 = 0.5;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
 const HEADERS: u32 = 52;
 /// Bytes of data in a full segment. With segmentation offload (TSO) a captured record can be larger.
@@ -90,12 +102,23 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let floor_ms = floor_ms(connection, sender);
     let (rate_bps, busy) = rate(connection, sender, loads, floor_ms, false);
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
-    let discipline = discipline(data, longest_wait_ms);
-    let at_loss = data.wait_at_loss_ms.mode().map_or(f64::NAN, |(wait, _)| wait);
+    let (host, way) = busier(connection, sender, 1 - sender, loads);
+    let is_mixed = loads.data_share(host, way) < MIXED && data.ecn.0 + data.ecn.2 == 0;
+    let discipline = match discipline(data, longest_wait_ms) {
+        // Most packets in the queue are ACKs, so its delay can vary although its number of packets does not.
+        Discipline::Aqm if is_mixed => Discipline::Unknown,
+        found => found,
+    };
+    let (at_loss, share) = data.wait_at_loss_ms.mode().unwrap_or((f64::NAN, 0.0));
     // The delay was measured on the segment after the lost one. When that segment arrived, one packet had already left
     // the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
-    let at_loss = if place.is_nan() { at_loss } else { at_loss + place };
+    let at_loss = match full_packets(data) {
+        // The delay of a mixture of data and ACKs varies, so use that of a buffer full of data.
+        Some(packets) if share < PACKETS_ALIKE && !place.is_nan() => (packets + 1.0) * place,
+        _ if place.is_nan() => at_loss,
+        _ => at_loss + place,
+    };
     let buffer_ms = if discipline == Discipline::DropTail { at_loss } else { f64::NAN };
     Bottleneck { rate_bps, busy, buffer_ms, longest_wait_ms, discipline }
 }
@@ -114,17 +137,22 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
+/// Returns the host whose traffic shares the link from endpoint `from` to endpoint `to`, and the direction of that
+/// traffic. The link may serve several connections of a host, so this is the endpoint for which the capture contains more
+/// bytes.
+fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
+    let (from, to) = (connection.ends[from].address, connection.ends[to].address);
+    let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
+    if at_source { (from, Towards::Network) } else { (to, Towards::Host) }
+}
+
 /// Returns the rate in bit/s and the busy time in ns, of the link that carries the data, or of the link that carries
 /// the ACKs if `backwards` is true.
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
     let (from, to) = if backwards { (1 - sender, sender) } else { (sender, 1 - sender) };
-    let (from, to) = (connection.ends[from].address, connection.ends[to].address);
-    // The link may serve several connections of a host. Count the traffic of the endpoint for which the capture
-    // contains more bytes.
-    let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
-    let (host, way) = if at_source { (from, Towards::Network) } else { (to, Towards::Host) };
+    let (host, way) = busier(connection, from, to, loads);
     let mut runs: Vec<(u64, f64)> = Vec::new();
     let mut run: Option<(u64, u64)> = None;
     for (place, bin) in timeline.bins().iter().enumerate().chain([(timeline.bins().len(), &Bin::default())]) {
@@ -203,7 +231,30 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     // In a drop-tail queue, each loss occurs at the same queue length, which is also the longest. An AQM drops at
     // varying queue lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
-    let always_alike = low >= ALIKE * high;
-    let never_longer = data.data_wait_ms.quantile(0.98) <= LONGER * high;
-    if always_alike && never_longer { Discipline::DropTail } else { Discipline::Aqm }
+    let most = data.data_wait_ms.quantile(0.98);
+    if low >= ALIKE * high && most <= LONGER * high || has_wall(data, most) || full_packets(data).is_some() {
+        Discipline::DropTail
+    } else {
+        Discipline::Aqm
+    }
+}
+
+/// True if many packets are lost at the longest queueing delay, and the other packets often have this delay, too. The
+/// remaining losses are then not caused by the queue. `most_ms` is the 98 % quantile of all queueing delays.
+fn has_wall(data: &Direction, most_ms: f64) -> bool {
+    let Some((wall, share)) = data.wait_at_loss_ms.mode() else { return false };
+    let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);
+    share >= WALL_LOSSES && at_top && (WALL.0 * wall..=WALL.1 * wall).contains(&most_ms)
+}
+
+/// Returns the number of packets in the full buffer, without the lost packet, if that number is the same at most losses
+/// and no packet is delayed longer. If the buffer counts packets and holds both data and ACKs, the queueing delay at a
+/// loss depends on the mixture, but the number of packets does not.
+fn full_packets(data: &Direction) -> Option<f64> {
+    let (packets, share) = data.packets_at_loss.mode()?;
+    let (high, most) = (data.wait_at_loss_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));
+    let wait = data.wait_at_loss_ms.mode().map_or(f64::INFINITY, |(wait, _)| wait);
+    let at_top = packets >= PACKETS_TOP * data.packets_at_loss.quantile(1.0);
+    let is_full = share >= PACKETS_ALIKE && at_top && most <= LONGER * high && most >= ALIKE * wait;
+    is_full.then_some(packets)
 }

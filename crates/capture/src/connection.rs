@@ -78,12 +78,14 @@ pub struct Connection {
     /// Number of retransmitted SYNs and SYN-ACKs.
     pub repeated_syns: u32,
     fins: [bool; 2],
+    /// Index of each endpoint's host in [`Loads`].
+    hosts: [Option<usize>; 2],
 }
 
 impl Connection {
     /// Creates a connection from its first packet. If `points` is true, the points of its diagrams are kept. The packet
     /// itself is not counted: pass it to `passed` as well.
-    pub(crate) fn new(segment: &Segment, points: bool) -> Connection {
+    pub(crate) fn new(segment: &Segment, points: bool, loads: &mut Loads) -> Connection {
         // If the capture begins with the SYN-ACK, the receiver of that packet opened the connection.
         let answers = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
         let ends = if answers { [segment.to, segment.from] } else { [segment.from, segment.to] };
@@ -100,6 +102,7 @@ impl Connection {
             ending: Ending::Open,
             repeated_syns: 0,
             fins: [false; 2],
+            hosts: ends.map(|end| loads.host(end.address)),
         }
     }
 
@@ -120,20 +123,20 @@ impl Connection {
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.shift(from) };
         let waited = self.directions[from].passed(segment, shift);
         let peer = Peer { shift, waited, mss: self.agreed_mss() };
-        if let Some(id) = segment.ip_id {
-            loads.identified(segment.from.address, id);
-        }
+        let (source, target) = (self.hosts[from], self.hosts[1 - from]);
+        loads.passed(segment, source, target);
         let [one, other] = &mut self.directions;
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
-        let (source, target) = (segment.from.address, segment.to.address);
         if segment.flags.has(Flags::ACK) {
             // Data is counted when its ACK passes: data that was lost after the point of capture did not cross the
             // bottleneck link.
             let delivered = others.acknowledged(segment, peer);
             loads.add(segment.at, target, source, delivered);
+            others.count_queued(loads, target, source);
         }
         if segment.len > 0 {
             mine.sends(segment, peer);
+            mine.count_queued(loads, source, target);
         } else {
             loads.add(segment.at, source, target, u64::from(segment.ip_len));
         }

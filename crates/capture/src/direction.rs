@@ -3,6 +3,7 @@
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
 use crate::flight::Flight;
+use crate::load::Loads;
 use crate::points::{Kind, Points};
 use crate::segment::{Options, Segment};
 use crate::sender::{Arriving, Sender, Sending, SlowStartEnd};
@@ -104,6 +105,8 @@ pub struct Direction {
     pub ecn: (u64, u64, u64),
     /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
+    /// Number of packets of the host in the queue when a loss was detected, without the lost packet.
+    pub packets_at_loss: Sketch,
     /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
     /// Largest flight as seen by the sender, in bytes.
@@ -122,6 +125,9 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
+    /// The last packet after a loss that `Connection` has not counted yet: the time at which it passed, and its queueing
+    /// delay in nanoseconds.
+    after_loss: Option<(u64, u64)>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
     /// True after a hole or a SACK block has revealed a loss. Until then, a retransmission counts as the sign of a
@@ -181,7 +187,9 @@ impl Direction {
         };
         if start.after(flight.next()) {
             // There is a hole: segments were lost before the point of capture, just before this segment.
-            self.wait_at_loss_ms.add(self.ways.data_wait_here() as f64 * 1e-6);
+            let wait = self.ways.data_wait_here();
+            self.wait_at_loss_ms.add(wait as f64 * 1e-6);
+            self.after_loss = Some((at, wait));
             self.shows_holes = true;
         }
         let again = flight.sent(Time::from_nanos(at), start, end);
@@ -275,7 +283,9 @@ impl Direction {
                 delivered += found.bytes;
                 if let Some(rtt) = found.after_loss {
                     self.shows_holes = true;
-                    self.wait_at_loss_ms.add(self.ways.data_wait(rtt.as_nanos(), peer.waited) as f64 * 1e-6);
+                    let wait = self.ways.data_wait(rtt.as_nanos(), peer.waited);
+                    self.wait_at_loss_ms.add(wait as f64 * 1e-6);
+                    self.after_loss = Some((at.saturating_sub(rtt.as_nanos()), wait));
                 }
             }
         }
@@ -331,6 +341,14 @@ impl Direction {
     /// Minimum RTTs from the point of capture to the receiver and to the sender, in nanoseconds.
     pub fn least(&self) -> [Option<u64>; 2] {
         [self.ways.far_least(), self.ways.near_least()]
+    }
+
+    /// After a loss, counts the packets in the queue: those that left it while the packet after the lost one waited.
+    pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
+        let Some((at, wait)) = self.after_loss.take() else { return };
+        if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {
+            self.packets_at_loss.add(packets as f64);
+        }
     }
 
     /// Bytes that passed the point of capture and have not been acknowledged.

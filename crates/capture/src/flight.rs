@@ -3,6 +3,9 @@
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
+/// The segment after a lost one shows the queue at the loss only if it was sent at most this share of its RTT later.
+const SOON: f64 = 0.25;
+
 /// A segment that passed the point of capture and has not been acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
@@ -162,7 +165,7 @@ impl Flight {
         let above = self.sacked_to.is_none_or(|to| start.after(to) || !to.after(self.acked));
         self.sacked_to = Some(self.sacked_to.map_or(end, |to| to.later_of(end)));
         let from = self.held.partition_point(|held| held.start.before(start));
-        let lost = from > 0 && !self.held[from - 1].sacked;
+        let before = from.checked_sub(1).map(|place| self.held[place]).filter(|held| !held.sacked);
         let mut newest = None;
         let mut bytes = 0;
         for held in self.held.iter_mut().skip(from).take_while(|held| held.end.at_or_before(end)) {
@@ -173,9 +176,12 @@ impl Flight {
             }
         }
         self.sacked_bytes += bytes;
-        newest.map(|(sent, again)| Sacked {
-            bytes,
-            after_loss: (above && lost && again.is_none()).then(|| at.saturating_since(sent)),
+        newest.map(|(sent, again)| {
+            let rtt = at.saturating_since(sent);
+            // If the end of a burst was lost, the next segment was sent much later, when the queue had drained.
+            let soon = |lost: Sent| sent.saturating_since(lost.at).as_nanos() as f64 <= SOON * rtt.as_nanos() as f64;
+            let shows_queue = above && again.is_none() && before.is_some_and(soon);
+            Sacked { bytes, after_loss: shows_queue.then_some(rtt) }
         })
     }
 
@@ -224,5 +230,18 @@ mod tests {
         sent(&mut flight, 4, 6);
         assert_eq!(rtt(&mut flight, 400), None);
         assert_eq!(rtt(&mut flight, 500), Some(Duration::from_millis(4)));
+    }
+
+    #[test]
+    fn a_sack_block_shows_the_queue_at_a_loss_only_if_its_segment_followed_the_lost_one_soon() {
+        let seq = |number: u32| Seq::new(100 * number);
+        let after_loss = |pause: u64| {
+            let mut flight = Flight::new(seq(0));
+            flight.sent(at(0), seq(0), seq(1));
+            flight.sent(at(pause), seq(1), seq(2));
+            flight.sacked(at(pause + 40), seq(1), seq(2)).expect("a new block").after_loss
+        };
+        assert_eq!(after_loss(2), Some(Duration::from_millis(40)));
+        assert_eq!(after_loss(30), None);
     }
 }

@@ -1,7 +1,8 @@
-//! The bytes that each host sent and received over time, summed over all of its connections.
+//! The packets and bytes that each host sent and received over time, summed over all of its connections.
 
 use crate::ids::Ids;
-use std::collections::BTreeMap;
+use crate::segment::Segment;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 /// Largest number of hosts for which bytes are counted. Hosts that appear later are ignored.
@@ -9,6 +10,8 @@ const MOST_HOSTS: usize = 256;
 /// Initial width of a bin in nanoseconds, then the largest number of bins.
 const FIRST_WIDTH: u64 = 100_000_000;
 const MOST_BINS: usize = 1_200;
+/// Number of packets whose times are stored for each host and direction.
+const MOST_TIMES: usize = 2_048;
 
 /// Direction of traffic, relative to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,60 +29,124 @@ pub struct Loads {
     begin: Option<u64>,
     /// Width of a bin in nanoseconds.
     width: u64,
-    /// For each host: bytes per bin that it received, and bytes per bin that it sent.
-    hosts: BTreeMap<IpAddr, [Vec<u64>; 2]>,
-    ids: BTreeMap<IpAddr, Ids>,
+    hosts: Vec<Host>,
+    /// Index of each host in `hosts`.
+    places: BTreeMap<IpAddr, usize>,
+}
+
+/// The traffic of one host, for each direction in the order of [`Towards`].
+#[derive(Clone, Debug, Default)]
+struct Host {
+    /// Bytes per bin.
+    bytes: [Vec<u64>; 2],
+    /// Numbers of packets with and without data.
+    packets: [[u64; 2]; 2],
+    /// Times of the latest packets.
+    passed: [VecDeque<u64>; 2],
+    /// IPv4 identifications of the packets that the host sent.
+    ids: Ids,
 }
 
 impl Default for Loads {
     fn default() -> Loads {
-        Loads { begin: None, width: FIRST_WIDTH, hosts: BTreeMap::new(), ids: BTreeMap::new() }
+        Loads { begin: None, width: FIRST_WIDTH, hosts: Vec::new(), places: BTreeMap::new() }
     }
 }
 
 impl Loads {
+    /// Returns the index of a host for the other methods. `None` if there are too many hosts.
+    pub(crate) fn host(&mut self, address: IpAddr) -> Option<usize> {
+        if let Some(place) = self.places.get(&address) {
+            return Some(*place);
+        }
+        let place = self.hosts.len();
+        if place >= MOST_HOSTS {
+            return None;
+        }
+        self.hosts.push(Host::default());
+        self.places.insert(address, place);
+        Some(place)
+    }
+
+    fn of(&self, address: IpAddr) -> Option<&Host> {
+        self.places.get(&address).map(|place| &self.hosts[*place])
+    }
+
     /// Records `bytes` of IP packets from one host to another at time `at`, in nanoseconds of the file's clock.
-    pub(crate) fn add(&mut self, at: u64, from: IpAddr, to: IpAddr, bytes: u64) {
+    pub(crate) fn add(&mut self, at: u64, from: Option<usize>, to: Option<usize>, bytes: u64) {
         let begin = *self.begin.get_or_insert(at);
         while at.saturating_sub(begin) / self.width >= MOST_BINS as u64 {
             self.widen();
         }
-        let place = (at.saturating_sub(begin) / self.width) as usize;
+        let bin = (at.saturating_sub(begin) / self.width) as usize;
         for (host, way) in [(to, Towards::Host), (from, Towards::Network)] {
-            if self.hosts.len() >= MOST_HOSTS && !self.hosts.contains_key(&host) {
-                continue;
+            let Some(host) = host else { continue };
+            let bins = &mut self.hosts[host].bytes[way as usize];
+            if bin >= bins.len() {
+                bins.resize(bin + 1, 0);
             }
-            let bins = &mut self.hosts.entry(host).or_default()[way as usize];
-            if place >= bins.len() {
-                bins.resize(place + 1, 0);
-            }
-            bins[place] += bytes;
+            bins[bin] += bytes;
         }
     }
 
-    /// Records the IPv4 identification of a packet that a host sent.
-    pub(crate) fn identified(&mut self, host: IpAddr, id: u16) {
-        if self.ids.len() < MOST_HOSTS || self.ids.contains_key(&host) {
-            self.ids.entry(host).or_default().add(id, None);
+    /// Records a packet from one host to another.
+    pub(crate) fn passed(&mut self, segment: &Segment, from: Option<usize>, to: Option<usize>) {
+        let (at, is_data) = (segment.at, segment.len > 0);
+        for (host, way) in [(to, Towards::Host), (from, Towards::Network)] {
+            let Some(host) = host else { continue };
+            self.hosts[host].packets[way as usize][usize::from(!is_data)] += 1;
+            let times = &mut self.hosts[host].passed[way as usize];
+            if times.len() == MOST_TIMES {
+                times.pop_front();
+            }
+            times.push_back(at);
         }
+        if let (Some(host), Some(id)) = (from, segment.ip_id) {
+            self.hosts[host].ids.add(id, None);
+        }
+    }
+
+    /// Number of packets that passed between `since` and `until`, both excluded, from one host or to the other,
+    /// whichever is more. `None` if packets of that period are no longer stored.
+    pub(crate) fn packets_between(
+        &self,
+        from: Option<usize>,
+        to: Option<usize>,
+        since: u64,
+        until: u64,
+    ) -> Option<u64> {
+        let count = |host: Option<usize>, way: Towards| {
+            let times = &self.hosts[host?].passed[way as usize];
+            let is_whole = times.len() < MOST_TIMES || times.front().is_some_and(|first| *first <= since);
+            let before =
+                |bound: u64, included: bool| times.partition_point(|at| *at < bound || included && *at == bound);
+            is_whole.then(|| before(until, false).saturating_sub(before(since, true)) as u64)
+        };
+        Some(count(from, Towards::Network)?.max(count(to, Towards::Host)?))
     }
 
     /// Fraction of a host's packets that were lost before the point of capture. `None` unless the host uses a single
     /// counter of IPv4 identifications for all of its connections.
     pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
-        self.ids.get(&host)?.missing_share()
+        self.of(host)?.ids.missing_share()
+    }
+
+    /// Share of the packets with data in those that a host received or sent; NaN without packets.
+    pub fn data_share(&self, host: IpAddr, way: Towards) -> f64 {
+        let [data, others] = self.of(host).map_or([0; 2], |host| host.packets[way as usize]);
+        data as f64 / (data + others) as f64
     }
 
     /// Total bytes that a host received or sent.
     pub fn total(&self, host: IpAddr, way: Towards) -> u64 {
-        self.hosts.get(&host).map_or(0, |bins| bins[way as usize].iter().sum())
+        self.of(host).map_or(0, |host| host.bytes[way as usize].iter().sum())
     }
 
     /// Bytes that a host received or sent between two times, in nanoseconds of the file's clock. A bin that overlaps
     /// the period partly is counted in proportion.
     pub fn between(&self, host: IpAddr, way: Towards, from: u64, to: u64) -> f64 {
-        let (Some(begin), Some(bins)) = (self.begin, self.hosts.get(&host)) else { return 0.0 };
-        let bins = &bins[way as usize];
+        let (Some(begin), Some(host)) = (self.begin, self.of(host)) else { return 0.0 };
+        let bins = &host.bytes[way as usize];
         let width = self.width as f64;
         let (from, to) = (from.saturating_sub(begin) as f64 / width, to.saturating_sub(begin) as f64 / width);
         let last = (to.ceil() as usize).min(bins.len());
@@ -91,7 +158,7 @@ impl Loads {
     /// Doubles the width of the bins, which halves their number and bounds the memory of long captures.
     fn widen(&mut self) {
         self.width *= 2;
-        for bins in self.hosts.values_mut().flatten() {
+        for bins in self.hosts.iter_mut().flat_map(|host| &mut host.bytes) {
             *bins = bins.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
     }

@@ -45,6 +45,33 @@ fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
     assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
 }
 
+/// Returns the log of a window that grows by one segment in two round trips, and is halved by a loss.
+fn slow_sawtooth(least: u32, most: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..6 {
+        for segments in least..=most {
+            round(&mut steps, segments, false);
+            round(&mut steps, segments, false);
+        }
+        let last = steps.last_mut().expect("a round trip before the loss");
+        last.loss = Some((Loss::Fast, most * MSS));
+        round(&mut steps, least, true);
+    }
+    // Delayed ACKs: one for every second segment.
+    steps.iter_mut().for_each(|step| step.acks = step.acks.div_ceil(2));
+    steps
+}
+
+#[test]
+fn growth_once_per_ack_is_reno_after_a_small_initial_window_and_highspeed_after_a_large_one() {
+    // At its threshold of 16 segments, the window of 4.4BSD grows once as in slow start.
+    let steps = slow_sawtooth(17, 32);
+    let (small, fits) = guess(&steps, MSS, 4, 0.0);
+    assert_eq!(small.name, "reno", "{fits:?}");
+    let (large, fits) = guess(&steps, MSS, 10, 0.0);
+    assert_eq!(large.name, "highspeed", "{fits:?}");
+}
+
 #[test]
 fn seven_eighths_after_a_loss_is_scalable() {
     let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 10, 0.0);
