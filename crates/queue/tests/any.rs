@@ -3,8 +3,11 @@
 
 mod common;
 
-use common::{Segment, cx, packet_of_class};
-use lopsided_core::{Accounting, BitRate, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
+use common::{Drops, Segment, cx, packet_of_class};
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, Duration, Ecn, Event, EventMask, IpHeader, NewPacket, NodeId, Observer, Packet,
+    Time,
+};
 use lopsided_queue::{
     AckFilterConfig, AfvqConfig, AredConfig, AsqmConfig, Backlog, BdpConfig, CakeConfig, CbwfqClass, CbwfqConfig,
     CheckedQdisc, Child, ChokeConfig, ClassStats, Classifier, CobaltConfig, CobaltQueueConfig, CodelConfig,
@@ -12,10 +15,11 @@ use lopsided_queue::{
     FilterRule, FqCodelConfig, FqConfig, FqPieConfig, HtbClass, HtbConfig, Limit, MarkThreshold, Markable, Marks,
     PieConfig, PieQueueConfig, PolicerConfig, Prio, PrioConfig, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket,
     RedConfig, Rule, SfqConfig, TbfConfig, Threshold, ThresholdConfig, TinMode, Victim, Waiting, WfqConfig, WredConfig,
-    WredProfile,
+    WredProfile, turn,
 };
 use lopsided_spec::{Choice as _, Fault, Key, Part};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// A discipline whose contract is checked after every operation.
@@ -127,6 +131,8 @@ enum Operation {
     },
     Dequeue,
     Peek,
+    /// Removes one of the packets that are still in the queue.
+    Remove(prop::sample::Index),
     Wait(u64),
 }
 
@@ -328,6 +334,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (0..2_u16, 0..3_u32, any::<bool>()).prop_map(|(flow, step, sack)| Operation::Ack { flow, step, sack }),
         2 => Just(Operation::Dequeue),
         1 => Just(Operation::Peek),
+        1 => any::<prop::sample::Index>().prop_map(Operation::Remove),
         2 => (0..3000_u64).prop_map(Operation::Wait),
         1 => (0..3_000_000_u64).prop_map(Operation::Wait),
     ]
@@ -350,15 +357,45 @@ impl Observer for LastBacklog {
     }
 }
 
-/// The sum of the backlogs of the outermost classes; `None` if there are no classes.
-fn sum_of_classes(queue: &dyn Qdisc) -> Option<Backlog> {
-    let mut sum = None;
+/// The sums of backlogs and counters of the outermost classes; `None` if there are no classes.
+fn sum_of_classes(queue: &dyn Qdisc) -> Option<ClassStats> {
+    let mut sum: Option<ClassStats> = None;
     queue.classes(&mut |name, stats| {
         if !name.contains('/') {
-            sum = Some(sum.unwrap_or_default() + stats.backlog);
+            let sum = sum.get_or_insert_default();
+            sum.backlog = sum.backlog + stats.backlog;
+            sum.sent_packets += stats.sent_packets;
+            sum.sent_bytes += stats.sent_bytes;
+            sum.dropped_packets += stats.dropped_packets;
+            sum.filtered_packets += stats.filtered_packets;
+            sum.marked_packets += stats.marked_packets;
         }
     });
     sum
+}
+
+/// The packets in a queue, each with the time at which it was enqueued.
+#[derive(Default)]
+struct Inside(BTreeMap<u64, (Time, NewPacket)>);
+
+impl Inside {
+    fn enqueue(&mut self, queue: &mut dyn Qdisc, id: u64, new: NewPacket, cx: &mut Cx<'_>) {
+        queue.enqueue(Packet::unbooked(id, cx.now(), new.clone()), cx);
+        self.0.insert(id, (cx.now(), new));
+    }
+
+    /// Removes the packet at this position from the middle of the queue. Returns its number, and the packet if the
+    /// queue could remove it.
+    fn remove(&mut self, queue: &mut dyn Qdisc, at: usize, cx: &mut Cx<'_>) -> (u64, Option<Packet>) {
+        let (id, (enqueued_at, new)) = self.0.iter().nth(at).expect("a position below the number of packets");
+        let (id, like) = (*id, Packet::unbooked(*id, *enqueued_at, new.clone()));
+        let waiting = Waiting { id, enqueued_at: *enqueued_at, place: None, like: &like };
+        let removed = queue.remove(&waiting, cx);
+        if removed.is_some() {
+            self.0.remove(&id);
+        }
+        (id, removed)
+    }
 }
 
 proptest! {
@@ -370,27 +407,28 @@ proptest! {
     ) {
         let mut queue = tree.build(seed, "test").expect("a tree that can be built");
         let last_backlog = LastBacklog::default();
-        let mut accounting = Accounting::new(1);
+        let (drops, mut accounting) = Drops::watched();
         accounting.subscribe(Box::new(last_backlog.clone()));
-        let (mut now, mut offered, mut given) = (Time::ZERO, 0, 0);
+        let (mut now, mut offered, mut given, mut removed) = (Time::ZERO, 0, Backlog::default(), 0);
         let mut acked = [0; 2];
+        let mut inside = Inside::default();
         for operation in operations {
             let mut cx = cx(now, &mut accounting);
             match operation {
                 Operation::Enqueue { .. } | Operation::Ack { .. } => {
                     offered += 1;
-                    let packet = match operation {
+                    let new = match operation {
                         Operation::Ack { flow, step, sack } => {
                             acked[usize::from(flow)] += 1000 * step;
                             let ack = acked[usize::from(flow)];
                             let sack = if sack { vec![(ack + 1000, ack + 2000)] } else { Vec::new() };
-                            Segment { sack, ..Segment::ack(flow, ack) }.packet(offered)
+                            Segment { sack, ..Segment::ack(flow, ack) }.to_new()
                         }
-                        Operation::Enqueue { size, dscp, ecn } => packet_of_class(dscp, ecn, offered, size),
+                        Operation::Enqueue { size, dscp, ecn } => packet_of_class(dscp, ecn, offered, size).to_new(),
                         _ => unreachable!("no arrival"),
                     };
                     let dropped_before = cx.counters().dropped_total().packets;
-                    queue.enqueue(packet, &mut cx);
+                    inside.enqueue(&mut queue, offered, new, &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
                         // Some disciplines enqueue a packet before they drop others to make room.
                         let dropped = u64::from(told.packets - queue.backlog().packets);
@@ -401,20 +439,32 @@ proptest! {
                 Operation::Originate => {
                     while let Some(new) = queue.poll_originate() {
                         offered += 1;
-                        queue.enqueue(Packet::unbooked(offered, now, new), &mut cx);
+                        inside.enqueue(&mut queue, offered, new, &mut cx);
                         last_backlog.0.lock().unwrap().take();
                     }
                 }
-                Operation::Dequeue => given += u64::from(queue.dequeue(&mut cx).is_some()),
+                Operation::Dequeue => {
+                    if let Some(QueuedPacket { packet, .. }) = queue.dequeue(&mut cx) {
+                        given = given + Backlog { packets: 1, bytes: packet.size() };
+                        inside.0.remove(&packet.id());
+                    }
+                }
                 Operation::Peek if queue.ready_at(now) == Some(now) => {
                     queue.peek(&mut cx);
                 }
                 Operation::Peek => {}
+                Operation::Remove(_) if inside.0.is_empty() => {}
+                Operation::Remove(which) => {
+                    let found = inside.remove(&mut queue, which.index(inside.0.len()), &mut cx).1;
+                    removed += u64::from(found.is_some());
+                }
                 Operation::Wait(nanos) => now += Duration::from_nanos(nanos),
             }
+            drops.seen().iter().for_each(|(id, _)| drop(inside.0.remove(id)));
+            prop_assert_eq!(inside.0.len(), queue.backlog().packets as usize);
             if let Some(sum) = sum_of_classes(&queue) {
                 // The classes do not contain a packet that an outer discipline dequeued early by a peek.
-                prop_assert!(sum.packets <= queue.backlog().packets);
+                prop_assert!(sum.backlog.packets <= queue.backlog().packets);
             }
         }
         // No starvation: after the last arrival, each `dequeue` at the time of `ready_at` returns a packet or drops
@@ -425,10 +475,115 @@ proptest! {
             prop_assert!(ready >= now && looks < 100_000);
             now = ready;
             let before = queue.backlog().packets;
-            given += u64::from(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
+            if let Some(QueuedPacket { packet, .. }) = queue.dequeue(&mut cx(now, &mut accounting)) {
+                given = given + Backlog { packets: 1, bytes: packet.size() };
+            }
             prop_assert!(queue.backlog().packets < before || queue.ready_at(now) > Some(now));
         }
-        prop_assert_eq!(offered, given + accounting.node(NodeId(0)).dropped_total().packets);
+        let counters = accounting.node(NodeId(0));
+        let (dropped, marked) = (counters.dropped_total().packets, counters.marked_total().packets);
+        prop_assert_eq!(offered, u64::from(given.packets) + removed + dropped);
+        if let Some(sum) = sum_of_classes(&queue) {
+            // The queue is empty, so each packet has passed through a class, or an outer discipline has refused it.
+            prop_assert_eq!((sum.sent_packets, sum.sent_bytes), (u64::from(given.packets), given.bytes));
+            prop_assert_eq!((sum.backlog, sum.marked_packets), (Backlog::default(), marked));
+            prop_assert!(sum.dropped_packets + sum.filtered_packets <= dropped + removed);
+        }
+    }
+
+    /// Without a peek, a discipline that supports removal removes every packet that it contains, in any order.
+    #[test]
+    fn every_packet_of_a_discipline_can_be_removed(
+        leaf in leaf(),
+        seed: u64,
+        arrivals in prop::collection::vec((0..6_u16, 0..5_u8, 0..1000_u32), 1..30),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 30),
+    ) {
+        let mut queue = leaf.build(seed, "test").expect("a discipline that can be built");
+        let (drops, mut accounting) = Drops::watched();
+        let mut inside = Inside::default();
+        for (number, (flow, dscp, payload)) in arrivals.into_iter().enumerate() {
+            let segment = Segment { payload, ..Segment::ack(flow, 1) }.to_new();
+            let ip = IpHeader { dscp, ..*segment.ip() };
+            let new = NewPacket::new(segment.flow(), ip, segment.transport().clone(), segment.payload().clone());
+            let now = Time::from_nanos(number as u64 / 2);
+            inside.enqueue(&mut queue, number as u64, new, &mut cx(now, &mut accounting));
+        }
+        drops.seen().iter().for_each(|(id, _)| drop(inside.0.remove(id)));
+        let mut cx = cx(Time::from_nanos(100), &mut accounting);
+        for which in order.into_iter().take(inside.0.len()) {
+            let (id, found) = inside.remove(&mut queue, which.index(inside.0.len()), &mut cx);
+            if !queue.removes() {
+                prop_assert!(found.is_none());
+                return Ok(());
+            }
+            prop_assert_eq!(found.map(|packet| packet.id()), Some(id));
+        }
+        prop_assert_eq!((queue.backlog(), queue.ready_at(cx.now())), (Backlog::default(), None));
+    }
+}
+
+/// One discipline of each kind that contains others, around `inner`.
+fn around(inner: &QueueConfig) -> Vec<QueueConfig> {
+    let (inner, rate) = (|| inner.clone(), BitRate::from_bps(8_000_000_000));
+    let class = HtbClass { rate, queue: Some(inner()), ..HtbClass::default() };
+    vec![
+        PrioConfig { bands: vec![inner()], ..PrioConfig::default() }.into(),
+        DrrConfig { classes: vec![DrrClass { quantum: Bytes::new(1500), queue: inner() }], ..DrrConfig::default() }
+            .into(),
+        CbwfqConfig {
+            classes: vec![CbwfqClass { bandwidth: rate, priority: false, burst: None, queue: inner() }],
+            ..CbwfqConfig::default()
+        }
+        .into(),
+        TbfConfig { rate, queue: inner(), ..TbfConfig::default() }.into(),
+        HtbConfig { classes: vec![class], ..HtbConfig::default() }.into(),
+        AckFilterConfig { queue: inner(), ..AckFilterConfig::default() }.into(),
+        AfvqConfig { queue: inner(), ..AfvqConfig::default() }.into(),
+        checked(inner()),
+    ]
+}
+
+#[test]
+fn a_packet_is_removed_from_a_discipline_inside_another() {
+    for config in around(&QueueConfig::packets(100)) {
+        let mut queue = config.build(1, "test").unwrap().checked();
+        let mut accounting = Accounting::new(1);
+        let mut cx = cx(Time::ZERO, &mut accounting);
+        let mut inside = Inside::default();
+        for id in 0..10 {
+            let segment = Segment { payload: 1000, ..Segment::ack(1, 1) }.to_new();
+            inside.enqueue(&mut queue, id, segment, &mut cx);
+        }
+        // The newest packets first, because a peek may have dequeued the oldest.
+        let removed = (0..9).rev().filter(|at| inside.remove(&mut queue, at + 1, &mut cx).1.is_some()).count();
+        assert_eq!((removed, queue.removes()), if queue.removes() { (9, true) } else { (0, false) }, "{config:?}");
+        assert_eq!(queue.backlog().packets as usize, 10 - removed, "{config:?}");
+    }
+}
+
+#[test]
+fn sensing_classes_and_gauges_of_a_discipline_inside_another_are_visible() {
+    let plain = QueueConfig::packets(5);
+    let bands = vec![AsqmConfig::default().into(), plain];
+    let inner = PrioConfig { bands, default_class: Some(0), ..PrioConfig::default() }.into();
+    for config in around(&inner) {
+        let mut queue = config.build(1, "test").unwrap();
+        let mut accounting = Accounting::new(1);
+        let mut cx = cx(Time::ZERO, &mut accounting);
+        assert!(queue.senses().is_some(), "{config:?}");
+        for id in 0..4 {
+            queue.enqueue(Segment { payload: 1000, ..Segment::ack(1, 1) }.packet(id), &mut cx);
+        }
+        let sensing = queue.poll_originate().unwrap_or_else(|| panic!("no sensing packet follows data in {config:?}"));
+        let mut sensing = Packet::unbooked(4, Time::ZERO, sensing);
+        assert!(turn(&mut sensing, &mut cx));
+        assert!(queue.observe_reverse(&sensing, Time::from_nanos(1_000_000)), "{config:?}");
+        let (mut classes, mut gauges) = (Vec::new(), Vec::new());
+        queue.classes(&mut |name, _| classes.push(name.to_owned()));
+        queue.gauges(&mut |name, _| gauges.push(name.to_owned()));
+        assert!(classes.iter().any(|name| name.ends_with("band 1")), "{classes:?} of {config:?}");
+        assert!(gauges.iter().any(|name| name.ends_with("asqm_dropping")), "{gauges:?} of {config:?}");
     }
 }
 

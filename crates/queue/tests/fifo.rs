@@ -5,7 +5,7 @@ mod common;
 
 use common::{Drops, cx, packet};
 use lopsided_core::{Accounting, Bytes, DropReason, Duration, NodeId, Time};
-use lopsided_queue::{CheckedQdisc, DropFrom, Fifo, FifoConfig, Limit, Qdisc, QueueConfig};
+use lopsided_queue::{BufferLimit, CheckedQdisc, DropFrom, Fifo, FifoConfig, Limit, Qdisc, QueueConfig};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -139,4 +139,13 @@ fn a_queue_without_room_is_refused() {
     assert!(refused(Limit::Bins { count: 0, size: octets(500) }).contains("no packet would ever pass"));
     assert!(refused(Limit::Bins { count: 5, size: octets(0) }).contains("a bin of zero bytes"));
     QueueConfig::packets(1).build(1, "link").unwrap();
+}
+
+#[test]
+fn only_a_limit_in_packets_has_a_number_of_packets() {
+    let limits = [Limit::Packets(7), Limit::Bytes(Bytes::new(7)), Limit::Bins { count: 7, size: Bytes::new(10) }];
+    let buffers = limits.map(|limit| BufferLimit::new(limit, Bytes::ZERO).unwrap());
+    assert_eq!(buffers.each_ref().map(BufferLimit::packets), [Some(7), None, None]);
+    assert_eq!(buffers.each_ref().map(BufferLimit::capacity), [7; 3]);
+    assert_eq!(buffers.each_ref().map(|buffer| buffer.could_fit(Bytes::new(71))), [true, false, false]);
 }

@@ -1,6 +1,6 @@
 //! Two connections with a faulty network between them.
 
-use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, State};
+use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Next, Profile, State};
 use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Rng, Time};
 use std::net::Ipv4Addr;
@@ -46,6 +46,11 @@ pub struct Pair {
     pub synthetic: bool,
     /// If true, the applications do not close. A transfer then ends when no timer is armed and no segment is in flight.
     pub stays_open: bool,
+    /// If true, the driver relies on what a connection announces, as the simulator's hosts do: it writes announced full
+    /// segments without a check, and does not poll a connection that has nothing to send.
+    pub relies_on_next: bool,
+    /// Number of full segments that were written without a check.
+    pub announced: u64,
     /// All segments that were sent: the time, whether the segment goes to the server, the header, and the payload
     /// length in bytes.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
@@ -77,6 +82,8 @@ impl Pair {
             received_by_client: Vec::new(),
             synthetic: false,
             stays_open: false,
+            relies_on_next: false,
+            announced: 0,
             sent: Vec::new(),
         }
     }
@@ -141,12 +148,28 @@ impl Pair {
     }
 
     fn send_all(&mut self) {
-        while let Some(Segment { header, payload, .. }) = self.client.poll_segment(self.now) {
-            self.put_in_flight(true, header, payload);
+        for to_server in [true, false] {
+            let now = self.now;
+            let mut next = if self.relies_on_next { self.sender(to_server).what_is_next(now) } else { Next::Open };
+            loop {
+                let mut header = TcpHeader::default();
+                let outgoing = match next {
+                    Next::Nothing => break,
+                    Next::Full => self.sender(to_server).write_full_segment(now, &mut header),
+                    Next::Open => match self.sender(to_server).write_segment(now, &mut header) {
+                        Some(outgoing) => outgoing,
+                        None => break,
+                    },
+                };
+                next = if self.relies_on_next { outgoing.next } else { Next::Open };
+                self.announced += u64::from(next == Next::Full);
+                self.put_in_flight(to_server, header, outgoing.payload);
+            }
         }
-        while let Some(Segment { header, payload, .. }) = self.server.poll_segment(self.now) {
-            self.put_in_flight(false, header, payload);
-        }
+    }
+
+    fn sender(&mut self, to_server: bool) -> &mut Connection {
+        if to_server { &mut self.client } else { &mut self.server }
     }
 
     fn put_in_flight(&mut self, to_server: bool, header: TcpHeader, payload: Payload) {

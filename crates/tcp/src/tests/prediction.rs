@@ -1,5 +1,5 @@
-//! Header prediction does not change the behaviour of a connection: two connections send the same segments at the same
-//! times with and without it.
+//! Shortcuts do not change the behaviour of a connection: with and without them, two connections send the same segments
+//! at the same times. The shortcuts are header prediction, and the announcement of the next segment.
 
 use super::delivery::{LIMIT, faults, profiles};
 use super::pair::{Faults, Pair};
@@ -48,6 +48,39 @@ proptest! {
         prop_assert_eq!(sent, long);
         prop_assert_eq!(ends, long_ends);
     }
+
+    #[test]
+    fn announced_segments_are_those_of_a_poll(
+        client in profiles(),
+        server in profiles(),
+        faults in prop_oneof![Just(Faults::NONE), faults()],
+        seed: u64,
+        stays_open: bool,
+        up in 1usize..300_000,
+        down in 0usize..100_000,
+    ) {
+        let pair = |relies_on_next| {
+            let mut pair = Pair::new(client.clone(), server.clone(), faults, seed);
+            pair.synthetic = true;
+            pair.stays_open = stays_open;
+            pair.relies_on_next = relies_on_next;
+            pair
+        };
+        let (sent, ends, _) = transfer(pair(true), true, (up, down));
+        let (polled, polled_ends, _) = transfer(pair(false), true, (up, down));
+        prop_assert_eq!(sent, polled);
+        prop_assert_eq!(ends, polled_ends);
+    }
+}
+
+#[test]
+fn most_segments_of_an_upload_are_announced() {
+    let mut pair = Pair::new(Profile::linux_6_1(), Profile::linux_6_1(), Faults::NONE, 1);
+    pair.synthetic = true;
+    pair.relies_on_next = true;
+    pair.transfer(&vec![1; 1_000_000], &[], LIMIT);
+    let full = pair.sent.iter().filter(|(_, _, _, payload)| *payload == 1448).count() as u64;
+    assert!(pair.announced > full / 3, "{} of {full}", pair.announced);
 }
 
 #[test]

@@ -340,6 +340,20 @@ fn a_loss_between_probes_sets_the_shortterm_bounds() {
     assert!(rounds.bbr3.short_term.bw.is_infinite() && rounds.bbr3.short_term.inflight == UNBOUNDED);
 }
 
+/// Sections 5.6.3 and 5.6.4.2.
+#[test]
+fn the_window_has_room_for_three_offload_units() {
+    let mut bbr3 = bbr3();
+    let mut at_rate = |rate, state| {
+        (bbr3.pacer.rate, bbr3.state) = (rate, state);
+        (bbr3.quantum(), bbr3.with_budget(1), bbr3.with_budget(1 << 20))
+    };
+    assert_eq!(at_rate(20e6, State::ProbeBwCruise), (20_000, 60_000, 1 << 20));
+    assert_eq!(at_rate(1e3, State::ProbeBwCruise), (2 * MSS, 6 * MSS, 1 << 20));
+    assert_eq!(at_rate(1e3, State::ProbeBwUp), (2 * MSS, 8 * MSS, (1 << 20) + 2 * MSS));
+    assert_eq!(at_rate(1e12, State::ProbeBwCruise), (64 << 10, 192 << 10, 1 << 20));
+}
+
 #[test]
 fn the_maximum_of_the_bandwidth_is_of_two_cycles() {
     let mut rounds = Rounds::probing();
