@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
-from lopsided import cli
+from lopsided import cli, metrics
 from lopsided.data import examples
 from lopsided.studies import sweep as sweeps
+from lopsided.studies.spread import uncertain
 
 LINE = """\
 [scenario]
@@ -147,6 +148,15 @@ def test_runs_of_one_digest_have_no_interval():
     varied = lop.sweep(scenario, axes, repeat=3)
     assert varied.to_polars()["digest"].n_unique() == 6 and "0s none" in varied.starts.said
     assert all(width > 0 for width in sweeps.summary(varied)["goodput_ci95_bps"].to_list())
+
+
+def test_wide_intervals_advise_more_seeds():
+    wide, narrow = metrics.mean_interval([1.0, 2.0]), metrics.mean_interval([1.0, 1.01])
+    assert uncertain([narrow, metrics.mean_interval([1.0])]) == ""
+    assert uncertain([wide, narrow]).startswith("±: 1 of 2 intervals are wider than half the mean; --repeat above 2")
+    lossy = LINE.replace('queue = "20 packets" }\nup', 'queue = "20 packets", loss = 0.2 }\nup')
+    varied = lop.sweep(lop.Scenario.from_text(lossy), {"stack.cc": ["reno", "cubic"]}, repeat=2)
+    assert "--repeat above 2" in varied.means().caption
 
 
 @pytest.mark.parametrize("jitter", ["-1s", "3s", "nan s", "1"])

@@ -158,6 +158,18 @@ def test_the_exit_code_is_nonzero_if_a_case_fails(own: Path, tmp_path: Path, cap
     assert len(said["checks"][0]["digest"]) == 16
 
 
+def test_the_table_has_one_digest_per_run(own: Path):
+    spec = (own / "suite.toml").read_text()
+    check = spec[spec.index("[[case.check]]") :].split("\n[[", 1)[0]
+    (own / "suite.toml").write_text(spec.replace(check, f"{check}\n{check}", 1))
+    found = suite(own)
+    (table, *_) = found.shown()
+    place = [heading.text for heading in table.headings].index("digest")
+    digests = [str(row[place]) for row in table.rows]
+    assert len(digests[0]) == 16 and "" in digests
+    assert all(row["digest"] for row in found.checks.rows())
+
+
 def test_a_discipline_is_placed_at_the_bottleneck(own: Path):
     plain, fair = suite(own), suite(own, queue="fq_codel")
     (first,), (second,) = plain.runs.values(), fair.runs.values()

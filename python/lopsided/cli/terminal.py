@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 _PLAIN_WIDTH = 132
-"""Width of tables if stdout is not a terminal: wide enough that tables are not split."""
+"""Width of tables in a file: wide enough that tables are not split."""
 PROSE_WIDTH = 80
 """Width of paragraphs if stdout is not a terminal."""
 
@@ -61,7 +62,18 @@ def out() -> Console:
     """Standard output."""
     # The process may have been started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-    return _console_class()(highlight=False, markup=False, width=None if terminal else _PLAIN_WIDTH)
+    return _console_class()(highlight=False, markup=False, width=None if terminal else _width_of_pipe())
+
+
+def _width_of_pipe() -> int:
+    """The width of the terminal that shows the output of a pipe such as `| head`, or that of a file."""
+    try:
+        if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) and sys.stderr.isatty():
+            return os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
+    except (OSError, ValueError, AttributeError):
+        # Standard output is closed, or is an object without a file descriptor.
+        pass
+    return _PLAIN_WIDTH
 
 
 @cache

@@ -14,10 +14,24 @@ ARROWS = {"down": "↓", "up": "↑"}
 ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times of flows"
 """The reason that is printed instead of an interval if all runs have the same digest."""
 
+_WIDE = 0.5
+"""A half-width above this fraction of the mean makes the mean uncertain."""
+
 
 def all_alike(digests: Iterable[str]) -> bool:
     """True if all runs were identical, so that an interval over them would have no meaning."""
     return len(set(digests)) == 1
+
+
+def uncertain(intervals: Iterable[metrics.Interval]) -> str:
+    """Returns a remark if the half-width of an interval is more than half of its mean; empty if there is none."""
+    known = [each for each in intervals if each.of > 1]
+    wide = sum(each.half_width > _WIDE * abs(each.mean) for each in known)
+    if not wide:
+        return ""
+    seeds = min(each.of for each in known)
+    some = "all" if wide == len(known) else f"{wide} of {len(known)}"
+    return f"±: {some} intervals are wider than half the mean; --repeat above {seeds} narrows them"
 
 
 def spread(column: Column, values: Sequence[float | None], alike: bool) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from lopsided.data import series, units
 from lopsided.data.catalogue import Column
 from lopsided.data.table import Row
 from lopsided.data.view import Heading, Styled, View, heading, view
-from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread
+from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread, uncertain
 from lopsided.views import notable_links
 from lopsided.views.sparkline import sparkline
 
@@ -62,10 +62,12 @@ def repeated_flows(runs: Sequence[Run]) -> View:
     names = ("name", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
     flow, cc, *_, retransmits = (heading(first.flows.column(name)) for name in names)
     rows: list[list[str]] = []
+    found: list[metrics.Interval] = []
     every = list(first.flows.rows())
     for index, row in enumerate(every[:_MOST_ROWS]):
         rates = [float(run.flows.values("goodput_bps")[index]) for run in runs]
         rtts = [value for run in runs if (value := run.flows.values("rtt_mean_ms")[index]) is not None]
+        found += [] if alike else [metrics.mean_interval(rates), metrics.mean_interval(rtts)]
         again = units.count(metrics.mean_interval(int(run.flows.values("retransmits")[index]) for run in runs).mean)
         rows.append(
             [row["name"], _arrow(row), row["cc"], *spread(goodput, rates, alike), *spread(rtt, rtts, alike), again]
@@ -75,7 +77,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
         [flow, ARROW, cc, heading(goodput), INTERVAL, heading(rtt), INTERVAL, retransmits],
         rows,
         keys=2,
-        caption=_joined(f"{len(runs)} runs, {remark}", _more(every)),
+        caption=_joined(f"{len(runs)} runs, {remark}", uncertain(found), _more(every)),
     )
 
 
@@ -105,15 +107,17 @@ def repeated_links(runs: Sequence[Run]) -> View:
     tables = [{(row["link"], row["direction"]): row for row in run.links.rows()} for run in runs]
     alike = all_alike(run.digest for run in runs)
     rows: list[list[str]] = []
+    intervals: list[metrics.Interval] = []
     for row in notable[:_MOST_ROWS]:
         found = [table[row["link"], row["direction"]] for table in tables]
+        intervals += [] if alike else [metrics.mean_interval(each[name] for each in found) for name in names]
         cells = [cell for column in columns for cell in spread(column, [each[column.name] for each in found], alike)]
         rows.append([row["link"], _arrow(row), first.links.column("rate_bps").text(row["rate_bps"]), *cells])
     rate = heading(first.links.column("rate_bps"))
     headings = [heading(first.links.column("link")), ARROW, rate]
     for column in columns:
         headings += [heading(column), INTERVAL]
-    return View(headings, rows, keys=2, caption=_more(notable))
+    return View(headings, rows, keys=2, caption=_joined(uncertain(intervals), _more(notable)))
 
 
 def fairness(runs: Sequence[Run]) -> View:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from lopsided.data import units
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.data.units import counted
 from lopsided.data.view import Heading, Styled, View, view
 from lopsided.studies.study import Block, Drawing, Headline, Note, Study, Terms
@@ -182,7 +182,7 @@ def _cases(count: int) -> str:
 
 def checks(found: SuiteResult, line: str) -> View:
     """The table of every check of the cases on one line."""
-    rows = [row for row in found.checks.rows() if row["line"] == line]
+    rows = _one_digest_per_run([row for row in found.checks.rows() if row["line"] == line])
     columns = [name for name in _COLUMNS if name != "line" and (name != "of" or any(row["of"] for row in rows))]
     plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
     shown: list[Sequence[str]] = [
@@ -193,6 +193,12 @@ def checks(found: SuiteResult, line: str) -> View:
         for row in plain.rows
     ]
     return View(plain.headings, shown, keys=1)
+
+
+def _one_digest_per_run(rows: list[Row]) -> list[Row]:
+    """Removes the digest from all checks of a run but the first. The tables in files keep it in each row."""
+    before = ["", *(row["digest"] for row in rows)]
+    return [row | {"digest": ""} if row["digest"] == last else row for row, last in zip(rows, before, strict=False)]
 
 
 def grid(found: SuiteResult) -> View:

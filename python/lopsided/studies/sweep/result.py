@@ -13,7 +13,7 @@ from lopsided.data.units import counted
 from lopsided.data.view import Heading, View, heading
 from lopsided.metrics import mean_interval
 from lopsided.studies.options import SWEEP_METRIC
-from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread
+from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread, uncertain
 from lopsided.studies.starts import Starts
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study, digest_of
 from lopsided.studies.sweep.axes import axis_columns, axis_label, axis_words
@@ -149,6 +149,9 @@ class Sweep(Table, Study):
         all_or_some = "all runs" if same == len(arms) else f"of {same} rows all runs"
         remark = f" ({all_or_some} were identical: {ALIKE})" if seeds > 1 and same else ""
         of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
+        random = [arm for arm in arms.values() if not all_alike(row["digest"] for row in arm)]
+        doubt = uncertain(mean_interval(row[first.name] for row in arm) for arm in random)
+        of_seeds += f"; {doubt}" if doubt else ""
         when = "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
         more = f"; and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
         return View(
