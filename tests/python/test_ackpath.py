@@ -62,6 +62,19 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
     assert found.limits["none"].startswith("the downlink itself: ")
 
 
+LINE_OF_ACKS = """
+[scenario]
+duration = "20 s"
+[link]
+rtt = "2 ms"
+down = { rate = "10 Mbit/s", queue = "50 packets" }
+up = { rate = "100 kbit/s", queue = "50 packets" }
+[[flow]]
+name = "download"
+direction = "down"
+"""
+
+
 def test_receivers_that_acknowledge_rarely_free_the_uplink():
     # The download runs alone over an idle return path, so that nothing else determines the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
@@ -72,6 +85,16 @@ def test_receivers_that_acknowledge_rarely_free_the_uplink():
     assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
     narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")
     assert row(narrow, "rfc5690")["ack_ratio"] < row(narrow, "none")["ack_ratio"]
+
+
+def test_few_acks_cover_two_segments_on_a_short_path():
+    line = lop.Scenario.from_text(LINE_OF_ACKS).with_(**{"stack.ack_policy": "tack", "stack.cc": "bbr"})
+    short, long = (
+        next(line.with_(**{"link.rtt": rtt}).run().flows.rows())["goodput_bps"] for rtt in ("2 ms", "20 ms")
+    )
+    # Each ACK of 52 bytes on the uplink covers two segments of 1,448 bytes.
+    assert short == pytest.approx(100e3 / (52 * 8) * 2 * 1448 * 8, rel=0.03)
+    assert long > 9e6
 
 
 def test_paced_acks_and_few_waiting_ones():
