@@ -8,7 +8,7 @@ use crate::tree::Node;
 use crate::units::UnitError;
 use crate::value;
 use lopsided_spec::{KeyInfo, Value};
-use lopsided_tcp::{CONTROLLERS, DelayedAck, PROFILES, StackConfig, Switch};
+use lopsided_tcp::{CONTROLLERS, DelayedAck, FastRecovery, PROFILES, StackConfig, Switch};
 
 /// Size of the largest IP packet in bytes.
 const LARGEST_MTU: u64 = 65_535;
@@ -35,6 +35,7 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
             stack.set(key.name, value);
         }
     }
+    refuse_newreno_without_its_recovery(layers, &stack, report);
     stack
 }
 
@@ -88,6 +89,18 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
             let help = "RFC 8511 defines it only for reno, newreno and cubic".to_owned();
             report.problem(node.place, &path, format!("`abe` has no effect with cc = \"{cc}\""), Some(help));
         }
+    }
+}
+
+/// Reports `cc = "newreno"` if the stack repairs losses in another way. The congestion control is that of Reno; what
+/// distinguishes NewReno is the recovery (RFC 6582), which the key `fast_recovery` selects.
+fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig, report: &mut Report<'_>) {
+    let Some((node, path)) = layers.get("cc") else { return };
+    let Some(profile) = stack.to_profile() else { return };
+    if stack.cc == "newreno" && !profile.sack && profile.fast_recovery != FastRecovery::NewReno {
+        let message = format!("`newreno` has no effect on {}, which recovers from losses in another way", profile.name);
+        let help = "set fast_recovery = \"newreno\" with cc = \"reno\", or sack = true".to_owned();
+        report.problem(node.place, &path, message, Some(help));
     }
 }
 

@@ -233,6 +233,11 @@ fn impossible_values_are_refused() {
         ("flow.1.stack.dscp", "64", "a DSCP is from 0 to 63, and this is 64"),
         ("stack.ecn", "maybe", "unknown ecn `maybe`"),
         ("stack", "{ cc = \"vegas\", abe = true }", "`abe` has no effect with cc = \"vegas\""),
+        (
+            "stack",
+            "{ profile = \"bsdi-3\", cc = \"newreno\" }",
+            "`newreno` has no effect on bsdi-3, which recovers from losses in another way",
+        ),
         ("stack.sack", "yes", "expected true or false, found a string"),
         ("host.clinet.stack.sack", "true", "there is no host `clinet`"),
         ("record.interval", "fast", "`fast` is not a time: it does not start with a number"),
