@@ -214,6 +214,7 @@ impl Application for Sender {
         match (self.phase, self.transfer) {
             (Phase::Waiting, _) if !self.answers => self.begin(io),
             (Phase::Sending, Transfer::OnOff { off, .. }) => {
+                // Data that is already in the send buffer is still sent.
                 self.left = 0;
                 self.phase = Phase::Silent;
                 self.next = Some(now + off);

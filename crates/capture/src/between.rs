@@ -99,6 +99,7 @@ impl Between {
             found.push(Found { way, times: [Some(segment.at), None], numbers: [Some(segment.number), None] });
         })?;
         each(other, |segment| {
+            // Packets with the same key are retransmissions; the n-th copies in both captures belong together.
             let place = waiting.get_mut(&(segment.from, segment.to, key(segment))).and_then(VecDeque::pop_front);
             let (at, number) = (Some(segment.at), Some(segment.number));
             if let Some(place) = place {
@@ -246,6 +247,7 @@ fn tilt(points: &[Instant]) -> f64 {
     let slope = |one: Instant, other: Instant| (other.1 - one.1) / (other.0 - one.0);
     let mut hull: Vec<Instant> = Vec::new();
     for point in points {
+        // Remove points above the lower hull (Andrew's monotone chain).
         while let [.., one, other] = hull[..] {
             if slope(one, other) < slope(one, *point) {
                 break;

@@ -97,6 +97,7 @@ impl Shadow {
             self.path.ca_state = CaState::Open;
             self.control.on_recovered(time(step.at_us), &self.path);
             let fast = self.stage == Stage::Repairs { fast: true };
+            // The window directly after a loss shows the factor by which the control reduces it.
             self.stage = Stage::First { step: place, reduced: fast };
         }
         self.acks(step, steps.get(place + 1).map_or(step.at_us, |next| next.at_us));
@@ -210,6 +211,7 @@ impl Shadow {
         self.path.in_flight = flight;
         let signal = match loss {
             Loss::Fast => {
+                // The replayed window may have drifted, so the reduction starts from the data that was in flight.
                 self.control.adopt(now, flight, Some(flight.min(self.control.ssthresh().unwrap_or(flight))));
                 self.path.ca_state = CaState::Recovery;
                 Signal::Loss

@@ -79,6 +79,7 @@ impl Report {
         let mut bins = direction.judged(vantage == Vantage::Sender);
         let mut shares = self::shares(&bins);
         let halves = connection.halves(sender);
+        // The RTT of the whole path is the sum of the RTTs from the point of capture to either end.
         let floor_ms = match halves {
             [None, None] => f64::NAN,
             halves => halves.into_iter().flatten().sum::<u64>() as f64 * 1e-6,
@@ -93,6 +94,7 @@ impl Report {
             bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender));
             shares = self::shares(&bins);
         }
+        // Chosen last, because the correction for BBR changes the shares.
         let longest = (0..shares.len()).max_by(|one, other| shares[*one].total_cmp(&shares[*other]));
         Report {
             vantage,

@@ -100,6 +100,7 @@ impl Bin {
         for (mine, others) in self.limits.iter_mut().zip(other.limits) {
             *mine += others;
         }
+        // 0 means that the bin contains no packet.
         self.packets.0 = if self.packets.0 == 0 { other.packets.0 } else { self.packets.0 };
         self.packets.1 = self.packets.1.max(other.packets.1);
         self.sent_bytes += other.sent_bytes;

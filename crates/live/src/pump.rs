@@ -211,6 +211,7 @@ fn send<H: Node>(
 ) -> io::Result<()> {
     while let Some((edge, packet)) = network.poll_egress() {
         let due = network.now();
+        // If the pump is late, batches save system calls, so that it can catch up.
         if now.saturating_since(due) > BEHIND {
             io.send_together(edge, &packet)?;
             together.push(due);

@@ -91,10 +91,12 @@ pub(crate) fn series(scenario: &Scenario, recorded: Recorded<'_>, view: &View, c
         ]));
     };
     let samples = Samples { table: recorded.samples, flows: scenario.flows.len() };
+    // Shorter windows would show single packets, longer ones would hide changes.
     let window_s = (scenario.duration.as_secs_f64() / 90.0).clamp(0.2, 2.0);
     for curved in curved(scenario) {
         let delivered = samples.curve(&curved.flows, |table, row| table.delivered_bytes[row] as f64, 1.0);
         add("goodput", curved.name, curved.direction, &delivered.growth(window_s, 8.0));
+        // The mean window, so that groups of different sizes can be compared.
         let share = 1.0 / curved.flows.len() as f64;
         let cwnd = samples.curve(&curved.flows, |table, row| table.cwnd_bytes[row] as f64, share);
         add("cwnd", curved.name, curved.direction, &cwnd);
@@ -148,6 +150,7 @@ impl Samples<'_> {
             if count > 0 {
                 (measured_s, last_ms) = (now_s, sum / count as f64);
                 curve.push(now_s, last_ms);
+            // Two RTTs: `last_ms` is in milliseconds, times are in seconds.
             } else if now_s - measured_s > 2e-3 * last_ms {
                 curve.push(now_s, f64::NAN);
             }

@@ -141,6 +141,7 @@ fn connection<'py>(
         "parted_scene",
         aligned.parted().map(|at| scene(py, &aligned, (one, other), at, wanted)).transpose()?,
     )?;
+    // Use the longer duration, so that both captures are divided into the same parts.
     let stretches = drift(one, other, lasted.one.max(lasted.other), wanted.parts, rules);
     row.set_item("drift", stretches.iter().map(|part| stretch(py, part)).collect::<PyResult<Vec<_>>>()?)?;
     Ok(row)

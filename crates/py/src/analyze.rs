@@ -437,6 +437,7 @@ fn tables(found: &Analysis) -> (DirectionTable, TimelineTable, PointTable) {
     let mut number = 0;
     for (place, connection) in found.connections.iter().enumerate() {
         for sender in 0..2 {
+            // A direction without data has no sender whose limits could be explained.
             if connection.directions[sender].data_segments == 0 {
                 continue;
             }

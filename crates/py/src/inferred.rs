@@ -80,6 +80,7 @@ fn add_passed(table: &mut PassedTable, one: &Conversation) {
     for segment in &one.segments {
         let time_s = begun + segment.at as f64 * 1e-9;
         if segment.from == End::Opener && segment.len > 0 {
+            // Number 0 is the SYN, so the first byte of the stream has number 1.
             let start_bytes = segment.seq - 1;
             table.push(PassedRow {
                 time_s,

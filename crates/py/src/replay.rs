@@ -40,6 +40,7 @@ pub(crate) fn replay(
     };
     let packets = arrivals.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(usage)?;
     let (config, role) = (spec.dir(dir), format!("{link}/{direction}"));
+    // Release Python's global lock, because the replay uses no Python objects.
     let played = py.detach(|| match instants {
         None => lopsided_link::replay(config, seed, &role, packets, Duration::from_nanos(credit_ns)),
         Some(instants) => {

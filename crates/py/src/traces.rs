@@ -129,6 +129,7 @@ type CaptureTables<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, boo
 #[pyfunction]
 pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTables<'py>> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
+    // Release Python's global lock, because reading the file uses no Python objects.
     let (done, flows) = py.detach(|| {
         let file = File::open(&path).map_err(|error| failed(error.to_string()))?;
         let mut table = FlowTable::default();

@@ -303,6 +303,7 @@ impl Part for QuicConfig {
             let fault = Fault::new("max_ack_delay", "an ACK delay is at least 1 ms, the grain of quinn's timers");
             return Err(fault.help("for an ACK for each packet write ack_packets = 1"));
         }
+        // RFC 9002, section 6.2.1: the sender's probe timeout includes max_ack_delay, so it must know of a longer wait.
         if self.max_ack_delay > USUAL_MAX_ACK_DELAY && !self.ack_frequency {
             let fault =
                 Fault::new("max_ack_delay", "a receiver that waits for longer than 25 ms must have been asked to");

@@ -60,6 +60,7 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
         rtt_min_ms: rtt.least(),
         rtt_max_ms: rtt.greatest(),
     };
+    // The state of a sender outside the simulation is unknown.
     let Some(source) = site.source else { return row };
     let host = network.host(source.host);
     if site.datagrams {
@@ -80,6 +81,7 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
         retransmits: counters.retransmits,
         ..row
     };
+    // If all connections have closed, only the counters remain.
     let Some(oldest) = infos.first() else { return row };
     SampleRow {
         state: oldest.state,

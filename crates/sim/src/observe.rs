@@ -192,6 +192,7 @@ impl Recorder {
             };
             match simulation.network.node(node) {
                 NetNode::Link(_) => simulation.network.with_link(node, |link, cx| {
+                    // A link updates its state only when it is used, so bring it up to date first.
                     let view = link.sync(cx);
                     if classes {
                         view.classes(&mut push);

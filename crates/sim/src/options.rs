@@ -105,6 +105,7 @@ pub struct MiddleboxPlacement {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without `..`, so that a new field cannot be forgotten here.
         let RunOptions {
             observers,
             watched,

@@ -194,6 +194,7 @@ impl Listener {
                 if let Some(segment) = connection.poll_segment(now) {
                     return Some((peer, segment));
                 }
+                // A connection is removed only after its last segment, such as a reset, was sent.
                 if connection.is_finished() {
                     self.forget(peer);
                 }

@@ -298,6 +298,7 @@ impl Flow {
     }
 
     fn summary(&self, key: FlowKey, back: Option<&Flow>) -> FlowSummary {
+        // As in tcptrace, the elapsed time covers both directions.
         let first = back.map_or(self.first_seen, |back| back.first_seen.min(self.first_seen));
         let last = back.map_or(self.last_seen, |back| back.last_seen.max(self.last_seen));
         let elapsed = last.saturating_since(first);

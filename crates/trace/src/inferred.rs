@@ -295,6 +295,7 @@ impl Receiver {
             self.hold(start, end);
             AckReason::OutOfOrder
         } else {
+            // RFC 5681, section 4.2: data that fills all or part of a gap is acknowledged at once.
             let before = self.held.len();
             self.next = end;
             self.takes_in_what_follows();

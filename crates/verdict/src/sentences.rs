@@ -38,6 +38,7 @@ impl Account {
     /// # Errors
     /// The errors of `goodput`.
     pub fn sentences<E>(&self, mut goodput: impl FnMut(usize, f64, f64) -> Result<f64, E>) -> Result<Vec<String>, E> {
+        // A flow that delivered nothing has no meaningful goodput or RTT.
         let flows: Vec<(usize, &FlowFacts)> =
             self.flows.iter().enumerate().filter(|(_, flow)| flow.delivered_bytes > 0).collect();
         if flows.is_empty() {
@@ -120,6 +121,7 @@ fn round_trips(flows: &[(usize, &FlowFacts)], queue: Option<&LinkFacts>) -> Opti
     let mut worst: Option<&FlowFacts> = None;
     let rise = |flow: &FlowFacts| flow.rtt_mean_ms / flow.rtt_min_ms;
     for (_, flow) in flows {
+        // The one-way delay of datagrams is not comparable with an RTT.
         let timed = !flow.is_datagrams && flow.rtt_min_ms > 0.0 && flow.rtt_mean_ms > 0.0;
         if timed && worst.is_none_or(|other| rise(flow) > rise(other)) {
             worst = Some(flow);

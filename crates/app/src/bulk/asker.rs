@@ -71,6 +71,7 @@ impl Application for Asker {
                 self.socket = None;
                 if let Transfer::Bytes { repeat, pause, .. } = self.transfer {
                     if !self.stopped && repeat.is_none_or(|times| self.attempts < times) {
+                        // The pause counts from the end of the previous transfer, not from its start.
                         self.next = Some(io.now() + pause);
                     }
                 }

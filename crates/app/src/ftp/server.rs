@@ -52,6 +52,7 @@ impl FtpServer {
             let Some(command) = control.take_word() else { return };
             match (command.as_str(), &mut self.data) {
                 ("RETR" | "STOR", Some(data)) => {
+                    // RFC 959, section 4.2: 150 announces the data transfer, and 226 ends it.
                     control.say("150 Ok to send data.\r\n", io);
                     data.asked = true;
                     if command == "RETR" {

@@ -63,6 +63,7 @@ impl Application for HttpServer {
                 peer.write(self.multiplexed, io);
             }
             SocketEvent::PeerClosed => {
+                // A client may close its direction before it has received all responses.
                 peer.closing = true;
                 peer.write(self.multiplexed, io);
             }

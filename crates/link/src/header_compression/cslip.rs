@@ -62,6 +62,7 @@ impl Context {
     fn of(packet: &Packet) -> Option<Context> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
+        // RFC 1144, section 3.2.3: a segment without ACK, or with SYN, FIN or RST, is sent uncompressed.
         let compressible = flags == Flags::ACK || flags == Flags::ACK.with(Flags::PSH);
         if !compressible || !matches!(ip.addresses, Addresses::V4 { .. }) {
             return None;

@@ -448,9 +448,11 @@ impl Flow {
 
     /// Writes the irregular chain, which follows every format: ECN byte, TCP's checksum, values of the options.
     fn write_irregular(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
+        // RFC 6846: with `ecn_used`, the irregular chain begins with the ECN and reserved bits of both headers.
         if new.marks {
             out.put(0, 8);
         }
+        // The TCP checksum is sent in full.
         out.put(0, 16);
         if !same_list {
             return;

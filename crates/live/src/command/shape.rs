@@ -59,6 +59,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
             other => return Err(other.unexpected()),
         }
     }
+    // The help is printed even if required arguments are missing.
     if found.wishes.help {
         return Ok(found);
     }

@@ -408,6 +408,7 @@ impl Work {
             .iter()
             .map(|(destination, datagrams)| (last_used(datagrams).unwrap_or(datagrams.made), *destination))
             .collect();
+        // The oldest come first, so the flows that were idle for the longest time end first.
         idle.sort();
         for (_, destination) in idle {
             if excess == 0 {

@@ -137,6 +137,7 @@ impl Shared {
             if let Some(done) = attempt(&mut state.table)? {
                 return Ok(done);
             }
+            // After a failure of the endpoint nothing changes any more, so the wait would never end.
             if let Some(why) = &state.failed {
                 return Err(io::Error::other(why.clone()));
             }
@@ -144,6 +145,7 @@ impl Shared {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(until) => {
                     let left = until.saturating_duration_since(instant());
+                    // The sockets of `std` also report an expired timeout with this kind of error.
                     if left.is_zero() {
                         return Err(ErrorKind::WouldBlock.into());
                     }

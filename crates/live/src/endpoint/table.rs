@@ -186,6 +186,7 @@ impl Table {
             if held.connection.poll_timeout().is_some_and(|due| due <= now) {
                 held.connection.handle_timeout(now);
                 any |= told(&mut held.connection);
+                // An expired timer may have produced a segment to send.
                 self.ready.push(*ends);
             }
         }
@@ -415,6 +416,7 @@ mod tests {
             if let Some(Ok(payload)) = read {
                 got.extend(payload.bytes().expect("real octets"));
             } else if !any {
+                // Nothing is in flight, so advance to the next timer.
                 let Some(due) = client.next_timeout().into_iter().chain(server.next_timeout()).min() else { break };
                 now = now.max(due);
                 client.handle_timeouts(now);

@@ -102,6 +102,8 @@ impl NfQueue {
                 other => other?,
             };
             let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+            // Other messages are queued packets that arrived before the acknowledgement. An error number of 0 means
+            // success.
             if kind == ERROR && len >= 20 {
                 return match i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]) {
                     0 => Ok(()),

@@ -138,6 +138,7 @@ pub(crate) fn complete(offload: &Offload, packet: &mut [u8]) {
     }
     let mut sum = Checksum::default();
     sum.add(&packet[from..]);
+    // RFC 768: UDP transmits a checksum of 0 as 0xffff, because 0 means that there is no checksum.
     let value = match sum.value() {
         0 => 0xffff,
         value => value,

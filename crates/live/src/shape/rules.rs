@@ -111,6 +111,7 @@ impl Rules {
     pub fn of(interface: &str, way_in: WayIn) -> Result<Rules, RulesError> {
         let missing = |_| RulesError::NoInterface(interface.to_owned());
         let number = if_nametoindex(interface).map_err(missing)?;
+        // Packets that lopsided sends itself must not enter the queue a second time.
         let own = format!("meta mark != {OWN_MARK:#x} ");
         let mut rules = vec![Rule {
             hook: "postrouting",

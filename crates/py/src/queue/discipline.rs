@@ -38,12 +38,14 @@ impl PythonQueue {
         self.object.ask(method, now, |object| {
             let base = object.cast::<QueueDiscipline>()?;
             {
+                // This borrow must end before the user's method runs, which may borrow the object itself.
                 let mut base = base.borrow_mut();
                 (base.now, base.backlog) = (now, self.backlog);
             }
             let answer = question(object)?;
             let actions = std::mem::take(&mut base.borrow_mut().actions);
             for Action::Drop(id, _) | Action::Mark(id) in &actions {
+                // Check here, where the error still belongs to the user's method.
                 if !self.inside.contains_key(id) {
                     let what = format!(
                         "packet {id} is not in the queue: only one that is offered or waits can be dropped or marked"

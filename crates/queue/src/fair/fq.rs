@@ -165,6 +165,7 @@ impl Fq {
         Ok(Fq {
             config: config.clone(),
             hash: FlowHash::new(&mut rng),
+            // fq_classify: packets without a socket are hashed into orphan_mask + 1 flows.
             flows: std::iter::repeat_with(flow).take(config.orphan_mask as usize + 1).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),

@@ -161,6 +161,7 @@ impl Qdisc for FqPie {
             let at = self.rounds.head()?;
             let flow = &mut self.flows[at as usize];
             if flow.deficit <= 0 {
+                // fq_pie_qdisc_dequeue: a flow with a spent deficit gets a quantum and waits for its next turn.
                 flow.deficit += self.config.quantum.get() as i64;
                 self.rounds.spent();
                 continue;

@@ -219,6 +219,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         self.on_the_clock(cx.now());
+        // Read the promises before the dequeue changes them.
         let (ready, waiting) = (self.queue.ready_at(cx.now()), self.inside.len());
         let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);

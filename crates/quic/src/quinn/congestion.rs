@@ -131,6 +131,7 @@ impl ControllerFactory for WatchingFactory {
         };
         let listened = self.listened.load(Ordering::Relaxed);
         let watched = Arc::new(Mutex::new(Watched { listened, ..Watched::default() }));
+        // The endpoint takes this state when it stores the connection that quinn has just created.
         *lock(&self.latest) = Arc::clone(&watched);
         let clock = self.clock;
         let watching = Watching { clock, inner, recovery_start: None, watched, factory: self };

@@ -23,6 +23,7 @@ impl QuicEndpoint {
             fresh: false,
             ended: false,
         };
+        // Reuse the numbers of ended sockets, so that the table does not grow with the number of requests.
         let place = self.free_sockets.pop().unwrap_or_else(|| {
             self.sockets.push(None);
             self.sockets.len() as u32 - 1

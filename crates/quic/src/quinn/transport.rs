@@ -38,6 +38,7 @@ impl Transport for QuicEndpoint {
         let taken = u64::from(payload.len()).min(room);
         match payload.bytes() {
             Some(octets) => of.queue.push_back(Bytes::copy_from_slice(&octets[..taken as usize])),
+            // QUIC sends actual bytes, so a payload without contents is sent as zeros.
             None => {
                 let mut left = taken as usize;
                 while left > 0 {

@@ -264,7 +264,9 @@ impl Network {
             }
             found
         };
+        // Look up both ends before returning, so that errors in both are reported.
         let (from, to) = (find(&ends[0]), find(&ends[1]));
+        // Two unknown nodes are equal as well, but have already been reported.
         if from.is_some() && from == to {
             report.problem(node.place, &path, "a link needs two different nodes", None);
             return None;

@@ -241,6 +241,7 @@ fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, repo
             }
         },
     };
+    // Error messages count the items from 1.
     let values = nodes.iter().enumerate().filter_map(|(index, node)| read(index + 1, node)).collect();
     Some(Value::List(values))
 }

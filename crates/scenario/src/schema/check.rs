@@ -77,6 +77,7 @@ fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report
         return mismatch(node, path, &wanted, report);
     };
     let mut number = 0;
+    // Remove faulty items, so that they cause no further errors.
     items.retain_mut(|item| {
         number += 1;
         match shape_of(below, item) {

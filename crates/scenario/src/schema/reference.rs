@@ -69,6 +69,7 @@ impl Page {
             self.keys(&member.info.keys);
             self.text += "\n";
         }
+        // Every section ends with exactly one line feed.
         self.text.truncate(self.text.trim_end().len());
         self.text += "\n";
     }

@@ -111,6 +111,7 @@ fn build(
     let spec = &scenario.graph.links[hop.link];
     let mut placed = Vec::new();
     for (number, config) in spec.dir(hop.dir).stages.iter().enumerate() {
+        // The random stream depends only on this role, so other parts of the scenario do not change it.
         let role = format!("{}/{}/stage {}", spec.name, hop.dir.name(), number + 1);
         let stage = config.build(&StageRole { seed, role: &role }).map_err(|fault| BuildError::Link {
             link: format!("{}.{}", spec.name, hop.dir.name()),

@@ -180,6 +180,7 @@ impl Bbr {
         let expired = now_ticks.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.newest_rtt {
             let rtt = Duration::from_micros(microseconds(rtt).max(1));
+            // A delayed ACK would replace an expired minimum by an RTT that is too long.
             if (expired && !ack.maybe_delayed) || self.min_rtt.is_none_or(|min| rtt < min) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_at = now_ticks;
@@ -204,6 +205,7 @@ impl Bbr {
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
+            // The 200 ms start only when the data in flight has drained to the small window.
             None if path.in_flight.get() <= LEAST_WINDOW * self.mss => {
                 self.probe_rtt_until = Some(self.ticks.at(now) + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
@@ -351,8 +353,11 @@ impl Bbr {
         let acked = ack.delivered.get();
         if !self.follow_recovery(ack, path) {
             let rate = octets_per_second(self.bandwidth(), self.mss);
+            // bbr_ack_aggregation_cwnd: room for aggregated ACKs is added only after the pipe was filled.
             let allowance = if self.filled { self.aggregation.allowance(rate) } else { 0 };
             let segments = self.bdp(self.bandwidth(), self.cwnd_gain()) + allowance / self.mss;
+            // bbr_set_cwnd: once the pipe was filled, the target limits the window. Before, the window also grows above
+            // the target until the initial window was delivered.
             let target = self.with_budget(segments) * self.mss;
             if self.filled {
                 self.cwnd = self.cwnd.saturating_add(acked).min(target);
@@ -375,9 +380,11 @@ impl Bbr {
         let before = std::mem::replace(&mut self.ca_state, ack.ca_state);
         if ack.ca_state == CaState::Recovery && before != CaState::Recovery {
             self.conserve = true;
+            // bbr_set_cwnd_to_recover_or_restore: conserve packets for one round, which starts now.
             self.rounds.restart(path.delivered.get());
             self.cwnd = path.in_flight.get().saturating_add(acked);
         } else if before >= CaState::Recovery && ack.ca_state < CaState::Recovery {
+            // The recovery is over: restore the window that was saved at its start.
             self.cwnd = self.cwnd.max(self.prior_cwnd);
             self.conserve = false;
         }

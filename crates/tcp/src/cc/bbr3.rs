@@ -117,6 +117,7 @@ impl Bbr3 {
     fn sample(&self, ack: &Acked, path: &PathState) -> Sample {
         let rate = &ack.rate;
         let exists = rate.delivered > Bytes::ZERO;
+        // tcp_rate_gen: an interval shorter than the minimum RTT gives no valid rate.
         let reliable = exists && !rate.interval.is_zero() && path.min_rtt.is_none_or(|min| rate.interval >= min);
         let prior_delivered = exists.then_some(rate.prior_delivered.get());
         Sample {

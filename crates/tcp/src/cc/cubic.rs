@@ -122,6 +122,8 @@ impl Cubic {
             constants,
             abe: false,
             tick: tick.as_nanos().max(1),
+            // beta_scale in tcp_cubic.c: this number times cwnd / 8 is the number of ACKs after which Reno would grow
+            // by a segment.
             friendly_every: 8 * (SCALE + beta) / 3 / (SCALE - beta),
             min_rtt: None,
             w_max: 0,

@@ -168,6 +168,7 @@ impl Path {
             self.send();
             let ack = self.flight.front().map(|sent| sent.acked_at);
             let paced = (self.has_window()).then_some(self.may_send);
+            // If neither an ACK nor a departure is due, the path stays idle until the end.
             let Some(next) = ack.into_iter().chain(paced).min() else { break };
             if next > end {
                 break;

@@ -69,6 +69,7 @@ impl WindowAlgorithm for Vegas {
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         let octets = window.acked_bytes_for_growth(ack);
+        // tcp_vegas_cong_avoid: without enough RTT samples, Vegas grows like Reno.
         if !self.rtt.open || (self.rtt.is_over(path) && self.rtt.samples <= TOO_FEW) {
             if ack.cwnd_limited {
                 window.reno_cong_avoid(octets);

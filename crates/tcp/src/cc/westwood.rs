@@ -69,6 +69,7 @@ impl Westwood {
             return;
         }
         let sample = self.whole(self.count as f64 / self.units(span));
+        // westwood_filter: the first sample initialises both filters, which otherwise would start far too low.
         if self.once == 0.0 && self.twice == 0.0 {
             (self.once, self.twice) = (sample, sample);
         } else {

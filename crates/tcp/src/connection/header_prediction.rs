@@ -63,6 +63,7 @@ impl Connection {
             && header.seq == self.recv.ack()
             && header.options.are_usual()
             && stamps_advance
+            // ECN feedback and options of the ACK policy need the general path.
             && self.ecn.feedback() == Feedback::None
             && self.acks.option_room() == 0
     }

@@ -171,6 +171,8 @@ impl Connection {
     fn new(config: ConnConfig, state: State) -> Connection {
         let mss_option = config.mss_option();
         let profile = config.profile;
+        // RFC 6691, section 2: the MSS option does not count TCP options, of which timestamps with padding take 12
+        // bytes.
         let mss = u32::from(mss_option) - if profile.timestamps { 12 } else { 0 };
         let options = AgreedOptions {
             mss_option,

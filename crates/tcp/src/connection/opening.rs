@@ -15,6 +15,7 @@ impl Connection {
         if header.flags.has(Flags::RST) {
             return;
         }
+        // In LISTEN nothing was sent that could be acknowledged, so the ACK is answered by a reset.
         if header.flags.has(Flags::ACK) {
             self.urgent_mut().refused = Some(header.ack);
             return;
@@ -33,6 +34,7 @@ impl Connection {
         let has_ack = header.flags.has(Flags::ACK);
         let acks_syn = has_ack && header.ack == self.send.seq(0);
         if header.flags.has(Flags::RST) {
+            // RFC 9293, section 3.10.7.3: a reset counts only if it acknowledges the SYN.
             if acks_syn {
                 self.fail(ConnError::Refused);
             }

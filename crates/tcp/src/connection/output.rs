@@ -31,6 +31,7 @@ impl Connection {
         if !self.may_send_data() {
             return self.write_ack(now, header);
         }
+        // Nothing can be sent, so skip the more expensive `poll`.
         if self.send.is_done(now) {
             let outgoing = self.write_ack(now, header)?;
             let next = if self.acks.due().is_none() { Next::Nothing } else { Next::Open };
@@ -359,6 +360,7 @@ impl Connection {
         let deadline = self.send.flight.profile.grain.deadline(now, rto);
         self.send.flight.timers.set(TimerKind::Handshake, deadline);
         self.counters_mut().segments_out += 1;
+        // A SYN-ACK confirms only options that the SYN offered.
         let answer = self.state != State::SynSent;
         let (flags, sack_permitted, ack) = if answer {
             (Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags()), self.send.flight.sack(), self.recv.ack())

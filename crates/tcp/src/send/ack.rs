@@ -399,6 +399,7 @@ impl Sender {
         self.recovery.tell_losses(now, &mut self.flight);
         let total_lost = self.flight.scoreboard.total_lost();
         let lost = total_lost - outcome.lost_before;
+        // An ACK that delivers nothing gives no rate sample, and must not change the window.
         if outcome.delivered == 0 {
             return;
         }
@@ -408,6 +409,7 @@ impl Sender {
         flight.counters.bytes_marked += acked.marked.min(acked.delivered);
         let path = recovery.path(flight);
         flight.controller.on_ack(now, &acked, &path);
+        // RFC 6937: during a reduction, recovery sets the window, whatever the control does.
         if recovery.is_reducing() {
             recovery.follow_target(flight);
             let safe = outcome.una_advanced && lost == 0;

@@ -52,6 +52,7 @@ impl Sender {
             newest: Some(NewestDelivered::of(&covered.newest)),
             ..AckOutcome::default()
         };
+        // An ACK of a single small segment may have been delayed by the receiver.
         if octets < self.flight.mss() && covered.newest.start() == self.flight.una() {
             self.note_delay(&mut outcome);
         }

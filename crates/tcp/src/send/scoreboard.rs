@@ -386,12 +386,14 @@ impl Scoreboard {
         let mut covered = 0;
         let mut ends = 0;
         while let Some(sent) = self.ring.get(covered).filter(|sent| sent.end() <= una) {
+            // A lost, SACKed or retransmitted segment also changes other sums, which the general path updates.
             if sent.state() & FATE != 0 {
                 return None;
             }
             ends = sent.end();
             covered += 1;
         }
+        // The ACK ends within a segment, or the sum of the padding would change.
         if ends != una || self.padding != 0 {
             return None;
         }
@@ -611,6 +613,7 @@ impl Scoreboard {
             }
             assert_eq!((self.get(run.first).start(), self.get(run.next - 1).end()), (run.start, run.end));
         }
+        // Adjacent ranges must have been merged into one.
         for (run, above) in self.sack_ranges.ascending().zip(self.sack_ranges.ascending().skip(1)) {
             assert!(run.end < above.start, "{:?}", self.sack_ranges);
         }
@@ -618,6 +621,7 @@ impl Scoreboard {
             let sent = self.get(number);
             assert_eq!(sent.is_retransmit_pending(), self.pending.contains(&number));
             assert_eq!(sent.is_retransmitted(), self.retransmitted.contains(&(sent.sent_at, number)));
+            // Loss detection starts at `first_open`, so it would never examine an open segment before that.
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");
         }

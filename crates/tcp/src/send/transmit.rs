@@ -99,6 +99,7 @@ impl Sender {
         if let Some(number) = self.next_to_retransmit() {
             return Some(self.retransmit(now, number, false));
         }
+        // A window probe is sent only if no retransmission can probe the window instead.
         if std::mem::take(&mut self.window_probe_due) {
             return Some(self.send_window_probe(now, full));
         }
@@ -390,6 +391,7 @@ impl Sender {
 
     /// Retransmits the segment with this record number. `probe` is true for a tail loss probe.
     fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Piece {
+        // tcp_event_data_sent: data that is sent while nothing is in flight starts a transmission (CA_EVENT_TX_START).
         if self.in_flight() == 0 {
             self.on_restart(now);
         }
@@ -476,6 +478,7 @@ impl Sender {
             IdleRestart::Halving => self.last_data_at,
             IdleRestart::Initial => self.last_heard_at,
         };
+        // RFC 5681, section 4.1: the connection is idle only if no data is outstanding.
         if !flight.scoreboard.is_empty() {
             return;
         }

@@ -265,6 +265,7 @@ impl Htb {
                 let feed = self.feed(parent, prio);
                 let was_empty = feed.is_empty();
                 feed.insert(node);
+                // A feed that had entries is already attached to its parent.
                 if was_empty {
                     self.attach(parent, prio);
                 }
@@ -441,6 +442,7 @@ impl Qdisc for Htb {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        // htb_dequeue: leaves come first, so a class borrows only if no class below its own rate has packets.
         for level in 0..HtbConfig::MOST_LEVELS {
             self.catch_up(level, cx.now());
             if self.occupied & row_bits(level) == 0 {

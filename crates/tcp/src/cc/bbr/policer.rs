@@ -80,11 +80,13 @@ impl Policer {
             self.begin(now, path);
             self.sampling = true;
         }
+        // A sender that was limited by its application does not show the rate of a policer.
         if app_limited {
             *self = Policer::default();
             return Judgement::None;
         }
         self.rounds += u32::from(round_start);
+        // bbr_lt_bw_sampling: an interval that is too long is discarded.
         if self.rounds > ROUNDS_MAX {
             *self = Policer::default();
         } else if self.rounds >= ROUNDS_MIN && lost {

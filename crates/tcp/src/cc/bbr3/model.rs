@@ -259,6 +259,7 @@ impl PropagationTime {
                 self.recent_at = now;
             }
         }
+        // The longer filter takes its value from the shorter one, which ProbeRTT keeps up to date.
         let old = now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(recent) = self.recent {
             if old || self.min_rtt.is_none_or(|min| recent < min) {

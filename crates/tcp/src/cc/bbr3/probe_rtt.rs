@@ -17,6 +17,7 @@ impl Bbr3 {
             self.save_window();
             self.propagation.until = None;
             self.propagation.held_back = HeldBack::default();
+            // A bandwidth probe that was under way ends here.
             self.probe.acks = AckPhase::ProbeStopping;
             self.rounds.restart(self.delivered);
         }
@@ -32,6 +33,7 @@ impl Bbr3 {
     fn probe_rtt(&mut self, now: Time, in_flight: u64) {
         self.propagation.held_back.extend(self.delivered, in_flight);
         match self.propagation.until {
+            // The duration starts only when the data in flight has drained to the small window.
             None if in_flight <= self.probe_rtt_window() => {
                 self.propagation.until = Some(now + DURATION);
                 self.propagation.round_done = false;

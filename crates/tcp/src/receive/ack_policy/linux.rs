@@ -113,6 +113,7 @@ impl Linux {
         }
         if closed_gap {
             AckDecision::Now(AckReason::GapFilled)
+        // __tcp_ack_snd_check: an ACK for two segments may wait if it would reduce the window.
         } else if counts && !view.window_falls {
             AckDecision::Now(AckReason::Count)
         } else if self.is_quick() {

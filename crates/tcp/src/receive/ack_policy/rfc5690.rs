@@ -148,6 +148,8 @@ impl AckPolicy for AckRatio {
             Arrival::OutOfOrder => {
                 *out_of_order += 1;
                 *held += 1;
+                // RFC 5681, section 3.2: the sender needs three duplicate ACKs to retransmit, so the first three are
+                // sent at once.
                 let at_once = *ratio <= FIRST || *out_of_order <= DUPLICATES_AT_ONCE || *held >= *ratio;
                 if at_once { AckDecision::Now(AckReason::OutOfOrder) } else { AckDecision::By(now + self.timeout) }
             }
@@ -156,6 +158,7 @@ impl AckPolicy for AckRatio {
                 let enough = view.unacked_segments >= *ratio;
                 if enough { AckDecision::Now(AckReason::Count) } else { AckDecision::By(now + self.timeout) }
             }
+            // RFC 5681, section 4.2: data that fills all or part of a gap is acknowledged at once.
             Arrival::InOrder { gaps_left, .. } => {
                 *out_of_order = if gaps_left { *out_of_order } else { 0 };
                 AckDecision::Now(AckReason::GapFilled)

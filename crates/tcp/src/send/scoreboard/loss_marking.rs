@@ -213,6 +213,7 @@ impl Scoreboard {
     /// Marks all segments as lost after a timeout, except SACKed segments and segments for whose send time `spare`
     /// returns true. The first segment is marked in any case.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
+        // RFC 2018, section 8: a receiver may discard SACKed data, so its SACK information is no longer valid.
         if forget_sack {
             for sent in &mut self.ring {
                 sent.set_state(sent.state() & !SACKED);
@@ -224,6 +225,8 @@ impl Scoreboard {
         }
         for number in self.base..self.next_number() {
             let sent = self.get(number);
+            // tcp_timeout_mark_lost: the first segment is always lost, because its timer expired. RACK may spare later
+            // ones.
             if sent.is_sacked() || (number != self.base && spare(sent.sent_at)) {
                 continue;
             }

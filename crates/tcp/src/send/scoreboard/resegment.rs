@@ -16,6 +16,7 @@ impl Scoreboard {
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);
             let mut start = sent.start();
+            // SACKed data is never sent again, so it need not be cut.
             if sent.is_sacked() {
                 ring.push_back(*sent);
                 continue;
@@ -54,6 +55,7 @@ impl Scoreboard {
         (self.retrans_bytes, self.retrans_out) = again;
         (self.pending, self.retransmitted, self.padding) = (pending, retransmitted, padding);
         self.keeps_marks = true;
+        // The numbers of the records have changed, so loss detection must start from the first one again.
         self.first_open = self.base;
         self.not_before_newest = self.base;
     }
