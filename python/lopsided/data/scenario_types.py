@@ -972,6 +972,7 @@ class Stack(TypedDict):
     )
     max_delack: int | None
     min_acks_per_window: int | None
+    mark_duplicates: int | None
     max_burst: int | None
     burst_tick_s: float | None
     marked_retransmit: bool | None

@@ -155,6 +155,10 @@ impl Connection {
         }
         self.counters_mut().pure_acks_out += 1;
         self.write_header(now, Flags::ACK, 0, Covers::All, header);
+        // Only an ACK of out-of-order data is a duplicate that can ask for a retransmission.
+        if why == AckReason::OutOfOrder && self.acks.asks_retransmit() {
+            header.flags = header.flags.with(Flags::FAST_RETRANSMIT);
+        }
         if self.state != State::Established {
             self.repeat_fin(header);
         }

@@ -142,6 +142,9 @@ pub struct AckSettings {
     pub max_delack: u32,
     /// Minimum number of ACKs per window, for policies that adapt to the sender's window.
     pub min_acks_per_window: u32,
+    /// Number of out-of-order segments in a row from which on duplicate ACKs ask the sender to retransmit, for policies
+    /// of ACK congestion control; 0 if they never do.
+    pub mark_duplicates: u32,
     /// True if immediate ACKs are sent before the application reads, so that the new data reduces the advertised window
     /// (in 4.4BSD the input function sends the ACK, and the process reads later).
     pub before_read: bool,
@@ -168,6 +171,7 @@ impl AckSettings {
             acks_per_rtt: 4,
             max_delack: 8,
             min_acks_per_window: 5,
+            mark_duplicates: 0,
             before_read: false,
         }
     }

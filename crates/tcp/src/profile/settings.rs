@@ -111,6 +111,12 @@ const SETTINGS: &[StackKey] = &[
         "With ack_policy acc, acc_peerwin or ace: the smallest number of ACKs per window of the sender.",
     ),
     field(
+        "mark_duplicates",
+        |p| &mut p.ack.mark_duplicates,
+        "With ack_policy acc or acc_peerwin: from this number of segments out of order on, the receiver marks duplicate \
+         ACKs for a sender with marked_retransmit. 0: never.",
+    ),
+    field(
         "max_burst",
         |p| &mut p.max_burst,
         "Largest number of segments sent back to back; a timer sends the others, one window per round trip. 0: any \
@@ -130,7 +136,8 @@ const SETTINGS: &[StackKey] = &[
     field(
         "marked_retransmit",
         |p| &mut p.marked_retransmit,
-        "An ACK that a filter has marked (fast_retransmit) makes the sender retransmit its first segment at once.",
+        "An ACK that a filter (fast_retransmit) or the receiver (mark_duplicates) has marked makes the sender retransmit \
+         its first segment at once.",
     ),
     field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "With ack_policy tack or tarr: number of ACKs per round trip."),
     field(

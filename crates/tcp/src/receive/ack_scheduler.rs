@@ -105,6 +105,10 @@ impl AckScheduler {
         self.policy.holds_duplicate()
     }
 
+    pub fn asks_retransmit(&self) -> bool {
+        self.policy.asks_retransmit()
+    }
+
     /// Header space in bytes that the policy's own options take in each segment; 0 if it has none.
     #[inline]
     pub fn option_room(&self) -> u32 {

@@ -17,10 +17,14 @@
 //!
 //! Each data segment has a TCP option of 4 bytes with the window in segments; its first bit is the mark. The paper
 //! assigns no option kind, so this code uses one of the experimental kinds of RFC 6994, without an identifier. The
-//! delayed-ACK timer is unchanged. Data out of order, duplicates and filled gaps are acknowledged at once, so that fast
-//! retransmission needs no mark.
+//! delayed-ACK timer is unchanged. Data out of order, duplicates and filled gaps are acknowledged at once, so fast
+//! retransmission works without marks.
+//!
+//! **Marked duplicates** (section 6.3, `mark_duplicates`): a sender that does not count duplicate ACKs needs a request.
+//! After `mark_duplicates` segments out of order, all further duplicate ACKs have a flag that asks the sender to
+//! retransmit. The paper gives no number.
 
-use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
+use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
 use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
@@ -54,6 +58,10 @@ pub(super) struct AckCongestionControl {
     raised: u64,
     /// Value of `came` when `delayed` last fell.
     lowered: u64,
+    /// Number of out-of-order segments from which on duplicate ACKs are marked; 0 if they never are.
+    mark_from: u32,
+    /// Number of segments that arrived out of order since data last arrived in order.
+    out_of_order: u32,
     /// True if a marked ACK arrived from the peer and no outgoing segment has echoed the mark yet.
     owes_echo: bool,
 }
@@ -78,6 +86,8 @@ impl AckCongestionControl {
             known: 0,
             raised: 0,
             lowered: 0,
+            mark_from: settings.mark_duplicates,
+            out_of_order: 0,
             owes_echo: false,
         }
     }
@@ -121,12 +131,21 @@ impl AckPolicy for AckCongestionControl {
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
         self.adapt(data.end, view.rcv_mss);
+        match data.arrival {
+            Arrival::OutOfOrder => self.out_of_order += 1,
+            Arrival::InOrder { .. } => self.out_of_order = 0,
+            Arrival::Duplicate => {}
+        }
         let segments = self.segments();
         match data.arrival.at_once() {
             Some(why) => AckDecision::Now(why),
             None if view.unacked_segments >= segments => AckDecision::Now(AckReason::Count),
             None => AckDecision::By(now + self.timeout),
         }
+    }
+
+    fn asks_retransmit(&self) -> bool {
+        self.mark_from > 0 && self.out_of_order >= self.mark_from
     }
 
     fn option_room(&self) -> u32 {

@@ -207,6 +207,11 @@ pub trait AckPolicy: Debug + Send {
     fn holds_duplicate(&self) -> bool {
         false
     }
+    /// True if an ACK of out-of-order data that is sent now asks the sender to retransmit at once
+    /// ([`Flags::FAST_RETRANSMIT`]).
+    fn asks_retransmit(&self) -> bool {
+        false
+    }
     /// Header space in bytes that the policy's own TCP options need in each segment, a multiple of 4. It reduces the
     /// payload of a full segment. Called once. If it returns 0, `options` and `on_feedback` are never called.
     fn option_room(&self) -> u32 {

@@ -955,3 +955,26 @@ fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {
     t.drain();
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_millis(20)));
 }
+
+/// Balakrishnan, Padmanabhan and Katz 1999, section 6.3: a sender that does not count duplicates needs a marked one.
+#[test]
+fn acc_marks_duplicates_after_a_number_of_segments_out_of_order() {
+    for (mark_duplicates, marked) in [(3, " X"), (0, "")] {
+        let ack = AckSettings { policy: "acc", mark_duplicates, ..Profile::ns2_reno().ack };
+        let mut t = Script::established(Profile { ack, ..Profile::ns2_reno() }, NO_SACK);
+        t.inject(100, "1:1001");
+        t.expect(100, "ack 1001");
+        t.inject(101, "2001:3001");
+        t.expect(101, "ack 1001");
+        t.inject(102, "3001:4001");
+        t.expect(102, "ack 1001");
+        t.inject(103, "4001:5001");
+        t.expect(103, &format!("ack 1001{marked}"));
+        t.inject(104, "5001:6001");
+        t.expect(104, &format!("ack 1001{marked}"));
+        t.inject(105, "1001:2001");
+        t.expect(105, "ack 6001");
+        t.inject(106, "7001:8001");
+        t.expect(106, "ack 6001");
+    }
+}
