@@ -18,7 +18,7 @@ SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
 """Flags that tshark sets in the receiver's capture after a loss. If a repeated ACK also enlarges the window, tshark
 flags a window update instead of a duplicate ACK; Linux sends such ACKs too."""
 OUTBOUND = 2
-"""The direction in pcapng of a packet that is sent by the capturing host."""
+"""pcapng's code for the direction of packets that the capturing host sends."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
 
 

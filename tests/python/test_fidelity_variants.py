@@ -21,7 +21,7 @@ SLOW_LINES = variants.LINES[:2]
 
 @pytest.fixture(scope="module")
 def simulated() -> dict[tuple[str, int], variants.Values]:
-    """Simulates every recorded cell of the two slow lines, alone and joined."""
+    """Simulates every recorded cell of the two slow lines, without and with other traffic."""
     wanted = [(cell, seed) for cell, seed in variants.runs() if cell.line in SLOW_LINES and RECORDS.get(cell, seed)]
     jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
     values = run_jobs(jobs, lambda _, run: variants.values_of(run))

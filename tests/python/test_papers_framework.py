@@ -792,7 +792,7 @@ def test_no_statement_of_a_paper_waits_for_full() -> None:
         assert {each.origin for each in usual.left_to_full} <= {"ours"}, key
         run = {each.key for each in usual.experiments}
         assert run.issuperset((*usual.answer_needs, *usual.varied)), key
-        # Printed values have their counterpart in a usual run too.
+        # The rules for printed values may need only experiments that a usual run contains.
         needed = {name for rule in usual.coverage for name in rule.needs}
         assert run.issuperset(needed), key
         assert {rule.by for rule in usual.coverage if rule.by} <= {each.key for each in usual.claims}, key

@@ -108,7 +108,8 @@ def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_goodput_stays_below_the_payload_share_of_the_line(m: Measurements, line: AccessLine) -> None:
     for name in ("down_share", "up_share"):
-        # 1,448 of 1,514 bytes; up to one full queue of data from before the period may arrive within it.
+        # The payload is 1,448 of 1,514 bytes. In addition, up to one full queue of data that was sent before the period
+        # may arrive in it.
         assert curve(m, line, name).median.max() < 1448 / 1514 + 0.02
     alone = curve(m, line, "goodput_down_alone_bps").median / line.down_bps
     assert 0.9 < alone.min() <= alone.max() < 1448 / 1514 + 0.005

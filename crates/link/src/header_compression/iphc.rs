@@ -161,7 +161,7 @@ impl Scheme for Iphc {
     }
 
     fn on_request(&mut self, context: u8) {
-        // The context's next packet answers the request.
+        // The next packet of this context is sent with a full header, as requested.
         self.asked[usize::from(context)] = true;
     }
 }

@@ -199,7 +199,7 @@ impl Pie {
         rng.unit() < probability
     }
 
-    /// Handles a drop by any cause: the even spreading of drops restarts.
+    /// Handles a drop for any reason: PIE's even spacing of drops starts again.
     pub fn dropped(&mut self) {
         self.accumulated = 0.0;
     }

@@ -15,8 +15,8 @@ use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartI
 pub(super) struct Line {
     /// Rate of the link; `None` if the rate is unlimited.
     pub rate: Option<BitRate>,
-    /// True if a token bucket or a scheduler dequeues from this queue. It looks at the head first, so it never dequeues
-    /// from an empty queue.
+    /// True if a token bucket or a scheduler dequeues from this queue. These look at the head of the queue first, so
+    /// they never dequeue from an empty queue.
     pub shaped: bool,
     /// The round-trip time for limits in BDP; `None` if the network has no single base RTT.
     pub base_rtt: Option<Duration>,

@@ -72,7 +72,7 @@ class Curve:
         return cls(curves[0].x, *ends)
 
     def against(self, x: Array) -> Curve:
-        """Returns the same values over another measure of the settings, in ascending order."""
+        """Returns the curve over another quantity, whose value for each setting is in `x`, in ascending order."""
         order = np.argsort(x)
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 

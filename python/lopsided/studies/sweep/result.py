@@ -56,7 +56,7 @@ class Sweep(Table, Study):
         self.world = world
 
     def _repr_html_(self) -> str:
-        # Like every study, a notebook shows the means and a figure instead of every row of the table.
+        # As for every study, a notebook shows the means and a figure instead of every row of the table.
         return Study._repr_html_(self)
 
     @property
