@@ -1,4 +1,4 @@
-"""Tests the texts in figures. No test checks the appearance of figures."""
+"""Tests the texts and the places of panels in figures. No test checks the appearance of figures."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import lopsided as lop
 from lopsided.views import plot
 from lopsided.views.inks import LABEL_IN, moved_apart
-from lopsided.views.plot import style
+from lopsided.views.plot import buffer_sizes, style
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +84,22 @@ def test_curve_labels_stay_next_to_the_panel_without_overlap():
     assert placed[0][0] == 3 and placed[-1][0] == 8
     for (lower, *_), (upper, *_), below, above in zip(placed, placed[1:], heights, heights[1:], strict=False):
         assert upper - lower >= (below + above) / 2 - 1e-9
+
+
+def test_small_panels_and_heat_maps_fit_a_journal_column():
+    with style.for_column("single"):
+        figure, panels = style.small_panels("Title", "", ["a", "b"], 2)
+    assert figure.get_figwidth() == 3.5 and not figure.texts
+    first, second = (panel.get_position() for panel in panels)
+    assert first.x0 == second.x0 and first.y0 > second.y1
+
+
+def test_a_text_next_to_a_line_crosses_no_other_line():
+    sheet = style.sheet("", "", (3.2,), "")
+    marks = [
+        buffer_sizes.Mark(100, style.INK, "recommended: 100 packets, 121 ms when full", 0.05),
+        buffer_sizes.Mark(145, style.INK, "Merritt's model: 145", 0.13),
+    ]
+    buffer_sizes.draw_marks(sheet.panels[0], marks, 357)
+    advised, model = sheet.panels[0].lines
+    assert list(advised.get_ydata()) == [0, 1] and list(model.get_ydata()) == [pytest.approx(0.09), 1]

@@ -9,6 +9,7 @@ After merritt2010 figure 5.1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lopsided.data import units
@@ -59,9 +60,10 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
     panel.set_ylabel("share of the link's rate")
     advised = sizing.packets
     wait = units.millis(sizing.drain_s(advised) * 1e3)
-    _mark(panel, advised, _MEASURED, f"recommended: {advised} packets, {wait} when full", 0.05)
+    marks = [Mark(advised, _MEASURED, f"recommended: {advised} packets, {wait} when full", 0.05)]
     if sizing.model.packets is not None:
-        _mark(panel, sizing.model.packets, _MODEL, f"Merritt's model: {sizing.model.packets}", 0.13)
+        marks.append(Mark(sizing.model.packets, _MODEL, f"Merritt's model: {sizing.model.packets}", 0.13))
+    draw_marks(panel, marks, float(packets[-1]) * 1.02)
     labels = [
         (float(down[-1]), "download", style.DOWN[0]),
         (float(up[-1]), "upload", style.UP[0]),
@@ -70,17 +72,51 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
     style.end_labels(panel, labels)
 
 
-def _mark(panel: Axes, packets: float, ink: str, text: str, height: float) -> None:
-    panel.axvline(packets, color=ink, linewidth=1, alpha=0.8)
-    left = packets > 0.6 * panel.get_xlim()[1]
-    panel.annotate(
-        text,
-        (packets, height),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4 if left else 4, 0),
-        textcoords="offset points",
-        fontsize=style.legend_size() + 0.5,
-        color=ink,
-        va="center",
-        ha="right" if left else "left",
-    )
+@dataclass(frozen=True)
+class Mark:
+    """A size of the buffer, drawn as a vertical line with a text next to it."""
+
+    packets: float
+    ink: str
+    text: str
+    height: float
+    """Height of the text, as a fraction of the panel."""
+
+    def span(self, width: float, *, left: bool) -> tuple[float, float]:
+        """The packets between which the text is drawn, on an axis of this many packets."""
+        reach = _CHARACTER * len(self.text) * width
+        return (self.packets - reach, self.packets) if left else (self.packets, self.packets + reach)
+
+
+_CHARACTER = 0.0112
+"""Width of a character, as a fraction of the panel's width."""
+
+
+def draw_marks(panel: Axes, marks: list[Mark], width: float) -> None:
+    """Draws the lines, each with its text on the side where it crosses no other line. If it crosses one on both sides,
+    that line begins above the text."""
+    sides: list[bool] = []
+    begin = [0.0] * len(marks)
+    for mark in marks:
+        costs: dict[bool, float] = {}
+        for left in (False, True):
+            low, high = mark.span(width, left=left)
+            costs[left] = sum(low < other.packets < high for other in marks) + 2 * (low < 0 or high > width)
+        sides.append(costs[True] < costs[False])
+        low, high = mark.span(width, left=sides[-1])
+        for number, other in enumerate(marks):
+            if low < other.packets < high:
+                begin[number] = mark.height + 0.04
+    for mark, left, least in zip(marks, sides, begin, strict=True):
+        panel.axvline(mark.packets, ymin=least, color=mark.ink, linewidth=1, alpha=0.8)
+        panel.annotate(
+            mark.text,
+            (mark.packets, mark.height),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4 if left else 4, 0),
+            textcoords="offset points",
+            fontsize=style.legend_size() + 0.5,
+            color=mark.ink,
+            va="center",
+            ha="right" if left else "left",
+        )

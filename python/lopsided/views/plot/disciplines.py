@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from lopsided.data import units
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from lopsided.data.table import Table
     from lopsided.studies.aqm import Aqm
+
+_Points = npt.NDArray[np.float64]
+"""Delay in ms and goodput of each run."""
 
 # A black or white ink separates similar hues.
 _INKS = (
@@ -62,8 +67,8 @@ def _delays(found: Aqm) -> Figure:
                 panel.plot(values, curve["share"].to_numpy(), color=ink, linestyle=line, linewidth=1.3, label=label)
         _delay_axis(panel)
         panel.set_xlabel(f"{_QUANTITIES[quantity]} (ms, logarithmic)", fontsize=8.5)
-        panel.set_ylim(0, 1)
-        if way == next(iter(found.links)):
+        panel.set_ylim(0, 1.02)
+        if way == next(iter(found.links)) or style.in_column():
             panel.set_ylabel("share of packets", fontsize=8.5)
     _legend(axes[0])
     style.small_print(figure, f"{_seeds(found)}; packets counted at the mean of their sampling interval")
@@ -77,21 +82,26 @@ def _ellipses(found: Aqm) -> Figure:
     for way, panel in zip(found.links, axes, strict=True):
         scale, unit = scales[way]
         panel.set_ylabel(f"goodput ({unit})", fontsize=8.5)
-        for number, (world, queue, ink, _, label) in enumerate(_arms(found)):
+        groups: list[tuple[_Points, str, str, bool]] = []
+        for world, queue, ink, _, label in _arms(found):
             points = [
                 (max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS), (row["goodput_bps"] or 0.0) / scale)
                 for row in found.runs.rows()
                 if (row["world"], row["queue"], row["direction"]) == (world, queue, way)
             ]
             if points:
-                _ellipse(panel, np.asarray(points), ink, label, hollow=world != found.worlds[0], below=number % 2 == 1)
+                groups.append((np.asarray(points), ink, label, world != found.worlds[0]))
+        below = _lower_than_neighbour([points for points, *_ in groups])
+        for (points, ink, label, hollow), is_below in zip(groups, below, strict=True):
+            _ellipse(panel, points, ink, label, hollow=hollow, below=is_below)
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
     for panel in axes:
         # The same range for both directions, so that they can be compared.
         panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
         _delay_axis(panel, better_right=True)
-        panel.set_xlabel("mean time in the queue (ms, logarithmic; shorter is to the right)", fontsize=8.5)
+        scale = "log, reversed" if style.in_column() else "logarithmic; shorter is to the right"
+        panel.set_xlabel(f"mean time in the queue (ms, {scale})", fontsize=8.5)
     ellipses = ", the ellipse one standard deviation" if found.repeat >= _LEAST_POINTS else ""
     style.small_print(figure, f"{_seeds(found)}: each a point{ellipses}; the best place is at the top right")
     return figure
@@ -103,15 +113,27 @@ _LEAST_POINTS = 3
 """Least number of points for an ellipse, because an ellipse through two points would be a line."""
 
 
-def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool, below: bool) -> None:
+def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
+    """For each group of points, true if the group with the most similar delay has more goodput. Its name then goes
+    below the points, so that the two names do not overlap."""
+    middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
+    found: list[bool] = []
+    for number, (delay, goodput) in enumerate(middles):
+        others = [middle for other, middle in enumerate(middles) if other != number]
+        nearest = min(others, key=lambda middle: abs(middle[0] - delay), default=(delay, goodput))
+        found.append(nearest[1] > goodput)
+    return found
+
+
+def _ellipse(panel: Axes, points: _Points, ink: str, label: str, *, hollow: bool, below: bool) -> None:
     """Draws points, and the ellipse of one standard deviation around their mean (of the logarithms of delays)."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
     panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")
     panel.annotate(
         label,
-        (10 ** middle[0], middle[1]),
-        xytext=(0, -14 if below else 7),
+        (10 ** middle[0], points[:, 1].min() if below else points[:, 1].max()),
+        xytext=(0, -13 if below else 6),
         textcoords="offset points",
         color=ink,
         fontsize=8.5,
@@ -149,7 +171,7 @@ def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:
 
 
 def _legend(panel: Axes) -> None:
-    panel.legend(loc="lower right", fontsize=7.5, frameon=False)
+    panel.legend(loc="best", fontsize=7.5, frameon=False)
 
 
 def _subtitle(found: Aqm) -> str:

@@ -24,7 +24,7 @@ def figure(chart: Chart) -> style.LabFigure:
         _draw(axes, panel)
         axes.set_ylim(0, panel.top or 1)
         axes.set_xlim(0, chart.x_end)
-        axes.set_ylabel(panel.label)
+        style.y_label(axes, panel.label)
         style.end_labels(axes, list(panel.names))
     style.small_print(sheet.figure, *chart.notes)
     return sheet.figure

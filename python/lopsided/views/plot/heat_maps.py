@@ -105,6 +105,10 @@ differences are noise between seeds."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
+_BARE_IN = 0.08
+"""Top margin in inches of a figure without a title."""
+_SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
+"""A map of a few cells is this wide, so that it does not leave most of the figure empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
@@ -121,13 +125,17 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
-        height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
+        # In a journal's column, the caption has the text above and below the heat maps.
+        bare = style.in_column()
+        top_in, bottom_in = (_BARE_IN, 0.0) if bare else (_TOP_IN, _BOTTOM_IN)
+        height = top_in + bottom_in + sum(row.height for row in rows)
         # The figure is as wide as its heat maps, but at least as wide as the text above and below them.
-        width = max(_LEAST_WIDTH_IN, *(row.width for row in rows))
+        width = max(style.column_width_in() or _LEAST_WIDTH_IN, *(row.width for row in rows))
         figure = style.LabFigure(figsize=(width, height), dpi=110)
-        figure.text(0.012, 1 - 0.24 / height, matrix.figures[metric], fontsize=13, fontweight="bold", va="center")
-        figure.text(0.012, 1 - 0.49 / height, shown.meaning, fontsize=9, color=style.MUTED, va="center")
-        top = height - _TOP_IN
+        if not bare:
+            figure.text(0.012, 1 - 0.24 / height, matrix.figures[metric], fontsize=13, fontweight="bold", va="center")
+            figure.text(0.012, 1 - 0.49 / height, shown.meaning, fontsize=9, color=style.MUTED, va="center")
+        top = height - top_in
         for row in rows:
             for place, panel in enumerate(row.panels):
                 line, column = divmod(place, row.across)
@@ -179,10 +187,15 @@ def _fit(panels: list[HeatMapGrid]) -> _Row:
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
     heading_in = _BOLD_CHARACTER_IN * max(len(panel.heading) for panel in panels) + 0.1
-    room = _WIDTH_IN - _LEFT_IN - _RIGHT_IN - label_in
+    room = (style.column_width_in() or _WIDTH_IN) - _LEFT_IN - _RIGHT_IN - label_in
 
     def cell_in(across: int) -> float:
-        return min(_LARGEST_CELL_IN, (room - _GAP_IN * (across - 1)) / across / largest)
+        most = (
+            max(_LARGEST_CELL_IN, min(_LARGEST_CELL_OF_FEW_IN, _SIDE_OF_FEW_IN / largest))
+            if across == 1
+            else _LARGEST_CELL_IN
+        )
+        return min(most, (room - _GAP_IN * (across - 1)) / across / largest)
 
     def fits(across: int) -> bool:
         side = cell_in(across) * largest

@@ -144,7 +144,8 @@ def _window(panel: Axes, story: Story) -> None:
     _, flight = (np.asarray(values, dtype=np.float64) for values in story.samples("in_flight_bytes"))
     ink = style.UP[0]
     highest = float(np.nanmax(cwnd, initial=1.0)) / 1e3
-    panel.plot(*style.thin_out(time, flight / 1e3), color=style.MUTED, linewidth=0.7)
+    # An area, because it remains visible where the data in flight fill the window.
+    panel.fill_between(*style.thin_out(time, flight / 1e3), color=style.MUTED, alpha=0.25, linewidth=0)
     panel.plot(*style.thin_out(time, cwnd / 1e3), color=ink)
     shown = np.where(threshold / 1e3 <= 1.5 * highest, threshold / 1e3, np.nan)
     panel.plot(*style.thin_out(time, shown), color=ink, linewidth=1, linestyle=_DOTTED)
@@ -178,7 +179,7 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
     top = max(float(np.nanmax(value, initial=1)), 1.0)
     panel.plot(drops, np.full(len(drops), 1.04 * top), linestyle="none", marker="x", markersize=4, color=style.RED)
     panel.set_ylim(0, 1.12 * top)
-    panel.set_ylabel(f"{link} {direction}\n(packets)")
+    style.y_label(panel, f"{link} {direction}\n(packets)")
 
 
 def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
@@ -209,7 +210,13 @@ def _name_shades(panel: Axes, story: Story) -> None:
     shown = {_worst(episode.states) for episode in story.episodes}
     patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
     if patches:
-        panel.legend(handles=patches, loc="upper left", fontsize=style.legend_size(), title="congestion state")
+        panel.legend(
+            handles=patches,
+            loc="upper left",
+            fontsize=style.legend_size(),
+            title="congestion state",
+            title_fontsize=style.legend_size(),
+        )
 
 
 def _shade(panel: Axes, story: Story) -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DOWN", "GRID", "INK", "LOOK", "MUTED", "OTHER", "PAPER", "RED", "UP", "EndLabel", "LabFigure", "Sheet", "colour",
     "end_labels", "figure_of", "png", "rate_unit", "save", "sheet", "small_panels", "small_print", "svg",
-    "svg_and_file", "thin_out", "write",
+    "svg_and_file", "thin_out", "write", "y_label",
 ]  # fmt: skip
 
 _METADATA = re.compile(r" <metadata>.*?</metadata>\n", re.DOTALL)
@@ -113,7 +113,7 @@ COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
 """Widths in inches of the columns of IEEE and ACM journals."""
 
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
-_TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.08, 0.42, 0.52, 0.98
+_TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.12, 0.42, 0.52, 0.98
 _BARE_COLUMN_IN = 0.12
 """Right margin in inches if curves have no labels at their right ends."""
 
@@ -121,6 +121,11 @@ _BARE_COLUMN_IN = 0.12
 def in_column() -> bool:
     """Returns true if figures are drawn in the journal-column style."""
     return _column.get() is not None
+
+
+def column_width_in() -> float | None:
+    """Width of the journal column in inches; `None` if figures are not drawn in the journal-column style."""
+    return None if (column := _column.get()) is None else column.width_in
 
 
 @contextmanager
@@ -147,30 +152,38 @@ class Sheet:
     panels: tuple[Axes, ...]
 
 
-def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True) -> Sheet:
+def sheet(
+    title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True, own_x: bool = False
+) -> Sheet:
     """Creates a titled figure with one panel per height (inches); margins are fixed, so that all figures are aligned.
 
-    In the journal-column style, a figure without `end_labels` also uses the space of the labels.
+    In the journal-column style, a figure without `end_labels` also uses the space of the labels. If `own_x` is true,
+    each panel has its own range on the x axis.
     """
     if (column := _column.get()) is not None:
-        return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN)
+        return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN, own_x=own_x)
     with mpl.rc_context(LOOK):
-        total = TOP_IN + sum(heights) + GAP_IN * (len(heights) - 1) + BOTTOM_IN
+        gap = GAP_IN + (_TICK_LABELS_IN if own_x else 0.0)
+        total = TOP_IN + sum(heights) + gap * (len(heights) - 1) + BOTTOM_IN
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
         _head(figure, total, title, subtitle)
         panels: list[Axes] = []
         top = total - TOP_IN
         for height in heights:
             box = (LEFT, (top - height) / total, WIDTH, height / total)
-            panel = figure.add_axes(box, sharex=panels[0] if panels else None)
+            panel = figure.add_axes(box, sharex=panels[0] if panels and not own_x else None)
             panel.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
             panel.yaxis.set_label_coords(-0.062, 0.5)
             panels.append(panel)
-            top -= height + GAP_IN
+            top -= height + gap
         for panel in panels[:-1]:
-            panel.tick_params(labelbottom=False)
+            panel.tick_params(labelbottom=own_x)
         panels[-1].set_xlabel(x_label)
     return Sheet(figure, tuple(panels))
+
+
+_TICK_LABELS_IN = 0.14
+"""Space in inches for the tick labels of a panel above another panel."""
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
@@ -185,12 +198,12 @@ def legend_size() -> float:
     return 7.5 if (column := _column.get()) is None else column.font_size - 1.5
 
 
-def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, right_in: float) -> Sheet:
+def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, right_in: float, *, own_x: bool) -> Sheet:
     sizes = dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), column.font_size)
     with mpl.rc_context({**LOOK, **sizes}):
         share = 0.75 if column.width_in < 5 else 1.0
         drawn = [height * share for height in heights]
-        gap = GAP_IN / 2
+        gap = GAP_IN / 2 + (_TICK_LABELS_IN if own_x else 0.0)
         total = _TOP_COLUMN_IN + sum(drawn) + gap * (len(drawn) - 1) + _BOTTOM_COLUMN_IN
         figure = LabFigure(figsize=(column.width_in, total), dpi=300)
         width = column.width_in - _LEFT_COLUMN_IN - right_in
@@ -198,15 +211,19 @@ def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, righ
         top = total - _TOP_COLUMN_IN
         for height in drawn:
             box = (_LEFT_COLUMN_IN / column.width_in, (top - height) / total, width / column.width_in, height / total)
-            panel = figure.add_axes(box, sharex=panels[0] if panels else None)
+            panel = figure.add_axes(box, sharex=panels[0] if panels and not own_x else None)
             panel.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
             panel.yaxis.set_label_coords(-0.36 / width, 0.5)
             panels.append(panel)
             top -= height + gap
         for panel in panels[:-1]:
-            panel.tick_params(labelbottom=False)
+            panel.tick_params(labelbottom=own_x)
         panels[-1].set_xlabel(x_label)
     return Sheet(figure, tuple(panels))
+
+
+_BOTTOM_SMALL_IN = 0.3
+"""Bottom margin in inches of small panels without the small print."""
 
 
 def small_panels(
@@ -219,20 +236,29 @@ def small_panels(
     side: float = 0.45,
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
     """Creates a titled figure of many small panels side by side, each with its own name and axes. `label` is the
-    space for the x axis label below each panel, `side` the space to its left, both in inches."""
+    space for the x axis label below each panel, `side` the space to its left, both in inches. In a single journal
+    column, the panels are below each other."""
     side_in, gap_in, title_in = side, 0.36 + label, 0.18
+    journal = _column.get()
+    width_in, top_in, bottom_in = (
+        (WIDTH_IN, TOP_IN, 0.6) if journal is None else (journal.width_in, _TOP_COLUMN_IN, _BOTTOM_SMALL_IN)
+    )
+    if width_in < 5:
+        columns = 1
     rows = -(-len(names) // columns)
-    with mpl.rc_context(LOOK):
-        total = TOP_IN + rows * (height + gap_in + title_in) + 0.6 + label - gap_in
-        width = (WIDTH_IN - 0.15 - columns * side_in) / columns
-        figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
-        _head(figure, total, title, subtitle)
+    look: dict[Any, Any] = LOOK if journal is None else {**LOOK, "font.size": journal.font_size}
+    with mpl.rc_context(look):
+        total = top_in + rows * (height + gap_in + title_in) + bottom_in + label - gap_in
+        width = (width_in - 0.15 - columns * side_in) / columns
+        figure = LabFigure(figsize=(width_in, total), dpi=110)
+        if journal is None:
+            _head(figure, total, title, subtitle)
         panels: list[Axes] = []
         for number, name in enumerate(names):
             row, column = divmod(number, columns)
             left = side_in + column * (width + side_in)
-            bottom = total - TOP_IN - (row + 1) * (height + title_in) - row * gap_in
-            panel = figure.add_axes((left / WIDTH_IN, bottom / total, width / WIDTH_IN, height / total))
+            bottom = total - top_in - (row + 1) * (height + title_in) - row * gap_in
+            panel = figure.add_axes((left / width_in, bottom / total, width / width_in, height / total))
             panel.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
             panel.set_title(name, loc="left", fontsize=9.5, pad=3, color=INK)
             panels.append(panel)
@@ -273,6 +299,11 @@ def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
                 va="center",
                 annotation_clip=False,
             )
+
+
+def y_label(panel: Axes, text: str) -> None:
+    """Labels the y axis. In the journal-column style, whose margin has space for one line, lines are joined."""
+    panel.set_ylabel(text.replace("\n", " ") if in_column() else text)
 
 
 def png(figure: Figure, dpi: int = 150) -> bytes:

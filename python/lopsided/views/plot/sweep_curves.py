@@ -168,7 +168,9 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
         frame = frame.unique([*axes, "repetition"], maintain_order=True)
     names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
     drawn = names[:_MOST_PANELS]
-    sheet = style.sheet(f"Distribution of {label}", _subtitle(scenario), (2.2,) * len(drawn), label, end_labels=False)
+    sheet = style.sheet(
+        f"Distribution of {label}", _subtitle(scenario), (2.2,) * len(drawn), label, end_labels=False, own_x=True
+    )
     arms = frame.partition_by(axes, maintain_order=True)
     for panel, name in zip(sheet.panels, drawn, strict=True):
         for index, arm in enumerate(arms[: len(_INKS)]):
@@ -183,10 +185,12 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
         panel.margins(x=0.03)
         panel.set_ylabel(f"{name}: share of seeds" if name else "share of seeds")
     sheet.panels[0].legend(
-        loc="lower right",
+        loc="best",
         fontsize=style.legend_size(),
         title=" / ".join(map(sweeps.axis_words, axes)),
         title_fontsize=style.legend_size(),
+        handlelength=1.2,
+        labelspacing=0.25,
         ncols=2 if len(arms) > 6 else 1,
     )
     left = f"; {len(arms) - len(_INKS)} combinations more are not drawn" if len(arms) > len(_INKS) else ""
