@@ -118,7 +118,7 @@ pub struct CustomConfig {
 
 impl Part for CustomConfig {
     const NAME: &'static str = "custom";
-    const TEXT: &'static str = "An application that the program supplies when it starts the run.";
+    const TEXT: &'static str = "A custom application, supplied by the program that starts the run.";
     const KEYS: &'static [Key<CustomConfig>] =
         &[key("name", |app: &mut Self| &mut app.name, "Name of the application's kind.").required("\"mine\"")];
 }

@@ -216,8 +216,7 @@ impl Part for LinkConfig {
         key(
             "stages",
             |link: &mut Self| &mut link.stages,
-            "Functions that packets pass before the queue or behind the line, in this order: a list of tables, \
-             each with a kind.",
+            "Stages that packets pass before the queue or after the line, in this order: a list of tables, each with a kind.",
         )
         .default_text("none"),
     ];

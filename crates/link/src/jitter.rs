@@ -24,7 +24,7 @@ impl Part for JitterConfig {
         key(
             "spread",
             |jitter: &mut Self| &mut jitter.spread,
-            "A random time from 0 to this is added to the delay of each packet.",
+            "A random time from 0 to this value is added to the delay of each packet.",
         ),
         key(
             "reorder",

@@ -53,7 +53,7 @@ impl Default for GilbertConfig {
 
 impl Part for LossConfig {
     const NAME: &'static str = "loss";
-    const TEXT: &'static str = "How packets are lost on the line; all that is given applies.";
+    const TEXT: &'static str = "How packets are lost on the line. If several kinds of loss are set, all apply.";
     const SHORTHAND: Option<&'static str> = Some("random");
     const KEYS: &'static [Key<LossConfig>] = &[
         key(
@@ -104,7 +104,7 @@ impl Part for LossConfig {
 
 impl Part for GilbertConfig {
     const NAME: &'static str = "gilbert";
-    const TEXT: &'static str = "The Gilbert-Elliott model: a good and a bad state.";
+    const TEXT: &'static str = "The Gilbert-Elliott model of losses, with a good and a bad state.";
     const KEYS: &'static [Key<GilbertConfig>] = &[
         key(
             "to_bad",

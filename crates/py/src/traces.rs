@@ -48,8 +48,9 @@ fn hosts(scenario: &Scenario) -> Vec<NodeLabel> {
 }
 
 table! {
-    /// Statistics of a capture at each sending host, one row for each flow, if the scenario requests them (`[record]
-    /// traces = true`). Counts, elapsed time, RTTs and outstanding data equal tcptrace's.
+    /// Statistics of a capture at each sending host, with one row for each flow. The table is written only if the
+    /// scenario requests it (`[record] traces = true`). Counts, elapsed time, RTTs and outstanding data are equal to
+    /// those of tcptrace.
     TraceTable of TraceRow as "traces" {
         /// The sending host, which is the point of capture.
         host: Name [Text "host"],
@@ -84,9 +85,9 @@ table! {
         rtt_min_ms: f64 [Millisecond "RTT min"],
         /// Largest RTT.
         rtt_max_ms: f64 [Millisecond "RTT max"],
-        /// Data sent and not yet acknowledged, mean over time.
+        /// Mean over time of the data that is sent but not yet acknowledged.
         outstanding_mean_bytes: f64 [Byte "outstanding mean"],
-        /// Largest amount of such data.
+        /// Largest amount of this data.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
         /// Time of that largest amount.
         outstanding_max_s: f64 [Second "outstanding max at"],

@@ -43,7 +43,7 @@ static KINDS: Registry<Kind<BuildQueue>> = Registry::new(DISCIPLINES);
 /// The family of all disciplines, for code that reads and writes scenarios.
 pub static QUEUES: Family = Family {
     name: "queue",
-    text: "A queue discipline and what it may hold.",
+    text: "A queue discipline and its limit.",
     shorthand: Some("limit"),
     infer_kind: false,
     members: || KINDS.members(),

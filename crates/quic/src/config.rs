@@ -165,8 +165,7 @@ const PRESETS: &[(&str, QuicConfig)] = &[
 
 impl Part for QuicConfig {
     const NAME: &'static str = "quic";
-    const TEXT: &'static str = "QUIC (RFC 9000) by the stack quinn-proto. The receiver of data opens the connection and asks for it, as a browser does; \
-        the web application loads a page over one connection with a stream for each object.";
+    const TEXT: &'static str = "QUIC (RFC 9000) with the stack quinn-proto. The receiver of data opens the connection and requests the data, as a browser does. The web application loads a page over one connection, with one stream for each object.";
     const PRESETS: Option<Presets<QuicConfig>> = Some(Presets {
         key: "acks",
         text: "When the receiver acknowledges, as a known stack does: sets the keys ack_* and reordering_threshold.",

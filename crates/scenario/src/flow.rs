@@ -40,7 +40,7 @@ impl Default for FlowPart {
 
 impl Part for FlowPart {
     const NAME: &'static str = "flow";
-    const TEXT: &'static str = "A flow of data from one host to another, or `count` equal ones.";
+    const TEXT: &'static str = "A flow of data from one host to another, or `count` flows with the same settings.";
     const KEYS: &'static [Key<FlowPart>] = &[
         key(
             "name",
@@ -63,7 +63,7 @@ impl Part for FlowPart {
             "With `count`: time between the starts of two copies.",
         ),
         key("stop", |flow| &mut flow.stop, "When the application stops. Default: the end of the run."),
-        key("count", |flow| &mut flow.count, "Number of equal flows."),
+        key("count", |flow| &mut flow.count, "Number of flows with these settings."),
         key(
             "app",
             |flow: &mut Self| &mut flow.app,

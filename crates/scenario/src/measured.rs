@@ -41,8 +41,8 @@ impl Part for RecordSpec {
             "Interval between samples of flows and queues; false for no samples.",
         )
         .none_word("off"),
-        key("on_change", |record| &mut record.on_change, "Sample a flow also when its congestion state changes."),
-        key("events", |record| &mut record.events, "Write a table of all events of packets, which is large."),
+        key("on_change", |record| &mut record.on_change, "Also sample a flow when its congestion state changes."),
+        key("events", |record| &mut record.events, "Write a table of all packet events. The table is large."),
         key(
             "tcp_events",
             |record| &mut record.tcp_events,
@@ -51,7 +51,7 @@ impl Part for RecordSpec {
         key(
             "traces",
             |record| &mut record.traces,
-            "Write a table of what a capture at each sending host shows, like tcptrace.",
+            "Write a table with statistics of a capture at each sending host, like those of tcptrace.",
         ),
     ];
 
@@ -84,8 +84,7 @@ impl Default for FairnessSpec {
 
 impl Part for FairnessSpec {
     const NAME: &'static str = "fairness";
-    const TEXT: &'static str =
-        "Fairness between flows: Jain's index, shares, convergence time and harm. Needs samples ([record] interval).";
+    const TEXT: &'static str = "Measures of fairness between flows: Jain's index, shares, convergence time and harm. They need samples ([record] interval).";
     const KEYS: &'static [Key<FairnessSpec>] = &[
         key(
             "warmup",
@@ -103,6 +102,10 @@ impl Part for FairnessSpec {
             |fairness| &mut fairness.hold,
             "Time for which a flow must stay within this range to count as converged.",
         ),
-        key("harm", |fairness| &mut fairness.harm, "Run each group of flows alone as well, as the reference for harm."),
+        key(
+            "harm",
+            |fairness| &mut fairness.harm,
+            "Also run each group of flows without the other groups; this run is the reference for harm.",
+        ),
     ];
 }

@@ -72,8 +72,7 @@ pub struct InterfaceSpec {
 
 impl Part for InterfaceSpec {
     const NAME: &'static str = "interface";
-    const TEXT: &'static str = "The network interface of a host, as with netem on Linux: packets of the host wait here before they reach the \
-        link. TCP is notified when the interface is full: the packet is rejected, not lost, and the window is reduced.";
+    const TEXT: &'static str = "The network interface of a host, like netem on Linux: packets of the host wait here before they reach the link. If the interface is full, it rejects the packet and notifies TCP, which reduces its window; the packet is not lost.";
     const SHORTHAND: Option<&'static str> = Some("delay");
     const KEYS: &'static [Key<InterfaceSpec>] = &[
         key("delay", |interface| &mut interface.delay, "How long each packet waits, such as \"100 ms\"."),

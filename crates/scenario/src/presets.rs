@@ -31,7 +31,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "adsl2plus-16-1",
         title: "ADSL2+ with PPPoE over ATM, and a modem with a deep buffer",
-        source: "ITU-T G.992.5; RFC 2684 for the framing; Kreibich et al., Netalyzr, IMC 2010, for the depth of the buffer",
+        source: "ITU-T G.992.5; RFC 2684 (framing); Kreibich et al., Netalyzr, IMC 2010 (depth of the buffer)",
         link: r#"
             rtt = "30 ms"
             framing = "pppoe-llcsnap"
@@ -42,7 +42,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "vdsl2-100-40",
         title: "VDSL2 with vectoring, profile 17a, PPPoE over PTM",
-        source: "ITU-T G.993.2 and G.993.5; IEEE 802.3 clause 61 for PTM",
+        source: "ITU-T G.993.2 and G.993.5; IEEE 802.3 clause 61 (PTM)",
         link: r#"
             rtt = "16 ms"
             framing = "pppoe-ptm"
@@ -52,8 +52,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "docsis30-100-10",
-        title: "Cable, DOCSIS 3.0: requests and grants by MAPs of 2 ms, a drop-tail buffer of 250 ms",
-        source: "CableLabs DOCSIS 3.0 MULPI; White et al., Low Latency DOCSIS: Technology Overview, 2019: 2 ms to 8 ms for a request",
+        title: "Cable, DOCSIS 3.0: the uplink has requests and grants, a MAP every 2 ms, and a drop-tail buffer of 250 ms",
+        source: "CableLabs DOCSIS 3.0 MULPI; White et al., Low Latency DOCSIS (technology overview), 2019, in which a request takes 2 ms to 8 ms",
         link: r#"
             rtt = "20 ms"
             framing = "ethernet"
@@ -66,8 +66,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "docsis31-1000-35",
-        title: "Cable, DOCSIS 3.1: requests and grants by MAPs of 2 ms, PIE in the modem",
-        source: "CableLabs DOCSIS 3.1 MULPI; RFC 8034 for PIE with a target of 10 ms",
+        title: "Cable, DOCSIS 3.1: the uplink has requests and grants, a MAP every 2 ms, and PIE in the modem",
+        source: "CableLabs DOCSIS 3.1 MULPI; RFC 8034 (PIE with a target of 10 ms)",
         link: r#"
             rtt = "20 ms"
             framing = "ethernet"
@@ -80,8 +80,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "docsis31-ll-1000-35",
-        title: "Cable, low-latency DOCSIS 3.1: proactive grants by MAPs of 1 ms, coupled queues for L4S",
-        source: "CableLabs DOCSIS 3.1 MULPI since I17; White et al., Low Latency DOCSIS: Technology Overview, 2019; RFC 9332 for the queues",
+        title: "Cable, low-latency DOCSIS 3.1: the uplink has proactive grants and a MAP every 1 ms; both directions have coupled queues for L4S",
+        source: "CableLabs DOCSIS 3.1 MULPI since I17; White et al., Low Latency DOCSIS (technology overview), 2019; RFC 9332 (coupled queues)",
         link: r#"
             rtt = "20 ms"
             framing = "ethernet"
@@ -94,8 +94,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "gpon-1000-500",
-        title: "Fibre, GPON: grants in frames of 125 us, bandwidth allocated every ms",
-        source: "ITU-T G.984.3: frames of 125 us, status-reporting DBA; the cycle of 1 ms is ours",
+        title: "Fibre, GPON: grants in frames of 125 µs, with bandwidth allocated every 1 ms",
+        source: "ITU-T G.984.3 (frames of 125 µs, status-reporting DBA); the allocation cycle of 1 ms is our choice",
         link: r#"
             rtt = "8 ms"
             framing = "ethernet"
@@ -108,8 +108,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "lte-50-15",
-        title: "LTE, frequency division: scheduling requests every 10 ms, grants 8 ms later, HARQ after 8 ms",
-        source: "3GPP TS 36.213 and TS 36.321: grant four subframes after a request, data four after the grant; a block error rate of 10 % is the usual target",
+        title: "LTE, frequency division: scheduling requests every 10 ms, grants 8 ms later, and HARQ retransmissions after 8 ms",
+        source: "3GPP TS 36.213 and TS 36.321 (a grant four subframes after a request, data four subframes after the grant); a block error rate of 10 % is the usual target",
         link: r#"
             rtt = "40 ms"
             [down]
@@ -124,8 +124,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "nr-300-60",
-        title: "5G, time division at 3.5 GHz: an uplink slot every 2.5 ms (DDDSU), HARQ after 5 ms",
-        source: "3GPP TS 38.213 and TS 38.214, 30 kHz of subcarrier spacing; the pattern and the times of requests are ours",
+        title: "5G, time division at 3.5 GHz: an uplink slot every 2.5 ms (DDDSU), and HARQ retransmissions after 5 ms",
+        source: "3GPP TS 38.213 and TS 38.214 with a subcarrier spacing of 30 kHz; the slot pattern and the request times are our choice",
         link: r#"
             rtt = "25 ms"
             [down]
@@ -140,8 +140,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "starlink-200-20",
-        title: "Satellites in low orbit: rate and delay are drawn again every 15 s",
-        source: "Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, for the 15 s; the ranges are ours",
+        title: "Satellites in low orbit: rate and delay change at random every 15 s",
+        source: "Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024 (the 15 s); the ranges are our choice",
         link: r#"
             rtt = "30 ms"
             [down]
@@ -154,8 +154,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "geo-100-5",
-        title: "A geostationary satellite: half a second there and back, and again for a grant of bandwidth",
-        source: "ETSI EN 301 545-2 (DVB-RCS2), capacity on request; RFC 2488 for the delay; the superframe of 45 ms is ours",
+        title: "A geostationary satellite: a round trip takes half a second, and a grant of bandwidth takes as long again",
+        source: "ETSI EN 301 545-2 (DVB-RCS2, capacity on request); RFC 2488 (delay); the superframe of 45 ms is our choice",
         link: r#"
             rtt = "560 ms"
             down = { rate = "100 Mbit/s", queue = "500 ms" }
@@ -168,7 +168,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "wifi5-400-400",
         title: "Wi-Fi 5 with two streams in 80 MHz and busy neighbours: aggregates of up to 4 ms",
-        source: "IEEE 802.11-2020, A-MPDU and EDCA; the neighbours are ours, and each direction waits for itself alone",
+        source: "IEEE 802.11-2020 (A-MPDU and EDCA); the neighbours are our choice, and each direction waits for the medium independently",
         link: r#"
             rtt = "10 ms"
             rate = "400 Mbit/s"

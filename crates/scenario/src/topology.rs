@@ -31,8 +31,7 @@ pub(crate) struct DumbbellPart {
 
 impl Part for DumbbellPart {
     const NAME: &'static str = "dumbbell";
-    const TEXT: &'static str =
-        "Hosts leftN and rightN at two routers with one bottleneck; down runs from left to right.";
+    const TEXT: &'static str = "Hosts leftN and rightN are connected to two routers with one bottleneck link between them. `down` runs from left to right.";
     const KEYS: &'static [Key<DumbbellPart>] =
         &[key("pairs", |dumbbell: &mut Self| &mut dumbbell.pairs, "Number of hosts on each side.").required("20")];
 

@@ -12,7 +12,7 @@ pub struct TcpTransport;
 
 impl Part for TcpTransport {
     const NAME: &'static str = "tcp";
-    const TEXT: &'static str = "The host's own TCP. Its settings are those of `stack`.";
+    const TEXT: &'static str = "The simulator's TCP. Its settings are the keys of `stack`.";
     const KEYS: &'static [Key<TcpTransport>] = &[];
 }
 

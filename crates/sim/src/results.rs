@@ -7,7 +7,7 @@ use lopsided_core::{Bytes, Conservation};
 use lopsided_rdra::{Loss, Step, What};
 
 table! {
-    /// One row per flow, in the order of the scenario.
+    /// One row for each flow, in the order of the scenario.
     FlowTable of FlowRow as "flows" {
         /// Number of the flow in other tables.
         flow: u32 [Label "flow"],
@@ -80,7 +80,7 @@ table! {
         transfers: u64 [Count "transfers"],
         /// Mean time from the start of a transfer to the delivery of its last byte.
         completion_s: f64 [Second "completion mean"],
-        /// Longest such time.
+        /// Longest of these times.
         completion_max_s: f64 [Second "completion max"],
         /// UDP: datagrams that were sent and had not arrived by the end of the run.
         lost_packets: u64 [Count "lost"],
@@ -110,7 +110,7 @@ table! {
         in_flight_bytes: u64 [Byte "in flight"],
         /// The peer's receive window.
         snd_wnd_bytes: u64 [Byte "send window"],
-        /// Space that the receive-buffer autotuning provides for.
+        /// Payload that the application read in the last round trip (`tcpi_rcv_space`).
         rcv_space_bytes: u64 [Byte "receive space"],
         /// Payload sent since the flow began.
         sent_bytes: u64 [Byte "sent"],
@@ -122,13 +122,13 @@ table! {
         retransmits: u64 [Count "retransmits"],
         /// Number of round-trip samples in the interval that ends now.
         rtt_count: u64 [Count "RTT samples"],
-        /// Sum of these samples.
+        /// Sum of the RTTs in these samples.
         rtt_sum_ms: f64 [Millisecond "RTT sum"],
-        /// Sum of the squares of these samples.
+        /// Sum of the squares of the RTTs in these samples.
         rtt_sumsq_ms2: f64 [SquareMillisecond "RTT sum of squares"],
-        /// Shortest of these samples.
+        /// Shortest RTT in these samples.
         rtt_min_ms: f64 [Millisecond "RTT min"],
-        /// Longest of these samples.
+        /// Longest RTT in these samples.
         rtt_max_ms: f64 [Millisecond "RTT max"],
     }
 }
@@ -158,15 +158,15 @@ table! {
         sent_packets: u64 [Count "sent"],
         /// Bytes that left the queue for the line since the start.
         sent_bytes: u64 [Byte "sent"],
-        /// Mean time in the queue, of packets that left it in the interval that ends now.
+        /// Mean time in the queue of the packets that left it in the interval that ends now.
         sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
-        /// Longest time in the queue, of these packets.
+        /// Longest time in the queue of these packets.
         sojourn_max_ms: f64 [Millisecond "sojourn max"],
     }
 }
 
 table! {
-    /// One row per direction of each link, over the whole run.
+    /// One row for each direction of each link, with totals and means over the whole run.
     LinkTable of LinkRow as "links" {
         /// Name of the link in the scenario.
         link: Name [Text "link"],
@@ -210,7 +210,7 @@ table! {
 }
 
 table! {
-    /// Dropped packets over the whole run: one row per place and reason.
+    /// Packets dropped during the whole run, with one row for each place and reason.
     DropTable of DropRow as "drops" {
         /// Name of the link, host, router or middlebox.
         node: Name [Text "node"],
@@ -226,7 +226,8 @@ table! {
 }
 
 table! {
-    /// Packets that queues marked with "congestion experienced" (ECN) over the whole run: one row per place and reason.
+    /// Packets that queues marked with "congestion experienced" (ECN) during the whole run, with one row for each place
+    /// and reason.
     MarkTable of MarkRow as "marks" {
         /// Name of the link.
         node: Name [Text "node"],
@@ -242,8 +243,8 @@ table! {
 }
 
 table! {
-    /// Quantities of parts of nodes: stages and media at each sampling time and at the end of the run, queues at each
-    /// sampling time, and classes of queues at the end.
+    /// Quantities that parts of nodes report. Stages and media report at each sampling time and at the end of the run,
+    /// queues at each sampling time, and classes of queues at the end.
     PartTable of PartRow as "parts" {
         /// Time of the sample.
         time_s: f64 [Second "time"],
@@ -261,7 +262,7 @@ table! {
 }
 
 table! {
-    /// Completed transfers of the flows that make transfers. Only if the scenario records samples.
+    /// Completed transfers of the flows that make transfers. The table is written only if the scenario records samples.
     TransferTable of TransferRow as "transfers" {
         /// Number of the flow.
         flow: u32 [Label "flow"],
@@ -278,8 +279,9 @@ table! {
 }
 
 table! {
-    /// All events of all packets, by time. Only if the scenario requests it (`[record] events = true`). If an event
-    /// does not have a column's value, a number is zero or null, and a word is empty.
+    /// All events of all packets, in order of time. The table is written only if the scenario requests it (`[record]
+    /// events = true`). If a column does not apply to an event, a numeric column is zero or null, and a text column is
+    /// empty.
     EventTable of EventRow as "events" {
         /// Time of the event.
         time_s: f64 [Second "time"],
@@ -317,9 +319,9 @@ table! {
 }
 
 table! {
-    /// Steps of the controllers of fetches over several connections, by time. Only if the scenario requests it (`app =
-    /// { kind = "rdra", record_steps = true }`). If a step does not have a column's value, a number is null and a word
-    /// is empty.
+    /// Steps of the algorithm of downloads over several connections, in order of time. The table is written only if the
+    /// scenario requests it (`app = { kind = "rdra", record_steps = true }`). If a column does not apply to a step, a
+    /// numeric column is null, and a text column is empty.
     FetchTable of FetchRow as "fetches" {
         /// Time of the step.
         time_s: f64 [Second "time"],
@@ -384,8 +386,9 @@ impl FetchRow {
 }
 
 table! {
-    /// Events inside TCP endpoints, by time. Only if the scenario requests it (`[record] tcp_events = true`). If an
-    /// event does not have a column's value, a number is null and a word is empty.
+    /// Events inside TCP endpoints, in order of time. The table is written only if the scenario requests it (`[record]
+    /// tcp_events = true`). If a column does not apply to an event, a numeric column is null, and a text column is
+    /// empty.
     TcpEventTable of TcpEventRow as "tcp_events" {
         /// Time of the event.
         time_s: f64 [Second "time"],

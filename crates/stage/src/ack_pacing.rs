@@ -36,9 +36,13 @@ impl Default for AckPacingConfig {
 
 impl Part for AckPacingConfig {
     const NAME: &'static str = "ack_pacing";
-    const TEXT: &'static str = "ACKs leave at the pace of the data that they release.";
+    const TEXT: &'static str = "Forwards ACKs at the rate of the data that they release.";
     const KEYS: &'static [Key<AckPacingConfig>] = &[
-        key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
+        key(
+            "side",
+            |part: &mut Self| &mut part.side,
+            "Position of the stage: before the queue (entry) or after the line (exit).",
+        ),
         key(
             "rate",
             |part: &mut Self| &mut part.rate,

@@ -38,10 +38,18 @@ impl Default for AckThinningConfig {
 impl Part for AckThinningConfig {
     const NAME: &'static str = "ack_thinning";
     const TEXT: &'static str =
-        "Lets every n-th pure cumulative ACK of a connection pass, and all others that say more.";
+        "Forwards only every n-th pure cumulative ACK of a connection, and all ACKs that carry other information.";
     const KEYS: &'static [Key<AckThinningConfig>] = &[
-        key("side", |thinning: &mut Self| &mut thinning.side, "Before the queue (entry) or behind the line (exit)."),
-        key("keep", |thinning: &mut Self| &mut thinning.keep, "One of this number of pure cumulative ACKs passes."),
+        key(
+            "side",
+            |thinning: &mut Self| &mut thinning.side,
+            "Position of the stage: before the queue (entry) or after the line (exit).",
+        ),
+        key(
+            "keep",
+            |thinning: &mut Self| &mut thinning.keep,
+            "The stage forwards one of this number of pure cumulative ACKs.",
+        ),
         key("max_delay", |thinning| &mut thinning.max_delay, "Longest time for which an ACK is held."),
     ];
 

@@ -20,7 +20,7 @@ static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 /// The family of all stages, for code that reads and writes scenarios.
 pub static STAGES: Family = Family {
     name: "stage",
-    text: "The stages that packets pass before or after the queue and the line.",
+    text: "Stages that process packets before the queue or after the line.",
     shorthand: None,
     infer_kind: false,
     members: || KINDS.members(),

@@ -16,7 +16,7 @@ pub struct ReflectorConfig;
 impl Part for ReflectorConfig {
     const NAME: &'static str = "reflector";
     const TEXT: &'static str =
-        "Behind the line: returns the sensing packets of asqm and bdp whose far_end is \"stage\".";
+        "Returns, behind the line, the sensing packets of asqm and bdp disciplines whose far_end is \"stage\".";
     const KEYS: &'static [Key<ReflectorConfig>] = &[];
 }
 

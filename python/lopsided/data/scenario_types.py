@@ -60,7 +60,7 @@ class FifoQueue(TypedDict):
 
 
 class RedQueue(TypedDict):
-    """Random early detection, as tc-red."""
+    """Random early detection, as in tc-red(8)."""
 
     kind: Literal["red"]
     limit: Limit
@@ -91,7 +91,7 @@ class StepQueue(TypedDict):
 
 
 class CodelQueue(TypedDict):
-    """CoDel (RFC 8289): drops or marks at departure once packets have waited above a target for an interval."""
+    """CoDel (RFC 8289): drops or marks departing packets after waiting times have exceeded a target for an interval."""
 
     kind: Literal["codel"]
     limit: Limit
@@ -157,7 +157,7 @@ class FqPieQueue(TypedDict):
 
 
 class DocsisPieQueue(TypedDict):
-    """DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a delay that the modem predicts."""
+    """DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a queueing delay that the modem predicts."""
 
     kind: Literal["docsis-pie"]
     limit: Limit
@@ -183,7 +183,7 @@ class Dualpi2Queue(TypedDict):
 
 
 class CobaltQueue(TypedDict):
-    """COBALT: CoDel, and BLUE against flows that do not respond; CAKE's queue management."""
+    """COBALT, the queue management of CAKE: CoDel, combined with BLUE against unresponsive flows."""
 
     kind: Literal["cobalt"]
     limit: Limit
@@ -196,7 +196,7 @@ class CobaltQueue(TypedDict):
 
 
 class Framing(TypedDict):
-    """How many octets a packet takes on the wire."""
+    """The number of octets that a packet takes on the wire."""
 
     overhead_bytes: int
     minimum_bytes: int
@@ -204,7 +204,9 @@ class Framing(TypedDict):
 
 
 class CakeQueue(TypedDict):
-    """CAKE: a shaper that counts the line's framing, tins by DSCP, fairness between hosts and flows, and COBALT."""
+    """CAKE: a shaper that accounts for the line's framing, tins selected by DSCP, fairness between hosts and flows,
+    and COBALT.
+    """
 
     kind: Literal["cake"]
     bandwidth_bps: int | None
@@ -218,8 +220,8 @@ class CakeQueue(TypedDict):
 
 
 class AsqmQueue(TypedDict):
-    """ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a
-    target.
+    """ASQM (Havey 2015): measures the delay of the whole link with packets of its own, and drops or marks packets if
+    the delay exceeds a target.
     """
 
     kind: Literal["asqm"]
@@ -233,8 +235,8 @@ class AsqmQueue(TypedDict):
 
 
 class BdpQueue(TypedDict):
-    """BDP (Havey 2015): a queue for each flow, whose length follows from the round trips of the flow and of the
-    link.
+    """BDP (Havey 2015): a queue for each flow, whose length is computed from the round-trip times of the flow and of
+    the link.
     """
 
     kind: Literal["bdp"]
@@ -251,7 +253,7 @@ _Rule = TypedDict("_Rule", {"class": int})
 
 
 class Rule(_Rule):
-    """A condition on the headers of a packet, and the class of the packets that match."""
+    """A condition on packet headers, and the class of the packets that match it."""
 
     dscp: int | None
     ecn: Literal["not_ect", "ect0", "ect1", "ce"] | None
@@ -263,7 +265,7 @@ class Rule(_Rule):
 
 
 class PrioQueue(TypedDict):
-    """Strict priorities: the first band that has a packet is served."""
+    """Strict priorities: the first band that has a packet is served next."""
 
     kind: Literal["prio"]
     bands: list[Queue]
@@ -297,7 +299,9 @@ class AckFilterQueue(TypedDict):
 
 
 class AfvqQueue(TypedDict):
-    """ACKs before data, in a queue whose size follows what leaves it (Park and others 2011)."""
+    """Sends ACKs before data; the number of queued ACKs is limited by the number that can leave between two data
+    packets (Park and others 2011).
+    """
 
     kind: Literal["afvq"]
     queue: Queue
@@ -319,7 +323,7 @@ class HtbClass(TypedDict):
 
 
 class HtbQueue(TypedDict):
-    """Hierarchical token bucket: classes with committed rates that borrow up to a ceiling."""
+    """Hierarchical token bucket: classes have committed rates and may borrow up to a ceiling."""
 
     kind: Literal["htb"]
     classes: list[HtbClass]
@@ -342,14 +346,14 @@ class TbfQueue(TypedDict):
 
 
 class DrrClass(TypedDict):
-    """A class of a deficit round robin."""
+    """A class of deficit round robin."""
 
     quantum_bytes: int
     queue: Queue
 
 
 class DrrQueue(TypedDict):
-    """Deficit round robin: classes share the line by their quanta."""
+    """Deficit round robin: classes share the line in proportion to their quanta."""
 
     kind: Literal["drr"]
     classes: list[DrrClass]
@@ -386,7 +390,7 @@ class SfqQueue(TypedDict):
 
 
 class WfqQueue(TypedDict):
-    """Weighted fair queueing by flow and IP precedence, as in routers."""
+    """Weighted fair queueing by flow and IP precedence, as in Cisco's routers."""
 
     kind: Literal["wfq"]
     limit_packets: int
@@ -404,7 +408,7 @@ class CbwfqClass(TypedDict):
 
 
 class CbwfqQueue(TypedDict):
-    """Class-based weighted fair queueing with a low-latency queue, as in routers."""
+    """Class-based weighted fair queueing with a low-latency queue, as in Cisco's routers."""
 
     kind: Literal["cbwfq"]
     classes: list[CbwfqClass]
@@ -413,7 +417,7 @@ class CbwfqQueue(TypedDict):
 
 
 class WredProfile(TypedDict):
-    """The thresholds of one drop precedence."""
+    """The RED thresholds of one drop precedence."""
 
     min_packets: int
     max_packets: int
@@ -421,7 +425,7 @@ class WredProfile(TypedDict):
 
 
 class WredQueue(TypedDict):
-    """Weighted RED: one queue, thresholds by drop precedence."""
+    """Weighted RED: one queue, with thresholds for each drop precedence."""
 
     kind: Literal["wred"]
     limit: Limit
@@ -446,7 +450,7 @@ class AredQueue(TypedDict):
 
 
 class ChokeQueue(TypedDict):
-    """CHOKe: RED that also drops arriving packets together with one of their own flow."""
+    """CHOKe: RED that also drops an arriving packet together with a queued packet of the same flow."""
 
     kind: Literal["choke"]
     limit: Limit
@@ -492,7 +496,7 @@ Queue: TypeAlias = (
 
 
 class PolledMedium(TypedDict):
-    """Half duplex, stations polled in turn, stop-and-wait ARQ."""
+    """A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ."""
 
     kind: Literal["polled"]
     name: str
@@ -507,7 +511,7 @@ class PolledMedium(TypedDict):
 
 
 class PacketRadioMedium(TypedDict):
-    """Half-duplex radios that call each other by RTS and CTS, over several hops, with stop-and-wait ARQ."""
+    """Half-duplex radios over several hops, with RTS, CTS and stop-and-wait ARQ."""
 
     kind: Literal["packet_radio"]
     name: str
@@ -527,7 +531,7 @@ class PacketRadioMedium(TypedDict):
 
 
 class CsmaCdMedium(TypedDict):
-    """A shared Ethernet: a station that finds the cable free sends, and collisions back off."""
+    """A shared Ethernet: a station sends if the cable is free, and waits for a random time after a collision."""
 
     kind: Literal["csma_cd"]
     name: str
@@ -538,7 +542,7 @@ class CsmaCdMedium(TypedDict):
 
 
 class WifiStation(TypedDict):
-    """A station of a Wi-Fi channel, and what differs between the access point and it."""
+    """A station of a Wi-Fi channel, with the settings of the link between the station and the access point."""
 
     name: str
     rate_bps: int | None
@@ -585,7 +589,7 @@ class WifiMedium(TypedDict):
 
 
 class DocsisMedium(TypedDict):
-    """A cable channel of a CMTS and its modems: requests that contend, and grants."""
+    """A cable channel between a CMTS and its modems, in which modems contend for requests and send in granted slots."""
 
     kind: Literal["docsis"]
     name: str
@@ -606,7 +610,7 @@ Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium
 
 
 class HeaderCompression(TypedDict):
-    """Compression of TCP/IP headers on the line, and its loss of context."""
+    """Compression of TCP/IP headers on the line, including the loss of context after lost packets."""
 
     scheme: Literal["none", "cslip", "iphc", "rohc", "fixed"]
     slots: int
@@ -625,7 +629,7 @@ class Shaper(TypedDict):
 
 
 class TraceAccess(TypedDict):
-    """Sends at the times of a recorded trace, in the format of Mahimahi."""
+    """Sends at the times in a recorded trace in Mahimahi's format."""
 
     kind: Literal["trace"]
     file: str | None
@@ -634,7 +638,7 @@ class TraceAccess(TypedDict):
 
 
 class RateStep(TypedDict):
-    """A rate, and from when on it holds."""
+    """A rate, and the time from which it applies."""
 
     at_s: float
     rate_bps: int
@@ -649,7 +653,7 @@ class RatesAccess(TypedDict):
 
 
 class ReallocationAccess(TypedDict):
-    """A rate and a delay that are drawn again every few seconds, as in Starlink."""
+    """A rate and a delay that are chosen at random every few seconds, as in Starlink."""
 
     kind: Literal["reallocation"]
     period_s: float
@@ -660,7 +664,7 @@ class ReallocationAccess(TypedDict):
 
 
 class GrantsAccess(TypedDict):
-    """Sends when a request was granted: DOCSIS, GPON, LTE and 5G uplinks."""
+    """Sends only in granted slots, as uplinks of DOCSIS, GPON, LTE and 5G do."""
 
     kind: Literal["grants"]
     request_interval_s: float
@@ -673,7 +677,7 @@ class GrantsAccess(TypedDict):
 
 
 class AggregationAccess(TypedDict):
-    """Waits for the medium and then sends many packets at once, as Wi-Fi does."""
+    """Waits for the medium, and then sends many packets at once, as Wi-Fi does."""
 
     kind: Literal["aggregation"]
     access_delay_s: float
@@ -694,7 +698,7 @@ class Jitter(TypedDict):
 
 
 class Gilbert(TypedDict):
-    """The Gilbert-Elliott model: a good and a bad state."""
+    """The Gilbert-Elliott model of losses, with a good and a bad state."""
 
     to_bad: float
     to_good: float
@@ -703,7 +707,7 @@ class Gilbert(TypedDict):
 
 
 class Loss(TypedDict):
-    """How packets are lost on the line; all that is given applies."""
+    """How packets are lost on the line. If several kinds of loss are set, all apply."""
 
     random: float
     gilbert: Gilbert | None
@@ -712,7 +716,7 @@ class Loss(TypedDict):
 
 
 class AckThinningStage(TypedDict):
-    """Lets every n-th pure cumulative ACK of a connection pass, and all others that say more."""
+    """Forwards only every n-th pure cumulative ACK of a connection, and all ACKs that carry other information."""
 
     kind: Literal["ack_thinning"]
     side: Literal["entry", "exit"]
@@ -736,7 +740,7 @@ class AckReconstructStage(TypedDict):
 
 
 class AckExpandStage(TypedDict):
-    """Sends the ACKs again that an ack_filter with a prefix has removed."""
+    """Sends the ACKs that an ack_filter with a prefix has removed again, after the line."""
 
     kind: Literal["ack_expand"]
     side: Literal["entry", "exit"]
@@ -745,7 +749,7 @@ class AckExpandStage(TypedDict):
 
 
 class AckPacingStage(TypedDict):
-    """ACKs leave at the pace of the data that they release."""
+    """Forwards ACKs at the rate of the data that they release."""
 
     kind: Literal["ack_pacing"]
     side: Literal["entry", "exit"]
@@ -754,7 +758,7 @@ class AckPacingStage(TypedDict):
 
 
 class ReflectorStage(TypedDict):
-    """Behind the line: returns the sensing packets of asqm and bdp whose far_end is "stage"."""
+    """Returns, behind the line, the sensing packets of asqm and bdp disciplines whose far_end is "stage"."""
 
     kind: Literal["reflector"]
 
@@ -818,7 +822,7 @@ class TransferApp(TypedDict):
 
 
 class OnOffApp(TypedDict):
-    """Phases of bulk data and phases of silence in turn, on one connection."""
+    """Bulk data with pauses: phases of sending and of silence alternate on one connection."""
 
     kind: Literal["on_off"]
     on_s: float
@@ -834,7 +838,9 @@ class UdpApp(TypedDict):
 
 
 class FtpApp(TypedDict):
-    """Files by FTP: a login and its commands on a control connection, and a data connection for each file."""
+    """Transfers files by FTP, with a control connection for the login and the commands, and a data connection for
+    each file.
+    """
 
     kind: Literal["ftp"]
     size_bytes: int
@@ -844,7 +850,7 @@ class FtpApp(TypedDict):
 
 
 class HttpApp(TypedDict):
-    """Web pages: the receiver of data requests the objects of a page, one page after the other."""
+    """Web pages: the receiver of data requests the objects of one page after another."""
 
     kind: Literal["http"]
     objects: int
@@ -858,8 +864,8 @@ class HttpApp(TypedDict):
 
 
 class RdraApp(TypedDict):
-    """One object over several connections at the share of one (Receiver Driven Rate Adaptation, Havey 2015): the
-    receiver of data asks for byte ranges.
+    """One object over several connections, which together take the share of one connection (Receiver Driven Rate
+    Adaptation, Havey 2015). The receiver of data requests byte ranges.
     """
 
     kind: Literal["rdra"]
@@ -877,7 +883,7 @@ class RdraApp(TypedDict):
 
 
 class RepairApp(TypedDict):
-    """One object, whose octets that TCP had placeholders for are fetched again by requests for ranges (Fast Wireless
+    """One object. Octets that TCP replaced with placeholders are fetched again with range requests (Fast Wireless
     Protocol, Havey 2015).
     """
 
@@ -888,7 +894,7 @@ class RepairApp(TypedDict):
 
 
 class CustomApp(TypedDict):
-    """An application that the program supplies when it starts the run."""
+    """A custom application, supplied by the program that starts the run."""
 
     kind: Literal["custom"]
     name: str
@@ -898,14 +904,14 @@ App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | FtpApp | HttpApp | 
 
 
 class TcpTransport(TypedDict):
-    """The host's own TCP. Its settings are those of `stack`."""
+    """The simulator's TCP. Its settings are the keys of `stack`."""
 
     kind: Literal["tcp"]
 
 
 class QuicTransport(TypedDict):
-    """QUIC (RFC 9000) by the stack quinn-proto. The receiver of data opens the connection and asks for it, as a
-    browser does; the web application loads a page over one connection with a stream for each object.
+    """QUIC (RFC 9000) with the stack quinn-proto. The receiver of data opens the connection and requests the data,
+    as a browser does. The web application loads a page over one connection, with one stream for each object.
     """
 
     kind: Literal["quic"]
@@ -1026,7 +1032,9 @@ class Record(TypedDict):
 
 
 class Fairness(TypedDict):
-    """Fairness between flows: Jain's index, shares, convergence time and harm. Needs samples ([record] interval)."""
+    """Measures of fairness between flows: Jain's index, shares, convergence time and harm. They need samples
+    ([record] interval).
+    """
 
     warmup_s: float | None
     within: float

@@ -133,7 +133,7 @@ def _in_short(cells: list[_Off]) -> list[str]:
     rows = ((name, len(here), *_spreads(here)) for name, here in (*groups.items(), ("all", cells)))
     heads = "| cells | goodput: median | 95th percentile | largest | mean RTT: median | 95th percentile | largest"
     size = sum(cell.control in CONTROLS for cell in CELLS)
-    told = f"Absolute errors over the {len(cells)} cells measured so far, of {size}; a dash: none yet."
+    told = f"The table shows absolute errors. {len(cells)} of {size} cells are measured so far; a dash means none."
     return section("In short", told, table(heads, rows))
 
 

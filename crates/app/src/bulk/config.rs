@@ -51,7 +51,7 @@ impl Part for BulkConfig {
             |bulk: &mut Self| &mut bulk.wait,
             "Time from the flow's start, which opens the connection, to the first octet.",
         ),
-        key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this is added to the wait."),
+        key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this value is added to the wait."),
     ];
 }
 
@@ -77,7 +77,7 @@ impl Part for TransferConfig {
 
 impl Part for OnOffConfig {
     const NAME: &'static str = "on_off";
-    const TEXT: &'static str = "Phases of bulk data and phases of silence in turn, on one connection.";
+    const TEXT: &'static str = "Bulk data with pauses: phases of sending and of silence alternate on one connection.";
     const KEYS: &'static [Key<OnOffConfig>] = &[
         key("on", |bursts: &mut Self| &mut bursts.on, "Length of a phase of bulk data.").required("\"1 s\""),
         key("off", |bursts: &mut Self| &mut bursts.off, "Length of a phase of silence.").required("\"1 s\""),

@@ -25,8 +25,7 @@ impl Default for FtpConfig {
 
 impl Part for FtpConfig {
     const NAME: &'static str = "ftp";
-    const TEXT: &'static str =
-        "Files by FTP: a login and its commands on a control connection, and a data connection for each file.";
+    const TEXT: &'static str = "Transfers files by FTP, with a control connection for the login and the commands, and a data connection for each file.";
     const KEYS: &'static [Key<FtpConfig>] = &[
         key("size", |ftp: &mut Self| &mut ftp.size, "Octets of a file.").required("\"100 kB\""),
         key(

@@ -42,8 +42,7 @@ impl Default for HttpConfig {
 
 impl Part for HttpConfig {
     const NAME: &'static str = "http";
-    const TEXT: &'static str =
-        "Web pages: the receiver of data requests the objects of a page, one page after the other.";
+    const TEXT: &'static str = "Web pages: the receiver of data requests the objects of one page after another.";
     const KEYS: &'static [Key<HttpConfig>] = &[
         key("objects", |http| &mut http.objects, "Number of objects of a page, in addition to the index."),
         key("object_size", |http| &mut http.object_size, "Size of each object."),

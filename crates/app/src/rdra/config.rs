@@ -63,8 +63,7 @@ const MAX_STREAMS: u32 = 256;
 
 impl Part for RdraConfig {
     const NAME: &'static str = "rdra";
-    const TEXT: &'static str = "One object over several connections at the share of one (Receiver Driven Rate \
-         Adaptation, Havey 2015): the receiver of data asks for byte ranges.";
+    const TEXT: &'static str = "One object over several connections, which together take the share of one connection (Receiver Driven Rate Adaptation, Havey 2015). The receiver of data requests byte ranges.";
     const KEYS: &'static [Key<RdraConfig>] = &[
         key("size", |rdra| &mut rdra.size, "Size of the object."),
         key(

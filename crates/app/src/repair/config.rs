@@ -27,8 +27,7 @@ impl Default for RepairConfig {
 
 impl Part for RepairConfig {
     const NAME: &'static str = "repair";
-    const TEXT: &'static str = "One object, whose octets that TCP had placeholders for are fetched again by requests for ranges \
-         (Fast Wireless Protocol, Havey 2015).";
+    const TEXT: &'static str = "One object. Octets that TCP replaced with placeholders are fetched again with range requests (Fast Wireless Protocol, Havey 2015).";
     const KEYS: &'static [Key<RepairConfig>] = &[
         key("size", |repair| &mut repair.size, "Size of the object."),
         key(

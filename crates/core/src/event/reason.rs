@@ -32,30 +32,30 @@ reasons! {
     /// Why a packet was dropped. Every lost packet has exactly one reason. The number of the reason is part of a run's
     /// digest, so add new reasons at the end.
     DropReason {
-        QueueFull = "queue_full", "the queue had no room and the arriving packet was refused";
-        HeadDrop = "head_drop", "the queue had no room and this packet, from its head, gave way to the arriving one";
-        Early = "early", "the discipline chose to drop early";
-        Policed = "policed", "a rate limiter without a buffer was out of tokens";
-        RandomLoss = "random_loss", "lost at random on the medium";
-        PatternLoss = "pattern_loss", "lost by the scenario's loss pattern";
-        NoRoute = "no_route", "no route to its destination";
-        NoSocket = "no_socket", "its host has no connection or listener for it";
-        TtlExpired = "ttl_expired", "its time to live ran out";
-        Malformed = "malformed", "it could not be read as the packet it claims to be";
-        AckThinned = "ack_thinned", "an ACK that a later one covers, dropped by a stage";
-        RetriesExhausted = "retries_exhausted", "the medium's ARQ gave it up";
-        AckFiltered = "ack_filtered", "an ACK that a later one in the queue covers, removed by a filter";
-        ContextLost = "context_lost", "its compressed header could not be rebuilt: one before it was lost";
-        Collided = "collided", "two stations sent at once, and nothing sends it again";
-        TooBig = "too_big", "larger than the link's mtu, and not to be fragmented";
+        QueueFull = "queue_full", "the queue was full, and the arriving packet was rejected";
+        HeadDrop = "head_drop", "the queue was full, and this packet at its head was dropped to make room for the arriving packet";
+        Early = "early", "the discipline dropped the packet before the queue was full";
+        Policed = "policed", "a rate limiter without a buffer had no tokens left";
+        RandomLoss = "random_loss", "the packet was lost at random on the medium";
+        PatternLoss = "pattern_loss", "the scenario's loss pattern selected the packet";
+        NoRoute = "no_route", "there is no route to the packet's destination";
+        NoSocket = "no_socket", "the host has no connection or listener for the packet";
+        TtlExpired = "ttl_expired", "the packet's time to live (TTL) expired";
+        Malformed = "malformed", "the packet could not be parsed according to its headers";
+        AckThinned = "ack_thinned", "a stage dropped an ACK that a later ACK covers";
+        RetriesExhausted = "retries_exhausted", "the ARQ of the medium gave up after the last retry";
+        AckFiltered = "ack_filtered", "a filter removed an ACK that a later ACK in the queue covers";
+        ContextLost = "context_lost", "the compressed header could not be decompressed, because an earlier packet was lost";
+        Collided = "collided", "two stations sent at once, and the packet is not sent again";
+        TooBig = "too_big", "the packet is larger than the link's MTU and must not be fragmented";
     }
 }
 
 reasons! {
     /// Why a packet was marked as CE, congestion experienced (RFC 3168).
     MarkReason {
-        Threshold = "threshold", "the queue was above a fixed threshold";
-        Early = "early", "picked at random, by the state of the queue";
-        Forced = "forced", "the average queue was so long that every packet is picked";
+        Threshold = "threshold", "the queue was longer than a fixed threshold";
+        Early = "early", "the packet was selected at random, with a probability that depends on the queue";
+        Forced = "forced", "the average queue was so long that every packet is selected";
     }
 }

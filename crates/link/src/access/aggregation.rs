@@ -45,7 +45,7 @@ impl Default for AggregationConfig {
 
 impl Part for AggregationConfig {
     const NAME: &'static str = "aggregation";
-    const TEXT: &'static str = "Waits for the medium and then sends many packets at once, as Wi-Fi does.";
+    const TEXT: &'static str = "Waits for the medium, and then sends many packets at once, as Wi-Fi does.";
     const KEYS: &'static [Key<AggregationConfig>] = &[
         key(
             "access_delay",
@@ -55,8 +55,7 @@ impl Part for AggregationConfig {
         key(
             "contention",
             |part: &mut Self| &mut part.contention,
-            "A random time from 0 to this is added to the wait for each aggregate, for stations that compete for \
-             the medium.",
+            "A random time from 0 to this value is added to the wait for each aggregate; it represents stations that compete for the medium.",
         ),
         key("max_size", |part: &mut Self| &mut part.max_size, "Largest number of octets in an aggregate."),
         key("max_time", |part: &mut Self| &mut part.max_time, "Longest time on the air of an aggregate."),

@@ -29,7 +29,7 @@ impl Default for RateStep {
 
 impl Part for RateStep {
     const NAME: &'static str = "rate step";
-    const TEXT: &'static str = "A rate, and from when on it holds.";
+    const TEXT: &'static str = "A rate, and the time from which it applies.";
     const KEYS: &'static [Key<RateStep>] = &[
         key("at", |step: &mut Self| &mut step.at, "Time at which this step begins."),
         key(
@@ -134,7 +134,7 @@ impl Default for ReallocationConfig {
 
 impl Part for ReallocationConfig {
     const NAME: &'static str = "reallocation";
-    const TEXT: &'static str = "A rate and a delay that are drawn again every few seconds, as in Starlink.";
+    const TEXT: &'static str = "A rate and a delay that are chosen at random every few seconds, as in Starlink.";
     const KEYS: &'static [Key<ReallocationConfig>] = &[
         key("period", |line: &mut Self| &mut line.period, "Time between two changes."),
         key("low", |line: &mut Self| &mut line.low, "Lowest rate.").required("\"100 Mbit/s\""),
@@ -148,8 +148,7 @@ impl Part for ReallocationConfig {
         key(
             "delay_spread",
             |line: &mut Self| &mut line.delay_spread,
-            "At each change a random time from 0 to this is drawn and added to the delay. Packets keep their \
-             order.",
+            "At each change, a random time from 0 to this value is added to the delay. Packets keep their order.",
         ),
     ];
 

@@ -58,7 +58,7 @@ impl Default for GrantsConfig {
 
 impl Part for GrantsConfig {
     const NAME: &'static str = "grants";
-    const TEXT: &'static str = "Sends when a request was granted: DOCSIS, GPON, LTE and 5G uplinks.";
+    const TEXT: &'static str = "Sends only in granted slots, as uplinks of DOCSIS, GPON, LTE and 5G do.";
     const KEYS: &'static [Key<GrantsConfig>] = &[
         key(
             "request_interval",

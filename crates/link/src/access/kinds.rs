@@ -18,7 +18,7 @@ static KINDS: Registry<Kind<BuildShaper>> = Registry::new(ACCESS_KINDS);
 /// The family of all access methods, for code that reads and writes scenarios.
 pub static ACCESS: Family = Family {
     name: "access",
-    text: "Rules for when the line may send, if it does not send at one fixed rate.",
+    text: "How the line schedules transmissions, if a fixed rate does not describe it.",
     shorthand: None,
     infer_kind: false,
     members: || KINDS.members(),

@@ -38,7 +38,7 @@ impl Default for TraceConfig {
 
 impl Part for TraceConfig {
     const NAME: &'static str = "trace";
-    const TEXT: &'static str = "Sends at the times of a recorded trace, in the format of Mahimahi.";
+    const TEXT: &'static str = "Sends at the times in a recorded trace in Mahimahi's format.";
     const KEYS: &'static [Key<TraceConfig>] = &[
         key(
             "file",
@@ -50,7 +50,7 @@ impl Part for TraceConfig {
         key(
             "opportunities",
             |trace: &mut Self| &mut trace.opportunities,
-            "The numbers of the file, in milliseconds. A resolved scenario has them and does not need the file.",
+            "The times in the file, in milliseconds. A resolved scenario contains these times and does not need the file.",
         )
         .default_text("those of the file"),
         key("size", |trace: &mut Self| &mut trace.size, "Octets on the wire that each opportunity carries."),

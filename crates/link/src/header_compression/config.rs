@@ -68,7 +68,8 @@ impl HeaderCompressionConfig {
 
 impl Part for HeaderCompressionConfig {
     const NAME: &'static str = "header_compression";
-    const TEXT: &'static str = "Compression of TCP/IP headers on the line, and its loss of context.";
+    const TEXT: &'static str =
+        "Compression of TCP/IP headers on the line, including the loss of context after lost packets.";
     const SHORTHAND: Option<&'static str> = Some("scheme");
     const KEYS: &'static [Key<HeaderCompressionConfig>] = &[
         key(

@@ -54,7 +54,8 @@ const SHARED_ETHERNET: Framing = Framing { overhead: Bytes::new(26), minimum: By
 
 impl Part for CsmaCdConfig {
     const NAME: &'static str = "csma_cd";
-    const TEXT: &'static str = "A shared Ethernet: a station that finds the cable free sends, and collisions back off.";
+    const TEXT: &'static str =
+        "A shared Ethernet: a station sends if the cable is free, and waits for a random time after a collision.";
     const KEYS: &'static [Key<CsmaCdConfig>] = &[
         key("name", |cable: &mut Self| &mut cable.settings.name, "Name by which links join stations to the cable.")
             .required("\"lan\""),

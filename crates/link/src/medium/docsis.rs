@@ -77,7 +77,7 @@ impl Default for DocsisConfig {
 
 impl Part for DocsisConfig {
     const NAME: &'static str = "docsis";
-    const TEXT: &'static str = "A cable channel of a CMTS and its modems: requests that contend, and grants.";
+    const TEXT: &'static str = "A cable channel between a CMTS and its modems, in which modems contend for requests and send in granted slots.";
     const KEYS: &'static [Key<DocsisConfig>] = &[
         key(
             "name",

@@ -85,8 +85,7 @@ impl Default for PacketRadioConfig {
 
 impl Part for PacketRadioConfig {
     const NAME: &'static str = "packet_radio";
-    const TEXT: &'static str =
-        "Half-duplex radios that call each other by RTS and CTS, over several hops, with stop-and-wait ARQ.";
+    const TEXT: &'static str = "Half-duplex radios over several hops, with RTS, CTS and stop-and-wait ARQ.";
     const KEYS: &'static [Key<PacketRadioConfig>] = &[
         key(
             "name",

@@ -54,7 +54,7 @@ impl Default for PolledConfig {
 
 impl Part for PolledConfig {
     const NAME: &'static str = "polled";
-    const TEXT: &'static str = "Half duplex, stations polled in turn, stop-and-wait ARQ.";
+    const TEXT: &'static str = "A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ.";
     const KEYS: &'static [Key<PolledConfig>] = &[
         key("name", |polled: &mut Self| &mut polled.settings.name, "Name by which links join stations to the medium.")
             .required("\"radio\""),

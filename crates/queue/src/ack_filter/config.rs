@@ -91,12 +91,12 @@ impl Part for AckFilterConfig {
         ),
         key("share", |filter: &mut Self| &mut filter.share, "Share of the superfluous ACKs that is removed."),
         key("pick", |filter: &mut Self| &mut filter.pick, "With a share, the removed ACKs are evenly spread, or chosen at random."),
-        key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while at least this much waits.")
+        key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while at least this amount is queued.")
             .none_word("always"),
         key(
             "below",
             |filter: &mut Self| &mut filter.below,
-            "ACKs are removed only while less than this waits. If this equals the limit of the queue, a full queue drops the new ACK and removes none, as in balakrishnan1999's code.",
+            "ACKs are removed only while less than this amount is queued. If this amount equals the limit of the queue, a full queue drops the new ACK and removes no other ACK, as in balakrishnan1999's code.",
         )
         .none_word("always"),
         key(

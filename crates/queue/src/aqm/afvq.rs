@@ -38,21 +38,20 @@ impl Default for AfvqConfig {
 
 impl Part for AfvqConfig {
     const NAME: &'static str = "afvq";
-    const TEXT: &'static str = "ACKs before data, in a queue whose size follows what leaves it (Park and others 2011).";
+    const TEXT: &'static str = "Sends ACKs before data; the number of queued ACKs is limited by the number that can leave between two data packets (Park and others 2011).";
     const KEYS: &'static [Key<AfvqConfig>] = &[
         key("queue", |part: &mut Self| &mut part.queue, "Queue of all packets except pure ACKs.")
             .default_text("a drop-tail queue"),
         key(
             "ack_limit",
             |part: &mut Self| &mut part.ack_limit,
-            "Largest number of ACKs that may wait. While data waits, fewer may: one more than left since the \
-             last data packet.",
+            "Largest number of queued ACKs. While data is queued, fewer ACKs are allowed: one more than the number of ACKs that left since the last data packet.",
         )
         .typed(ValueType::Packets),
         key(
             "ack_share",
             |part: &mut Self| &mut part.ack_share,
-            "Share of the octets that ACKs may take while data waits; 1: all.",
+            "Share of the octets that ACKs may take while data is queued; 1: no limit.",
         ),
     ];
 

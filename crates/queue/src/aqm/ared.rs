@@ -47,7 +47,7 @@ impl Part for AredConfig {
         key("bandwidth", |ared: &mut Self| &mut ared.bandwidth, "Rate at which packets leave.")
             .default_text("the line's"),
         key("avpkt", |ared: &mut Self| &mut ared.avpkt, "Size of a typical packet."),
-        key("ecn", |ared: &mut Self| &mut ared.ecn, "Mark packets that are capable of ECN instead of dropping them."),
+        key("ecn", |ared: &mut Self| &mut ared.ecn, "Mark ECN-capable packets instead of dropping them."),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -63,7 +63,7 @@ impl Default for AsqmConfig {
 
 impl Part for AsqmConfig {
     const NAME: &'static str = "asqm";
-    const TEXT: &'static str = "ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a target.";
+    const TEXT: &'static str = "ASQM (Havey 2015): measures the delay of the whole link with packets of its own, and drops or marks packets if the delay exceeds a target.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AsqmConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),

@@ -89,10 +89,11 @@ impl BdpBound {
 
 impl Part for BdpConfig {
     const NAME: &'static str = "bdp";
-    const TEXT: &'static str = "BDP (Havey 2015): a queue for each flow, whose length follows from the round trips of the flow and of the link.";
+    const TEXT: &'static str = "BDP (Havey 2015): a queue for each flow, whose length is computed from the round-trip times of the flow and of the link.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<BdpConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the packets in all queues together.")
+            .typed(ValueType::Packets),
         key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::aqm::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
@@ -100,7 +101,7 @@ impl Part for BdpConfig {
         key(
             "bound",
             |part: &mut Self| &mut part.bound,
-            "Part of a round trip that the link may take: the longer of 10 % and 25 ms (max), or the shorter, as eq 6.3 is printed (min).",
+            "Part of a round-trip time that the link may take: the longer of 10 % and 25 ms (max), or the shorter, as printed in equation 6.3 (min).",
         ),
         key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
     ];

@@ -36,18 +36,19 @@ impl Default for ChokeConfig {
 
 impl Part for ChokeConfig {
     const NAME: &'static str = "choke";
-    const TEXT: &'static str = "CHOKe: RED that also drops arriving packets together with one of their own flow.";
+    const TEXT: &'static str =
+        "CHOKe: RED that also drops an arriving packet together with a queued packet of the same flow.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
     const KEYS: &'static [Key<ChokeConfig>] = &[
-        key("limit", |choke: &mut Self| &mut choke.red.limit, "Packets that the queue may hold."),
+        key("limit", |choke: &mut Self| &mut choke.red.limit, "Limit of the queue in packets."),
         key(
             "min",
             |choke: &mut Self| &mut choke.red.min,
-            "The average queue above which packets are compared and picked.",
+            "Average queue above which an arriving packet is compared with a queued packet, and may be marked or dropped.",
         )
         .default_text("a third of max"),
-        key("max", |choke: &mut Self| &mut choke.red.max, "The average queue from which all packets are picked.")
+        key("max", |choke: &mut Self| &mut choke.red.max, "Average queue from which all packets are marked or dropped.")
             .default_text("a quarter of the limit"),
         key("probability", |choke: &mut Self| &mut choke.red.probability, "Probability when the average reaches max."),
         key(
@@ -76,7 +77,7 @@ impl Part for ChokeConfig {
         key(
             "ecn",
             |choke: &mut Self| &mut choke.red.ecn,
-            "Mark the packets that RED picks instead of dropping them, if they can be marked.",
+            "Mark the ECN-capable packets that RED selects, instead of dropping them.",
         ),
     ];
 

@@ -232,7 +232,8 @@ impl Default for CobaltQueueConfig {
 
 impl Part for CobaltQueueConfig {
     const NAME: &'static str = "cobalt";
-    const TEXT: &'static str = "COBALT: CoDel, and BLUE against flows that do not respond; CAKE's queue management.";
+    const TEXT: &'static str =
+        "COBALT, the queue management of CAKE: CoDel, combined with BLUE against unresponsive flows.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<CobaltQueueConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),

@@ -55,7 +55,8 @@ impl Default for DocsisPieConfig {
 
 impl Part for DocsisPieConfig {
     const NAME: &'static str = "docsis-pie";
-    const TEXT: &'static str = "DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a delay that the modem predicts.";
+    const TEXT: &'static str =
+        "DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a queueing delay that the modem predicts.";
     const KEYS: &'static [Key<DocsisPieConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
         key("latency_target", |part: &mut Self| &mut part.latency_target, "Target of the queueing delay."),

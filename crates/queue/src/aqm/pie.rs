@@ -337,9 +337,9 @@ pub(crate) const TUPDATE: &str = "The time between two updates of the drop proba
 pub(crate) const ALPHA: &str = "The weight of the distance from the target, in 1/s.";
 pub(crate) const BETA: &str = "The weight of the change of the delay, in 1/s.";
 pub(crate) const MAX_BURST: &str = "Time for which a burst after an idle time is not dropped.";
-pub(crate) const ECN: &str = "Mark packets that can be marked, while the probability is at most `mark_threshold`.";
-pub(crate) const MARK_THRESHOLD: &str = "The probability above which packets are dropped even if they can be marked.";
-pub(crate) const BYTEMODE: &str = "Pick small packets less often, in proportion to their size.";
+pub(crate) const ECN: &str = "Mark ECN-capable packets while the probability is at most `mark_threshold`.";
+pub(crate) const MARK_THRESHOLD: &str = "Probability above which ECN-capable packets are dropped too.";
+pub(crate) const BYTEMODE: &str = "Mark or drop small packets less often, in proportion to their size.";
 pub(crate) const DQ_RATE_ESTIMATOR: &str =
     "Compute the delay as backlog divided by a measured departure rate, instead of from sojourn times.";
 pub(crate) const DERANDOMISE: &str = "Spread drops evenly (RFC 8033 section 5.4), as Linux does.";

@@ -51,12 +51,20 @@ pub struct WredProfile {
 
 impl Part for WredProfile {
     const NAME: &'static str = "wred_profile";
-    const TEXT: &'static str = "The thresholds of one drop precedence.";
+    const TEXT: &'static str = "The RED thresholds of one drop precedence.";
     const KEYS: &'static [Key<WredProfile>] = &[
-        key("min", |profile: &mut Self| &mut profile.min, "The average queue from which some packets are picked.")
-            .typed(ValueType::Packets),
-        key("max", |profile: &mut Self| &mut profile.max, "The average queue from which all packets are picked.")
-            .typed(ValueType::Packets),
+        key(
+            "min",
+            |profile: &mut Self| &mut profile.min,
+            "Average queue from which some packets are marked or dropped.",
+        )
+        .typed(ValueType::Packets),
+        key(
+            "max",
+            |profile: &mut Self| &mut profile.max,
+            "Average queue from which all packets are marked or dropped.",
+        )
+        .typed(ValueType::Packets),
         key("probability", |profile: &mut Self| &mut profile.probability, "The probability at max."),
     ];
 }
@@ -87,7 +95,7 @@ impl Default for WredConfig {
 
 impl Part for WredConfig {
     const NAME: &'static str = "wred";
-    const TEXT: &'static str = "Weighted RED: one queue, thresholds by drop precedence.";
+    const TEXT: &'static str = "Weighted RED: one queue, with thresholds for each drop precedence.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<WredConfig>] = &[
         key("limit", |wred: &mut Self| &mut wred.limit, "Limit of the queue."),
@@ -96,7 +104,7 @@ impl Part for WredConfig {
         key(
             "classify",
             |wred: &mut Self| &mut wred.classify,
-            "Rules for the profile of a packet, counted from 0. The first rule that matches applies.",
+            "Rules that select the profile of a packet; profiles are numbered from 0. The first rule that matches applies.",
         )
         .default_text("the AF codepoints by their drop precedence"),
         key("default_class", |wred: &mut Self| &mut wred.default_class, "The profile of packets that no rule matches.")
@@ -106,7 +114,7 @@ impl Part for WredConfig {
         key("bandwidth", |wred: &mut Self| &mut wred.bandwidth, "Rate at which packets leave: see red.")
             .none_word("unlimited")
             .default_text("the line's"),
-        key("ecn", |wred: &mut Self| &mut wred.ecn, "Mark packets that are capable of ECN instead of dropping them."),
+        key("ecn", |wred: &mut Self| &mut wred.ecn, "Mark ECN-capable packets instead of dropping them."),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -96,14 +96,14 @@ part_value!(CbwfqClass);
 
 impl Part for CbwfqConfig {
     const NAME: &'static str = "cbwfq";
-    const TEXT: &'static str = "Class-based weighted fair queueing with a low-latency queue, as in routers.";
+    const TEXT: &'static str = "Class-based weighted fair queueing with a low-latency queue, as in Cisco's routers.";
     const KEYS: &'static [Key<CbwfqConfig>] = &[
         key("classes", |part: &mut Self| &mut part.classes, "The classes.")
             .default_text("one with priority, one without"),
         key(
             "classify",
             |part: &mut Self| &mut part.classify,
-            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
+            "Rules that select the class of a packet; classes are numbered from 0. The first rule that matches applies.",
         )
         .default_text("DSCP 46 (EF) to class 0"),
         key("default_class", |part: &mut Self| &mut part.default_class, "The class of packets that no rule matches.")

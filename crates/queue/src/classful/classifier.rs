@@ -47,7 +47,7 @@ pub struct Rule {
 
 impl Part for Rule {
     const NAME: &'static str = "rule";
-    const TEXT: &'static str = "A condition on the headers of a packet, and the class of the packets that match.";
+    const TEXT: &'static str = "A condition on packet headers, and the class of the packets that match it.";
     const KEYS: &'static [Key<Rule>] = &[
         key("class", |rule| &mut rule.class, "The class of packets that match, counted from 0."),
         key("dscp", |rule| &mut rule.dscp, "The differentiated services codepoint (RFC 2474)."),

@@ -51,7 +51,7 @@ impl Default for DrrConfig {
 
 impl Part for DrrClass {
     const NAME: &'static str = "drr_class";
-    const TEXT: &'static str = "A class of a deficit round robin.";
+    const TEXT: &'static str = "A class of deficit round robin.";
     const KEYS: &'static [Key<DrrClass>] = &[
         key(
             "quantum",
@@ -70,13 +70,13 @@ part_value!(DrrClass);
 
 impl Part for DrrConfig {
     const NAME: &'static str = "drr";
-    const TEXT: &'static str = "Deficit round robin: classes share the line by their quanta.";
+    const TEXT: &'static str = "Deficit round robin: classes share the line in proportion to their quanta.";
     const KEYS: &'static [Key<DrrConfig>] = &[
         key("classes", |drr: &mut Self| &mut drr.classes, "The classes that take turns.").default_text("two classes"),
         key(
             "classify",
             |drr: &mut Self| &mut drr.classify,
-            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
+            "Rules that select the class of a packet; classes are numbered from 0. The first rule that matches applies.",
         )
         .default_text("TCP to class 0"),
         key("default_class", |drr: &mut Self| &mut drr.default_class, "The class of packets that no rule matches.")

@@ -33,14 +33,14 @@ impl Default for PrioConfig {
 
 impl Part for PrioConfig {
     const NAME: &'static str = "prio";
-    const TEXT: &'static str = "Strict priorities: the first band that has a packet is served.";
+    const TEXT: &'static str = "Strict priorities: the first band that has a packet is served next.";
     const KEYS: &'static [Key<PrioConfig>] = &[
         key("bands", |prio: &mut Self| &mut prio.bands, "The queue of each band, the most urgent first; at most 16.")
             .default_text("two drop-tail queues"),
         key(
             "classify",
             |prio: &mut Self| &mut prio.classify,
-            "Rules for the band of a packet, counted from 0. The first rule that matches applies.",
+            "Rules that select the band of a packet; bands are numbered from 0. The first rule that matches applies.",
         )
         .default_text("pure ACKs to band 0"),
         key("default_class", |prio: &mut Self| &mut prio.default_class, "The band of packets that no rule matches.")

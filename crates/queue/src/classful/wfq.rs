@@ -40,10 +40,11 @@ impl Default for WfqConfig {
 
 impl Part for WfqConfig {
     const NAME: &'static str = "wfq";
-    const TEXT: &'static str = "Weighted fair queueing by flow and IP precedence, as in routers.";
+    const TEXT: &'static str = "Weighted fair queueing by flow and IP precedence, as in Cisco's routers.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<WfqConfig>] = &[
-        key("limit", |wfq: &mut Self| &mut wfq.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("limit", |wfq: &mut Self| &mut wfq.limit, "Limit of the packets in all queues together.")
+            .typed(ValueType::Packets),
         key(
             "threshold",
             |wfq: &mut Self| &mut wfq.threshold,

@@ -70,8 +70,10 @@ impl Part for FqConfig {
     const TEXT: &'static str = "Linux's fair queue: a queue for each flow, served in turn, with optional pacing.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqConfig>] = &[
-        key("limit", |fq: &mut Self| &mut fq.limit, "Packets in all queues.").typed(ValueType::Packets),
-        key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Packets of one flow.").typed(ValueType::Packets),
+        key("limit", |fq: &mut Self| &mut fq.limit, "Limit of the packets in all queues together.")
+            .typed(ValueType::Packets),
+        key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Limit of the packets of one flow.")
+            .typed(ValueType::Packets),
         key("quantum", |fq: &mut Self| &mut fq.quantum, "Amount that a flow may send in its turn."),
         key(
             "initial_quantum",

@@ -50,7 +50,8 @@ impl Part for FqPieConfig {
     const TEXT: &'static str = "FQ-PIE: a queue for each flow, served in turn, each under PIE.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqPieConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("limit", |part: &mut Self| &mut part.limit, "Limit of the packets in all queues together.")
+            .typed(ValueType::Packets),
         key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
         key(
             "quantum",

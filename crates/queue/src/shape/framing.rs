@@ -53,7 +53,7 @@ const MOST_OVERHEAD: Bytes = Bytes::new(10_000);
 
 impl Part for Framing {
     const NAME: &'static str = "framing";
-    const TEXT: &'static str = "How many octets a packet takes on the wire.";
+    const TEXT: &'static str = "The number of octets that a packet takes on the wire.";
     const SHORTHAND: Option<&'static str> = Some("kind");
     const PRESETS: Option<Presets<Framing>> = Some(Presets {
         key: "kind",

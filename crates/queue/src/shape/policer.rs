@@ -35,7 +35,7 @@ impl Part for PolicerConfig {
         key("rate", |policer: &mut Self| &mut policer.rate, "Rate in the long run, in octets of IP.")
             .required("\"2 Mbit/s\""),
         key("burst", |policer: &mut Self| &mut policer.burst, "Depth of the bucket: the amount that may pass at once."),
-        key("limit", |policer: &mut Self| &mut policer.limit, "Limit of the queue for the link behind."),
+        key("limit", |policer: &mut Self| &mut policer.limit, "Limit of the queue for the next link."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -53,7 +53,7 @@ impl Part for TbfConfig {
     const KEYS: &'static [Key<TbfConfig>] = &[
         key("rate", |tbf: &mut Self| &mut tbf.rate, "Rate in the long run.").required("\"2 Mbit/s\""),
         key("burst", |tbf: &mut Self| &mut tbf.burst, "Depth of the bucket: the amount that may leave at once."),
-        key("peakrate", |tbf: &mut Self| &mut tbf.peakrate, "The rate at which a burst leaves.").none_word("unlimited"),
+        key("peakrate", |tbf: &mut Self| &mut tbf.peakrate, "Rate at which a burst leaves.").none_word("unlimited"),
         key("mtu", |tbf: &mut Self| &mut tbf.mtu, "With a peakrate: amount that may leave faster than the peakrate."),
         key(
             "overhead",

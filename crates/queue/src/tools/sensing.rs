@@ -44,7 +44,7 @@ impl Choice for FarEnd {
 pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far end of this link, or the next stage of kind reflector on their path, which may be behind other links.";
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str =
-    "Smoothing of round trips: as in RFC 6298, or as the dissertation prints it, with RTTVAR instead of SRTT.";
+    "Smoothing of round-trip times: as in RFC 6298, or as printed in the dissertation, with RTTVAR instead of SRTT.";
 
 /// How the base delay is treated: the delay of the link without a queue, which each measured sample includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ fn value(name: &'static str, value_type: ValueType, default: &'static str, text:
 pub(crate) fn file() -> PartInfo {
     PartInfo {
         name: "scenario file",
-        text: "A lopsided scenario: a network, the flows that cross it, and what is recorded.",
+        text: "A scenario: a network, the flows that cross it, and the data that is recorded.",
         shorthand: None,
         exclusive: &[],
         make: None,
@@ -142,7 +142,7 @@ static MEDIUM: lopsided_spec::ValueType = Family(&MEDIA);
 pub(crate) fn topology() -> PartInfo {
     PartInfo {
         name: "topology",
-        text: "A network: hosts send and receive, routers forward, links join them. Routing is static, by fewest links.",
+        text: "A network of hosts, routers and links. Packets take the route with the fewest links; routes do not change during a run.",
         shorthand: None,
         exclusive: &[],
         make: None,
@@ -170,8 +170,8 @@ pub(crate) fn dumbbell() -> PartInfo {
     let own = PartInfo::of::<DumbbellPart>();
     let lines = [
         value("access", Part(line), "", "The links between hosts and routers on both sides."),
-        value("left", Part(line), "", "Differences on the left side."),
-        value("right", Part(line), "", "Differences on the right side."),
+        value("left", Part(line), "", "Settings of the links on the left side that differ from those of both sides."),
+        value("right", Part(line), "", "Settings of the links on the right side that differ from those of both sides."),
         value("bottleneck", Part(line), "", "The link between r1 and r2. Required."),
     ];
     PartInfo { make: None, keys: own.keys.into_iter().chain(lines).collect(), ..own }
@@ -206,7 +206,7 @@ pub(crate) fn stack() -> PartInfo {
     keys.extend(StackConfig::keys());
     PartInfo {
         name: "stack",
-        text: "The TCP of a host: a profile, and settings that differ from it.",
+        text: "The TCP of a host: a profile, and the settings that differ from this profile.",
         shorthand: Some("profile"),
         exclusive: &[],
         make: None,

@@ -57,7 +57,11 @@ impl Page {
             let _ = write!(self.text, " Short form: `{short}`.");
         }
         let members = (family.members)();
-        let _ = write!(self.text, " `kind` chooses one, by default `{}`.\n\n", members[0].info.name);
+        let _ = write!(
+            self.text,
+            " The key `kind` selects one of the kinds below; the default is `{}`.\n\n",
+            members[0].info.name
+        );
         for member in &members {
             let _ = write!(
                 self.text,

@@ -61,7 +61,11 @@ impl Part for AckReconstructConfig {
     const NAME: &'static str = "ack_reconstruct";
     const TEXT: &'static str = "Fills gaps in the ACK numbers with regenerated ACKs, and spaces the ACKs in time.";
     const KEYS: &'static [Key<AckReconstructConfig>] = &[
-        key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
+        key(
+            "side",
+            |part: &mut Self| &mut part.side,
+            "Position of the stage: before the queue (entry) or after the line (exit).",
+        ),
         key("every", |part: &mut Self| &mut part.every, "Number of segments per ACK after reconstruction."),
         key("threshold", |part: &mut Self| &mut part.threshold, "Gaps of more segments than this are filled."),
         key("gain", |part: &mut Self| &mut part.gain, "Weight of a new sample in the mean time between ACKs."),

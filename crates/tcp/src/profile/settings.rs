@@ -38,8 +38,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn",
         |p| &mut p.ecn,
-        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only if the peer requests \
-         it, Linux's default), accurate (RFC 9768). The controls dctcp and prague request it whatever this key says.",
+        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only if the peer requests it, Linux's default), accurate (RFC 9768). The congestion controls dctcp and prague request it regardless of this key.",
     ),
     field(
         "abe",
@@ -66,7 +65,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "dup_threshold",
         |p| &mut p.dup_threshold,
-        "Number of duplicate ACKs, or of SACKed segments above a hole, that mean a loss (RFC 5681 section 3.2).",
+        "Number of duplicate ACKs, or of SACKed segments above a hole, that indicate a loss (RFC 5681 section 3.2).",
     ),
     field(
         "fast_recovery",

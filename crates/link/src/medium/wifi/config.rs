@@ -101,7 +101,8 @@ pub struct WifiStation {
 
 impl Part for WifiStation {
     const NAME: &'static str = "wifi station";
-    const TEXT: &'static str = "A station of a Wi-Fi channel, and what differs between the access point and it.";
+    const TEXT: &'static str =
+        "A station of a Wi-Fi channel, with the settings of the link between the station and the access point.";
     const KEYS: &'static [Key<WifiStation>] = &[
         key("name", |station: &mut Self| &mut station.name, "Node at the end of the station's link.")
             .required("\"laptop\""),

@@ -111,7 +111,7 @@ impl Default for RedConfig {
 
 impl Part for RedConfig {
     const NAME: &'static str = "red";
-    const TEXT: &'static str = "Random early detection, as tc-red.";
+    const TEXT: &'static str = "Random early detection, as in tc-red(8).";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
     const KEYS: &'static [Key<RedConfig>] = &[
@@ -130,7 +130,7 @@ impl Part for RedConfig {
         key(
             "burst",
             |red: &mut Self| &mut red.burst,
-            "Number of packets that may arrive at once at the empty queue before any is picked; sets the weight.",
+            "Number of packets that may arrive at once at the empty queue before a packet is marked or dropped; determines the weight of the average.",
         )
         .default_text("(2 min + max) / 3")
         .input_only(),
@@ -149,7 +149,7 @@ impl Part for RedConfig {
              does not notice an empty queue.",
         )
         .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
-        key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN instead of dropping them."),
+        key("ecn", |red: &mut Self| &mut red.ecn, "Mark ECN-capable packets instead of dropping them."),
         key(
             "harddrop",
             |red: &mut Self| &mut red.harddrop,
@@ -187,8 +187,7 @@ impl Part for RedConfig {
         key(
             "least",
             |red: &mut Self| &mut red.least,
-            "A packet that finds fewer packets than this in the queue passes, whatever the average. ns-2 uses 2, \
-             so that a high average never idles the line.",
+            "A packet is accepted if fewer packets than this number are queued, regardless of the average. ns-2 uses 2, so that a high average never leaves the line idle.",
         ),
     ];
 

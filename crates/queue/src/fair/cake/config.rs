@@ -40,8 +40,7 @@ impl Default for CakeConfig {
 
 impl Part for CakeConfig {
     const NAME: &'static str = "cake";
-    const TEXT: &'static str =
-        "CAKE: a shaper that counts the line's framing, tins by DSCP, fairness between hosts and flows, and COBALT.";
+    const TEXT: &'static str = "CAKE: a shaper that accounts for the line's framing, tins selected by DSCP, fairness between hosts and flows, and COBALT.";
     const SHORTHAND: Option<&'static str> = Some("bandwidth");
     const KEYS: &'static [Key<CakeConfig>] = &[
         key("bandwidth", |part: &mut Self| &mut part.bandwidth, "Rate of the shaper, including framing.")
@@ -62,9 +61,13 @@ impl Part for CakeConfig {
             |part: &mut Self| &mut part.framing,
             "Octets that a packet takes on the line behind the shaper.",
         ),
-        key("memlimit", |part: &mut Self| &mut part.memlimit, "Octets of IP in all queues.")
-            .none_word("auto")
-            .default_text("four round trips at the bandwidth, 4 MiB to 15.5 MB"),
+        key(
+            "memlimit",
+            |part: &mut Self| &mut part.memlimit,
+            "Limit of the octets in all queues together, IP headers included.",
+        )
+        .none_word("auto")
+        .default_text("four round trips at the bandwidth, 4 MiB to 15.5 MB"),
     ];
 
     fn check(&self) -> Result<(), Fault> {

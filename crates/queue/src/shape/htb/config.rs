@@ -81,14 +81,15 @@ part_value!(HtbClass);
 
 impl Part for HtbConfig {
     const NAME: &'static str = "htb";
-    const TEXT: &'static str = "Hierarchical token bucket: classes with committed rates that borrow up to a ceiling.";
+    const TEXT: &'static str =
+        "Hierarchical token bucket: classes have committed rates and may borrow up to a ceiling.";
     const KEYS: &'static [Key<HtbConfig>] = &[
         key("classes", |htb: &mut Self| &mut htb.classes, "The classes; a parent comes before its children.")
             .default_text("one of 1 Mbit/s"),
         key(
             "classify",
             |htb: &mut Self| &mut htb.classify,
-            "Rules for the class of a packet, counted from 0. The first rule that matches applies.",
+            "Rules that select the class of a packet; classes are numbered from 0. The first rule that matches applies.",
         )
         .default_text("none"),
         key("default_class", |htb: &mut Self| &mut htb.default_class, "The class of packets that no rule matches.")
