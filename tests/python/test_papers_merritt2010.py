@@ -45,7 +45,8 @@ def test_the_scenario_equals_tables_4_1_to_4_4(paper: Paper, line: AccessLine) -
         }
         link = written["link"][direction]
         assert link["rate"] == f"{printed['cir']:.0f} kbit/s"
-        # Published in bits (MER-A03), stored in bytes; the credit of an interval corresponds to the rate (MER-M11).
+        # The burst is published in bits (MER-A03) and stored in bytes. The credit of an interval corresponds to the
+        # rate (MER-M11).
         assert link["shaper"]["burst"] == f"{printed['bc'] / 8:.0f} B"
         assert link["shaper"]["refill_interval"] == f"{printed['tc']:.0f} ms"
         assert printed["bc"] == printed["cir"] * printed["tc"]

@@ -187,8 +187,8 @@ impl Line {
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// The time up to which the line has processed events. This is the latest time that was passed to a method, except
-    /// that [`Line::poll`] does not process events while a datagram that has already arrived is left to return.
+    /// The time up to which the line has processed events. This is the latest time that was passed to a method. But
+    /// [`Line::poll`] processes no events while it can return a datagram that has already arrived.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()

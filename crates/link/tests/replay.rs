@@ -47,7 +47,8 @@ fn a_credit_lets_the_second_packet_follow_earlier() {
 fn a_queue_is_served_at_the_given_instants() {
     let config = line(QueueConfig::packets(2));
     let instants = [3, 3, 20].map(|ms| nanos(ms * 1_000_000));
-    // At an equal time the arrival comes first, so the third packet finds two. The last has no recorded departure.
+    // An arrival comes before a departure at the same time, so the third packet finds two in the queue. One packet has
+    // no recorded departure.
     let found = replay_at_instants(&config, 1, "link", arrivals(&[0, 0, 3, 4, 20, 20]), &instants).unwrap();
     let still = Replayed::default();
     assert_eq!(found, [departs(3000, 0), departs(3000, 1), full(3), departs(20_000, 2), still, full(20)]);

@@ -72,7 +72,8 @@ impl Moments {
 #[derive(Debug, Default)]
 pub struct DelayStats {
     spread: Histogram,
-    /// `None` until the first value is counted. Allocated late, because one end of most flows never counts a value.
+    /// `None` until the first value is counted. Allocated on demand, because one end of most flows never counts a
+    /// value.
     moments: Option<Box<DelayMoments>>,
 }
 

@@ -322,8 +322,7 @@ impl Receiver {
     fn sends(&mut self, segment: &Segment) {
         let Some(ack) = segment.ack else { return };
         let echoes = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
-        // Only a pure ACK was sent for a reason of its own. With data or control flags, the packet would have been sent
-        // anyway.
+        // Only a pure ACK has a reason of its own. A packet with data or control flags would have been sent anyway.
         let alone = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         if alone && !segment.flags.has(Flags::RST) {
             let why = self.reason(segment, ack, echoes);

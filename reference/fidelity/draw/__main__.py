@@ -1,8 +1,8 @@
 """`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on randomly chosen scenarios.
 
 Linux's values are stored run by run in `draw-SEED.csv` next to the page. An interrupted measurement can therefore be
-continued, and a complete one needs Linux no more. Linux's captures are kept outside the repository. If they exist, the
-packets of each scenario's first seed are aligned with the simulator's, and the result is stored in
+continued, and a complete one no longer needs Linux. Linux's captures are kept outside the repository. If they exist,
+the packets of each scenario's first seed are aligned with the simulator's, and the result is stored in
 `draw-SEED-packets.csv`.
 
 With `--shard i/n`, a machine measures one of n parts of the runs on Linux and stores it in

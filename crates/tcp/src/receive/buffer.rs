@@ -44,7 +44,7 @@ impl Buffer {
             (ReceiveWindow::Memory { per_segment, share }, _) => {
                 Window::Memory(Memory::new(profile, per_segment, share))
             }
-            // A profile with an automatic buffer uses Linux's rule to size it, whichever stack it models.
+            // An automatic buffer is sized by Linux's rule, whichever stack the profile models.
             (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(profile, 0, WindowShare::Half)),
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };

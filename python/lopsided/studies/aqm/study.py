@@ -61,8 +61,8 @@ def aqm(
         Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` means the scenario's own
         queue.
     beside
-        Additional links at which the disciplines are placed. They are always placed, and measured, at the slowest link
-        of each direction or at `link`.
+        Other links that also get the disciplines. The slowest link of each direction, or `link`, always gets them, and
+        is the link that is measured.
     world, kernel
         World or worlds to run in; several worlds are compared.
     workers

@@ -48,8 +48,8 @@ def sweep(
     repeat
         Number of seeds per combination; default: that of the scenario's `[sweep]`, or 1.
     start_jitter
-        If there are several seeds, the time (seconds or text) by which each flow starts later at most, at random.
-        Default: up to 1 s if nothing else is random.
+        If there are several seeds: the largest random delay of each flow's start (seconds or text). Default: up to 1 s
+        if nothing else is random.
     measure
         Returns the rows of a run, as mappings; default: its flows, see `flow_rows`.
     metric
