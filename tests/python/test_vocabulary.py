@@ -120,6 +120,27 @@ def test_every_usage_error_exits_with_2_and_a_message(wrong, capsys, tmp_path, m
     assert told.startswith("error: ") and "╭" not in told
 
 
+UNUSED = [
+    (["check", "FILE", "--out", "x"], "--out, --overwrite and --no-report are for two builds"),
+    (["check", "--baseline", "a", "--candidate", "b", "--client", "c", "--world", "kernel"], "for scenario files"),
+    (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--heat-map"], "--heat-map draws two axes"),
+    (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--heat-map", "--cdf"], "choose one"),
+    (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--shard", "1/2", "--plot", "x.png"], "no figure is drawn"),
+    (["plot", "x", "queue", "--flow", "download"], "--flow does not apply to the figure 'queue'"),
+    (["plot", "x", "rtt", "--average", "1s"], "--average does not apply to the figure 'rtt'"),
+    (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
+    (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
+]
+"""Options that another argument makes useless, each with a part of the error message."""
+
+
+@pytest.mark.parametrize(("wrong", "said"), UNUSED, ids=[" ".join(wrong) for wrong, _ in UNUSED])
+def test_an_option_that_would_be_ignored_is_refused(wrong, said, capsys, tmp_path, monkeypatch, adsl_file):
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke([str(adsl_file) if each == "FILE" else each for each in wrong]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_a_usage_line_names_the_arguments(command, capsys):
     assert cli.invoke([command, "--help"]) == 0

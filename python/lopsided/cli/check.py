@@ -92,9 +92,13 @@ def check(
     if builds != NO_BUILDS:
         if files:
             raise UsageError(f"check either {files[0]} or two builds, not both")
+        if world != "sim" or own != NOTHING:
+            raise UsageError("--world, --controller and --discipline are for scenario files, not for two builds")
         return _compare(builds, settings, answer, as_json=as_json, quiet=quiet)
     if not files:
         raise UsageError("name a scenario file, or two builds: --baseline, --candidate and --client")
+    if answer != ANSWER:
+        raise UsageError("--out, --overwrite and --no-report are for two builds, not for scenario files")
     found: list[dict[str, object]] = []
     refused = 0
     for file in files:

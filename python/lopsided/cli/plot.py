@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from lopsided.cli.options import Column, Data, Json, Overwrite, data_at, picture
 from lopsided.cli.terminal import link, print_json, print_line
 from lopsided.data.output import whole_file
 from lopsided.data.units import parse_time
+from lopsided.errors import UsageError
 from lopsided.scenario import Run
 
 
@@ -49,15 +51,20 @@ def plot(
     average
         Average goodput and drops over intervals of this length, such as 500ms.
     """
-    from lopsided.views.plot import chart, drawn, style
+    from lopsided.views.plot import KINDS, chart, drawn, style
 
+    options: dict[str, object] = {"flows": flow} if flow else {}
+    if average:
+        options["window_s"] = parse_time(average)
+    if kind in KINDS:
+        known = inspect.signature(KINDS[kind]).parameters
+        for name, option in (("flows", "--flow"), ("window_s", "--average")):
+            if name in options and name not in known:
+                raise UsageError(f"{option} does not apply to the figure {kind!r}")
     target = picture_in(folder, f"{kind}.png", overwrite=overwrite) if picture is None else picture
     if picture is not None:
         picture_at(picture, overwrite=overwrite)
     numbers = data_at(data, overwrite=overwrite)
-    options: dict[str, object] = {"flows": flow} if flow else {}
-    if average:
-        options["window_s"] = parse_time(average)
     said = chart(Run.load(folder), kind, **options)
     with style.for_column(column):
         style.save(drawn.figure(said), target)

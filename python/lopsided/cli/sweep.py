@@ -120,6 +120,11 @@ def sweep(
         scenario = scenario.with_(**{"scenario.seed": seed})
     check_metric(metric)
     count = len(swept) or len(sweeps.axes_of(scenario)[0])
+    _check_figure(count, cdf=cdf, heat_map=heat_map)
+    if dask is not None or shard is not None:
+        unused = {"--plot": plot, "--data": data, "--column": column, "--cdf": cdf, "--heat-map": heat_map}
+        if named := [option for option, value in unused.items() if value]:
+            raise UsageError(f"{', '.join(named)}: with --dask and --shard no figure is drawn")
     if dask is not None:
         if shard is not None:
             raise UsageError("--dask and --shard are two ways to use many machines; choose one")
@@ -225,6 +230,14 @@ def _on_cluster(
         if found.failed:
             print_path("failed", folder / cluster.FAILED)
         print_path("table", folder / "part-*.parquet")
+
+
+def _check_figure(axes: int, *, cdf: bool, heat_map: bool) -> None:
+    """Raises UsageError if the options of the figure do not fit together, or not to the number of axes."""
+    if cdf and heat_map:
+        raise UsageError("--cdf and --heat-map are two figures; choose one")
+    if heat_map and axes != 2:
+        raise UsageError(f"--heat-map draws two axes, and this sweep has {axes}")
 
 
 def _target(given: Path | None, name: str) -> Path:
