@@ -36,7 +36,7 @@ TARGET_ASIDE = 2.0
 
 @dataclass(frozen=True)
 class CountCost:
-    """The cost per packet with a number of flows."""
+    """The cost per packet for one number of flows."""
 
     flows: int
     simulated_s: int

@@ -31,7 +31,7 @@ TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for
 
 @dataclass(frozen=True)
 class QueueCost:
-    """The cost of a discipline with a number of flows. `None` if a value could not be measured."""
+    """The cost of a discipline for one number of flows. A value that could not be measured is `None`."""
 
     kind: str
     traffic: str

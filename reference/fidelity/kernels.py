@@ -296,7 +296,7 @@ class Change:
         return [*numbers[:2], changes[0], *numbers[2:], changes[1]]
 
     def row(self) -> list[str]:
-        """The row of the table."""
+        """Returns the quantity's row in a table."""
         off = f"{100 * self.apart:+.1f} ± {100 * self.chance:.1f}"
         return [self.what, self.flow, _QUANTITIES[self.quantity], *self.cells(), f"**{off}**" if self.is_off else off]
 

@@ -38,8 +38,8 @@ impl<H: Node> Network<H> {
         self.crews.used
     }
 
-    /// Runs the open time window on several threads if this is faster. A share stays in `regions.open` if its thread
-    /// stopped early.
+    /// Runs the open time window on several threads if this is faster. If a thread stops early, the rest of its share
+    /// stays in `regions.open`.
     pub(crate) fn run_on_threads(&mut self, regions: &mut Regions, until: Time) {
         let (threads, first) = (self.crews.threads, regions.open[0]);
         let count = first.until_region - first.region;

@@ -35,7 +35,8 @@ use lopsided_core::Time;
 /// ```
 #[derive(Debug, Clone)]
 pub struct EventQueue {
-    /// The tree: the root has index 1, the children of i have 2i and 2i + 1, and the slots are the second half.
+    /// The tree: the root has index 1, the children of i have 2i and 2i + 1, and the second half of the array holds the
+    /// slots.
     keys: Vec<u64>,
     leaves: usize,
     slot_bits: u32,

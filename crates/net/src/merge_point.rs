@@ -84,7 +84,8 @@ pub(crate) struct MergePoint {
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;
-/// Packets are put aside if this many times more packets remain in `coming` than left it in the last batch.
+/// Packets are put aside if the number of packets that remain in `coming` exceeds this multiple of the number that left
+/// it in the last batch.
 const MANY: usize = 4;
 
 impl MergePoint {
@@ -102,7 +103,7 @@ impl MergePoint {
     }
 
     /// Moves all packets of another merge point to this one. Packets of one leader must all be in one of the two,
-    /// because only then their order is known.
+    /// because otherwise their order would be unknown.
     pub fn append(&mut self, other: &mut MergePoint) {
         self.coming.append(&mut other.coming);
         self.first = self.first.min(std::mem::replace(&mut other.first, Time::MAX));

@@ -210,7 +210,8 @@ pub struct Network<H> {
     /// Number of packets in `inbound`.
     pub(crate) inbound_packets: usize,
     pub(crate) events: u64,
-    /// The instant of the latest event, and the number of events at which [`Network::run`] first noticed that instant.
+    /// The instant of the latest event, and the number of events that were handled when a call of [`Network::run`]
+    /// first ended at this instant.
     pub(crate) instant: (Time, u64),
     /// Packets that arrived at edges and have not been collected yet, each with its edge.
     egress: VecDeque<(NodeId, Delivered)>,
@@ -438,8 +439,8 @@ impl<H: Node> Network<H> {
         self.events
     }
 
-    /// For the detection of endless loops: the instant of the latest event when [`Network::run`] last paused, and the
-    /// number of events since a call of `run` first ended at that instant.
+    /// For the detection of endless loops: the instant at which [`Network::run`] last paused, and the number of events
+    /// since a call of `run` first ended at this instant.
     pub fn instant(&self) -> (Time, u64) {
         (self.instant.0, self.events - self.instant.1)
     }

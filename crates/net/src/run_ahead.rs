@@ -5,9 +5,9 @@ use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink,
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Time};
 use std::collections::BTreeMap;
 
-/// Minimum lookahead for which a network is divided into regions, and the addition to it for each region. A time window
-/// visits every region of its group, at about 2 ns per region. With this minimum the visits take at most 2 % of the
-/// simulated time.
+/// Minimum lookahead for which a network is divided into regions, and the amount that each region adds to this minimum.
+/// A time window visits every region of its group, at about 2 ns per region. With this minimum the visits take at most
+/// 2 % of the simulated time.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(10);
 const LOOKAHEAD_PER_REGION: Duration = Duration::from_nanos(100);
 
@@ -317,8 +317,8 @@ impl<H: Node> Network<H> {
         while inlet.front().is_some_and(|(at, _)| *at <= until) {
             let Some((at, packet)) = inlet.pop_front() else { break };
             let size = packet.size();
-            // The link counts departures up to the time of this context, so this time may not be later than the entry
-            // of this packet or of a later one.
+            // The link counts departures up to the time of this context, so this time must not be later than the entry
+            // of this or any later packet.
             node.handle_packet_at(packet, size, at, &mut Cx::new(begin.min(at), link, &mut self.accounting));
         }
         if inlet.len() < packets {

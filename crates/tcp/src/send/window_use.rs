@@ -47,8 +47,8 @@ impl WindowUse {
         true
     }
 
-    /// RFC 2861: if the window was not full for one RTO, returns the largest number of bytes of the window that the
-    /// sender used; `None` if the RTO has not passed yet.
+    /// RFC 2861: returns the largest number of bytes of the window that the sender used, once the window has not been
+    /// full for one RTO; `None` before.
     pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)

@@ -89,7 +89,7 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
 
 
 Buffers: TypeAlias = Mapping[str, Mapping[str, Array]]
-"""Columns of the table `queues` for the buffers of both directions, by direction."""
+"""For each direction, the columns of its buffer from the table `queues`."""
 
 _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packets", "sent_bytes")
 

@@ -150,7 +150,7 @@ impl Hosts {
             host.skipping -= 1;
             return;
         }
-        // The maximum is counted from the first flow that skips rounds.
+        // When the first flow of the host begins to skip rounds, the maximum of busy flows starts again.
         if host.skipping == 0 {
             host.most_busy = host.busy;
         }

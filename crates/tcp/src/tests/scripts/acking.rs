@@ -569,7 +569,7 @@ fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
     // Dynamic right-sizing (Fisk and Feng 2001).
     let mut t = Script::established(linux(), TIMESTAMPS);
     let (mut window, mut start) = (0, 1);
-    // Slow start to 60 segments per RTT of 100 ms.
+    // The peer is in slow start until it sends 60 segments per RTT of 100 ms.
     for (round, segments) in [10, 20, 40, 60, 60, 60, 60, 60, 60].into_iter().enumerate() {
         let at = 200 + round as u64 * 100;
         for _ in 0..segments {
