@@ -31,8 +31,9 @@ const ALIKE: f64 = 0.8;
 /// A queue is drop-tail only if 98 % of the packets have a queueing delay of at most this multiple of the delay at
 /// losses.
 const LONGER: f64 = 1.15;
-/// A drop-tail queue has a wall: at least this share of the losses happens at about the same queueing delay, which is at
-/// least this share of the longest delay at a loss, and the 98 % quantile of all delays is within these factors of it.
+/// A drop-tail queue has a wall, which is a queueing delay at which at least this share of the losses happens. The wall
+/// is at least the share `TOP` of the longest delay at a loss. The 98 % quantile of all delays is within the factors
+/// `WALL` of it.
 const WALL_LOSSES: f64 = 0.3;
 const TOP: f64 = 0.9;
 const WALL: (f64, f64) = (0.9, 1.05);

@@ -2,7 +2,7 @@
 //!
 //! A packet in a drop-tail FIFO is never dropped or overtaken after it has entered. Its fate can therefore be computed
 //! when it enters: when it leaves the queue, when it arrives, or why it does not arrive (no room, or loss on the line).
-//! The packet may even enter at a future time, as it does when the previous link on its path has computed its arrival
+//! The packet may even enter at a future time, if the previous link on its path has already computed its arrival
 //! ([`crate::Link::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of its own.
 //!
 //! # Fate and statistics
@@ -69,7 +69,7 @@ pub(crate) struct DropTailPath {
     next_departure: Time,
     /// Capacity of the buffer in packets; `usize::MAX` if its limit is in bytes.
     places: usize,
-    /// The packets whose arrival is an event of this link, in order of arrival.
+    /// The packets that arrive by an event of this link, in order of arrival.
     packets: VecDeque<Arriving>,
     /// Arrival of the first packet in `packets`; `Time::MAX` if `packets` is empty.
     next_arrival: Time,
@@ -102,7 +102,7 @@ struct Waiting {
     size: Bytes,
 }
 
-/// A packet whose arrival is an event of this link.
+/// A packet that arrives by an event of this link.
 #[derive(Debug)]
 struct Arriving {
     at: Time,

@@ -121,7 +121,7 @@ impl fmt::Display for ReflectError {
 
 impl std::error::Error for ReflectError {}
 
-/// What to do with a packet.
+/// The action to take for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turned {
     /// Send these bytes back to the sender.

@@ -2,11 +2,11 @@
 //! call (virtio 1.2, section 5.1.6; Linux's `Documentation/networking/segmentation-offloads.rst`).
 //!
 //! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would, so that all other code handles
-//! packets no larger than the link's MTU. [`Bundle`] combines packets that a cut would restore byte for byte. Both
+//! packets no larger than the link's MTU. A [`Bundle`] combines packets that a cut would restore byte for byte. Both
 //! support TCP and UDP over IPv4 and IPv6.
 //!
-//! Left out are offloads that this process does not enable; the kernel segments these packets itself: fragmentation of
-//! UDP (UFO), tunnels, and CWR on each segment (accurate ECN).
+//! This process does not enable some offloads, for which the kernel segments packets itself: fragmentation of UDP
+//! (UFO), tunnels, and CWR on each segment (accurate ECN).
 
 mod bundle;
 mod cut;

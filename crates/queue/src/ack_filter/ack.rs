@@ -142,7 +142,7 @@ impl Ack {
 /// The flags with which a receiver reports ECN marks to the sender.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// What newer SACK blocks report in addition to the older blocks, which they cover.
+/// The reports that newer SACK blocks make in addition to the older blocks that they cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
     /// The newer and the older blocks report the same bytes.

@@ -1,8 +1,8 @@
 //! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
 //!
 //! CoDel measures a packet's sojourn time when the packet leaves. Once the sojourn time has been at least `target` for
-//! an `interval`, a departing packet is dropped or marked, and a further one after each `interval / sqrt(count)` (the
-//! control law), until a packet leaves with a sojourn time below `target`.
+//! an `interval`, a departing packet is dropped or marked. After each `interval / sqrt(count)` (the control law),
+//! another packet is dropped or marked, until a packet leaves with a sojourn time below `target`.
 //!
 //! [`Codel`] is the algorithm for one queue, which fq_codel uses for each flow. [`CodelQueue`] is a FIFO queue under
 //! CoDel.

@@ -499,7 +499,7 @@ impl Ours {
     fn acked(&mut self, bytes: u64, rtt: Duration, estimator: &RttEstimator) {
         self.acked += bytes;
         self.packets += 1;
-        // Of the packets acknowledged by one frame, the oldest has the longest RTT and the newest the shortest.
+        // The oldest packet that a frame acknowledges has the longest RTT, and the newest has the shortest.
         self.rtt = Some(self.rtt.map_or(rtt, |oldest| oldest.max(rtt)));
         self.newest_rtt = Some(self.newest_rtt.map_or(rtt, |newest| newest.min(rtt)));
         self.srtt = Some(Duration::from_nanos(estimator.get().as_nanos() as u64));

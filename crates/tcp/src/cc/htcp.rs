@@ -2,9 +2,9 @@
 //! (Leith and Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
 //!
 //! alpha is the increase in segments per RTT: 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2, from d = 1 s after the last
-//! congestion event. It is scaled to an RTT of 100 ms, by a factor between 0.1 and 2, and then by 2 (1 - beta). beta is
-//! RTTmin / RTTmax, limited to the range from 0.5 to 0.8, but 0.5 if the throughput has changed by more than 20 % since
-//! the last congestion event. Both options of the draft are on, as in Linux.
+//! congestion event. It is scaled to an RTT of 100 ms, by a factor between 0.1 and 2, and then by 2 (1 - beta). The
+//! factor beta is RTTmin / RTTmax, limited to the range from 0.5 to 0.8. It is 0.5 if the throughput has changed by
+//! more than 20 % since the last congestion event. Both options of the draft are on, as in Linux.
 //!
 //! As in Linux:
 //!

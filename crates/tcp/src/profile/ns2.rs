@@ -9,7 +9,7 @@ impl Profile {
     /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, as in the simulations of balakrishnan1999. It acknowledges every
     /// segment. It has an initial window of one segment, no options, and Reno's recovery, at most once per window of
     /// data. RTTs are measured in ticks of 100 ms, the RTO is at least 200 ms, and delayed ACKs, if enabled, wait 100
-    /// ms. ns-2's window parameter corresponds to the receive buffer of this profile, which is 100 kB as in
+    /// ms. The window parameter of ns-2 corresponds to the receive buffer of this profile, which is 100 kB as in
     /// balakrishnan1999.
     ///
     /// Deviations: ns-2 has no handshake. This profile has one, but the handshake gives no RTT sample, so that the RTO
