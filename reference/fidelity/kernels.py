@@ -362,8 +362,8 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
         *promises.rows([promise]),
         *section(
             "Access lines",
-            "The lines of the [presets](../access-networks.md#presets), simplified for Linux: a constant rate replaces"
-            " `access`, and `pie` replaces `docsis-pie` and `dualpi2`. Runs last 1 to 14 s.",
+            "The lines are those of the [presets](../access-networks.md#presets), simplified for Linux: a constant rate"
+            " replaces `access`, and `pie` replaces `docsis-pie` and `dualpi2`. Runs last 1 to 14 s.",
             table(heads, (one.row() for one in found if one.what in names)),
         ),
         *section(

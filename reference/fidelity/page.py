@@ -132,7 +132,7 @@ def _summary(errors: _Errors) -> list[str]:
     }
     rows = ((name, _spread(known)) for name, known in found.items() if known)
     shown = table("| median | 95th percentile | largest", rows)
-    return section("In short", "Absolute errors over the two-way cells:", shown)
+    return section("In short", "The table summarizes the absolute errors in the two-way cells:", shown)
 
 
 def _spread(errors: list[float]) -> str:
@@ -143,7 +143,7 @@ def _single(errors: _Errors) -> list[str]:
     cells = ((CELLS[0], "download"), (UNEQUAL, "near"), (UNEQUAL, "far"))
     return section(
         "One flow alone, and two of unequal RTT",
-        "The line has 3000/1000 kbit/s and buffers of 50 packets. With unequal RTT, downloads of 20 ms and 100 ms"
+        "The line runs at 3000/1000 kbit/s with buffers of 50 packets. With unequal RTTs, downloads at 20 ms and 100 ms"
         " share the bottleneck.",
         table(f"cell | flow | {_HEADS}", ((cell.name, flow, *errors.cells(cell.name, flow)) for cell, flow in cells)),
     )
@@ -173,7 +173,7 @@ def _line(errors: _Errors, down: int, up: int) -> list[str]:
         )
         return table(f"{flow}, buffer | {_HEADS} | retransmits Linux | sim | off by", rows)
 
-    told = "Goodput in kbit/s, round trips in ms, buffer in packets."
+    told = "Goodput is in kbit/s, round-trip times are in ms, and buffers are in packets."
     return section(f"Two-way, {down}/{up} kbit/s", told, of("download"), of("upload"))
 
 

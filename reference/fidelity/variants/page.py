@@ -202,7 +202,7 @@ def _line(line: Line, cells: list[_Off]) -> list[str]:
         table(f"{words} | {heads}", ((control, *columns(traffic, control)) for control in CONTROLS))
         for traffic, words in _TRAFFIC.items()
     )
-    told = "Goodput in Mbit/s and mean RTT in ms on Linux, and the simulator's errors."
+    told = "The table shows goodput in Mbit/s and mean RTT in ms on Linux, and the errors of the simulator."
     return section(f"Cells: {line.name}", told, *tables)
 
 
