@@ -12,6 +12,8 @@ import pytest
 import guest_shell
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs
+from lopsided.studies.ackpath import result as ackpath_result
+from lopsided.studies.ackpath.result import ON_ROUTERS, UNDO
 from lopsided.studies.device_configs import DeviceConfig, Shaped
 from lopsided.studies.sizing import disciplines
 from lopsided.worlds.kernel import KernelUnavailable, backend
@@ -38,7 +40,11 @@ def lines(name: str, framing: str = "none") -> DeviceConfig:
     return device_configs.discipline_configs(name, (down, up), (settings[0], settings[1]), "eth0")[0]
 
 
+_OF_ACKPATH = "sudo " + ON_ROUTERS["cake_filter"].replace("RATE", f"{UP_BPS}bit")
+UPLINK_ONLY = ("fifo", "cake ack-filter")
+"""Cases that set a queue for the uplink only."""
 CASES = {
+    "cake ack-filter": DeviceConfig("Linux", "", _OF_ACKPATH, f"sudo {UNDO}"),
     **{name: lines(name) for name in ("fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")},
     **{f"cake {framing}": lines("cake", framing) for framing in FRAMINGS if framing != "none"},
 }
@@ -161,7 +167,7 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
     # TCP's payload is smaller than the bytes that the shaper counts; in such a short time the bucket adds a little, and
     # losses after slow start cost up to half of the rate.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
-    if name == "fifo":
+    if name in UPLINK_ONLY:
         assert shaped[0] > 2 * DOWN_BPS
     else:
         assert 0.2 * DOWN_BPS < shaped[0] < 1.1 * DOWN_BPS, told
@@ -203,6 +209,18 @@ def test_cake_is_configured_with_the_framing():
     incoming, outgoing = (line for line in told.splitlines() if " cake " in line)
     assert "ifb4eth0" in incoming and incoming.endswith("nat dual-dsthost ingress")
     assert "dev eth0" in outgoing and outgoing.endswith("nat dual-srchost")
+
+
+def test_all_commands_for_devices_are_among_the_cases():
+    """A command for `tc` anywhere else would not run on Linux in a test."""
+    modules = (device_configs, ackpath_result)
+    package = Path(device_configs.__file__).parents[1]
+    printed = {
+        file
+        for file in package.rglob("*.py")
+        if "worlds" not in file.parts and re.search(r'"(tc (qdisc|filter)|ip link) ', file.read_text(encoding="utf-8"))
+    }
+    assert printed == {Path(module.__file__) for module in modules}
 
 
 def test_every_kind_of_device_has_commands_that_undo():

@@ -30,3 +30,31 @@ impl OldSegments {
         ends.min(self.end) - nxt
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ends of the recorded segments: whole segments of `size`, and a last one if it is longer than `full`.
+    fn cut(nxt: u64, end: u64, size: u64, full: u64) -> Vec<u64> {
+        let whole = (end - nxt) / size;
+        let mut ends: Vec<u64> = (1..=whole).map(|number| nxt + number * size).collect();
+        if (end - nxt) % size > full {
+            ends.push(end);
+        }
+        ends
+    }
+
+    #[test]
+    fn each_position_has_the_rest_of_its_old_segment() {
+        let (nxt, size, full) = (7, 10, 6);
+        for end in nxt..nxt + 40 {
+            let old = OldSegments::new(nxt, end, size, full);
+            let ends = cut(nxt, end, size, full);
+            for at in nxt..nxt + 50 {
+                let segment = ends.iter().find(|segment| at < **segment);
+                assert_eq!(old.left(at), segment.map(|segment| segment - at), "{at} of {end}");
+            }
+        }
+    }
+}

@@ -175,20 +175,22 @@ def _how_sure(found: AckPath) -> str:
     return f"{best} was best, or within {units.percent(_ALIKE)} of it, with {won} of {found.repeat} seeds."
 
 
-_ON_ROUTERS = {"cake_filter": "`tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter`"}
+ON_ROUTERS = {"cake_filter": "tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter"}
 """Remedies that Linux and OpenWrt support, with the command that sets each."""
+UNDO = "tc qdisc del dev eth0 root"
+"""The command that undoes each of them."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
     """Returns a sentence that names the remedies that real routers support, and whether each helps in this scenario."""
     said: list[str] = []
     for row in rows:
-        if (command := _ON_ROUTERS.get(row["remedies"])) is not None:
+        if (command := ON_ROUTERS.get(row["remedies"])) is not None:
             gain = row["rank_score"] - none["rank_score"]
             worth = (
                 "which does not help here" if abs(gain) <= _ALIKE else "which helps" if gain > 0 else "which harms here"
             )
-            said.append(f"{row['remedies']} ({command}), {worth}")
+            said.append(f"{row['remedies']} (`{command}`, undone by `{UNDO}`), {worth}")
     if not said:
         return "Routers on the market support none of them; they need changes in modems or in TCP."
     return (
