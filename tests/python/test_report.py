@@ -65,6 +65,14 @@ def test_a_report_has_every_figure_with_unique_ids(page):
     assert len(ids) == len(set(ids))
 
 
+def test_a_report_has_every_note_of_its_figures(page, adsl_run):
+    notes = {note for kind in ("goodput", "cwnd", "rtt", "queue") for note in plot.chart(adsl_run, kind).notes}
+    own = notes - {"sim", "seed 1", f"digest {adsl_run.digest}"}
+    assert len(own) >= 4
+    for note in own:
+        assert note.replace("'", "&#39;") in page.replace("\N{NO-BREAK SPACE}", " ") or note in page, note
+
+
 def test_a_report_follows_the_colour_scheme_of_the_reader(page):
     assert "prefers-color-scheme: dark" in page
     assert "var(--ink)" in page

@@ -111,13 +111,14 @@ def _text(value: Any) -> str:
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     drawn: list[dict[str, str]] = []
+    # The page already names the run above.
+    known = {run.world, f"seed {run.seed}", f"digest {run.digest}"}
     for kind in kinds:
         try:
             chart = plot.chart(run, kind)
         except UsageError:
             continue  # The run has no data for this figure: no samples, or no drops.
-        # The page already names the run above.
-        bare = replace(chart, subtitle="", notes=chart.notes[:1])
+        bare = replace(chart, subtitle="", notes=tuple(note for note in chart.notes if note not in known))
         drawn.append(
             {"kind": kind, "svg": svg.svg(bare, salt=f"{kind}-{run.digest}"), "data": figure_data.as_json(bare)}
         )
