@@ -10,10 +10,10 @@ const HEAD: &str = "# Keys of a scenario file
 
 `tools/keys` generates this page from the declarations in the code, and a test compares them.
 
-A scenario is a TOML file. Quantities are strings with a unit (`\"2.4 Mbit/s\"`, `\"20 ms\"`, `\"64 KiB\"`); prefixes are decimal, `Ki`, `Mi` and `Gi`
-are binary. If a table has a *short form*, a single value instead of the table sets the key that the short form names. You can set every
-key on the command line by its dotted name, `--set link.up.queue.limit=\"15 packets\"`. The value `default` removes
-the key, so that the preset's value or the default holds. `lopsided schema` prints the JSON Schema.
+A scenario is a TOML file. Quantities are strings with a unit (`\"2.4 Mbit/s\"`, `\"20 ms\"`, `\"64 KiB\"`). The prefixes k, M and G are decimal; Ki, Mi and Gi
+are binary. If a table has a *short form*, you can write a single value instead of the table; it sets the key that the short form names. You
+can set every key on the command line by its dotted name: `--set link.up.queue.limit=\"15 packets\"`. The value `default` removes
+the key, so that the preset's value or the default applies. `lopsided schema` prints the JSON Schema.
 ";
 
 pub(crate) fn reference_page() -> String {
