@@ -16,6 +16,21 @@ pub struct OptionsInUse {
     pub ecn: bool,
 }
 
+/// Counters of accurate ECN (RFC 9768). All begin at 0; the initial values on the wire are not included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcnCounts {
+    /// Marked packets that arrived, also without data (`tcpi_received_ce`).
+    pub received_ce: u64,
+    /// Marked packets of this end that the peer has counted, also without data (`tcpi_delivered_ce`).
+    pub delivered_ce: u64,
+    /// Bytes of data that the peer received with ECT(0), modulo 2^32 (`tcpi_delivered_e0_bytes`).
+    pub delivered_ect0_bytes: u32,
+    /// Bytes of data that the peer received with ECT(1), modulo 2^32 (`tcpi_delivered_e1_bytes`).
+    pub delivered_ect1_bytes: u32,
+    /// Bytes of data that the peer received with CE, modulo 2^32 (`tcpi_delivered_ce_bytes`).
+    pub delivered_ce_bytes: u32,
+}
+
 /// The state of a connection, with the fields and meanings of Linux 6.1's `tcp_info`; `rcv_wnd` is from Linux 6.2.
 /// Windows and delivered data are counted in bytes instead of segments.
 ///
@@ -108,6 +123,8 @@ pub struct TcpInfo {
     pub rwnd_limited: Duration,
     /// Part of `busy_time` during which the send buffer limited the sender.
     pub sndbuf_limited: Duration,
+    /// The counters of accurate ECN; `None` if it is not negotiated.
+    pub accurate_ecn: Option<EcnCounts>,
     /// The counters since the start of the connection.
     pub counters: Counters,
 }

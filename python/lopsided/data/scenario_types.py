@@ -959,7 +959,10 @@ class Stack(TypedDict):
     dsack: bool | None
     timestamps: bool | None
     window_scaling: bool | None
-    ecn: Literal["off", "accept", "on", "accurate"] | None
+    ecn: Literal["off", "accept", "on", "accept_accurate", "accurate"] | None
+    ecn_fallback: bool | None
+    ecn_option: bool | None
+    ecn_expects_thinning: bool | None
     abe: bool | None
     rack: bool | None
     fack: bool | None

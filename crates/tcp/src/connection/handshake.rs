@@ -18,11 +18,14 @@ pub(super) struct Handshake {
     resent: u32,
     /// Number of timeouts.
     retries: u32,
+    /// Number of timeouts of the SYNs before the one that is due or was sent last.
+    retries_before: u32,
 }
 
 impl Handshake {
     /// Schedules a SYN or a SYN-ACK.
     pub fn request_syn(&mut self) {
+        self.retries_before = self.retries;
         self.syn_due = true;
     }
 
@@ -47,6 +50,7 @@ impl Handshake {
 
     /// Counts a timeout and schedules a retransmission. Returns false after `retries` retransmissions.
     pub fn retry(&mut self, retries: u32) -> bool {
+        self.retries_before = self.retries;
         self.retries += 1;
         self.syn_due = self.retries <= retries;
         self.syn_due
@@ -67,6 +71,16 @@ impl Handshake {
     /// Number of timeouts of the SYN.
     pub fn retries(&self) -> u32 {
         self.retries
+    }
+
+    /// Number of timeouts before the one that caused the last SYN.
+    pub fn retries_before(&self) -> u32 {
+        self.retries_before
+    }
+
+    /// Number of SYNs after the first.
+    pub fn resent(&self) -> u32 {
+        self.resent
     }
 
     /// Time at which the SYN was sent; `None` if it was never sent or was retransmitted.

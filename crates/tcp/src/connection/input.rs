@@ -80,24 +80,25 @@ impl Connection {
             return;
         }
         if header.flags.has(Flags::SYN) {
-            self.on_repeated_syn(now, header);
+            self.on_repeated_syn(now, header, ecn);
             return;
         }
         if !header.flags.has(Flags::ACK) {
             return;
         }
         let was_open = self.state == State::Established;
-        if self.awaits_ack_of_syn() {
+        let opens = self.awaits_ack_of_syn();
+        if opens {
             // RFC 9293 section 3.10.7.4, SYN-RECEIVED: an unacceptable ACK is answered with a reset.
             if header.ack != self.send.seq(0) {
                 self.urgent_mut().refused = Some(header.ack);
                 return;
             }
-            self.establish(now, header);
+            self.establish(now, header, payload.len());
         }
-        // RFC 9768 section 3.2.2.5.1: certain CE marks require an immediate ACK.
+        // RFC 9768 section 3.2.2.5.1: a change of the ECN field requires an immediate ACK. ACKs are not acknowledged.
         if self.ecn.is_accurate() && self.ecn.count(header, payload.len(), ecn) {
-            self.acks.ack_now(AckReason::Ecn);
+            self.acks.hasten(AckReason::Ecn);
         }
         if self.acks.option_room() > 0 {
             let options = header.options.other();
@@ -106,7 +107,7 @@ impl Connection {
             let sender = self.sender_view(false);
             self.acks.on_feedback(now, &feedback, &sender);
         }
-        if !self.on_ack(now, header, payload) {
+        if !self.on_ack(now, header, payload, opens) {
             return;
         }
         // RFC 1122 section 4.2.2.13: data that the application will never read is answered with a reset.
@@ -175,16 +176,18 @@ impl Connection {
         self.counters_mut().duplicates_received += 1;
         let again = start < self.recv.next() as i64;
         self.recv.note_old(start, payload);
+        self.ecn.note_duplicate(start);
         self.acks.on_unacceptable(now, again, self.ack_context(), &mut self.send.flight.timers);
     }
 
     /// Handles a SYN that arrives after the first SYN of the peer.
-    fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader) {
+    fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         if self.awaits_ack_of_syn() && self.recv.offset(header.seq) == -1 {
+            self.ecn.on_repeated_syn(header, ecn);
             self.handshake.request_syn();
         } else {
             if header.flags.has(Flags::ACK) {
-                self.ecn.answer_handshake_again();
+                self.ecn.answer_handshake_again(ecn);
             }
             // RFC 5961 section 4.2: challenge a SYN instead of resetting the connection.
             self.challenge(now);
@@ -228,8 +231,9 @@ impl Connection {
         if ack > self.send.flight.nxt() as i64 { 0 } else { (ack - una).max(0) as u64 }
     }
 
-    /// Processes the acknowledgement. Returns true if the segment's data must be processed afterwards.
-    fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
+    /// Processes the acknowledgement. `opens` is true if the segment completes a passive open. Returns true if the
+    /// segment's data must be processed afterwards.
+    fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload, opens: bool) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
             // The segment acknowledges data that was never sent. RFC 9293 section 3.10.7.4 answers it; Linux's tcp_ack
@@ -247,9 +251,12 @@ impl Connection {
         self.last_ack_recv = Some(now);
         // An old ACK may still carry new SACK blocks or data, but it does not count as a duplicate ACK.
         let old = ack < self.send.flight.una() as i64;
+        let stamp = self.ts_recent;
         if !old {
             self.note_timestamp(header);
         }
+        // Linux's FLAG_TS_PROGRESS. The segment that completes a passive open has no count of marks.
+        let newer = self.ts_recent != stamp && !opens;
         let timestamps = if self.options.timestamps { header.options.timestamps } else { None };
         let info = AckInfo {
             seq: header.seq,
@@ -260,7 +267,7 @@ impl Connection {
             echo: timestamps.map(|timestamps| timestamps.echo),
             forward_ms: timestamps.map(|timestamps| timestamps.value.wrapping_sub(timestamps.echo)),
             ecn_echo: header.flags.has(Flags::ECE) && self.ecn.is_echoed(),
-            counts: self.ecn.is_accurate().then(|| AceFeedback::of(header)),
+            counts: self.ecn.is_accurate().then(|| AceFeedback::of(header, newer)),
             asks_retransmit: header.flags.has(Flags::FAST_RETRANSMIT),
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
@@ -329,7 +336,10 @@ impl Connection {
         self.recv.put_placeholders(now, start, payload);
         let arrival = self.recv.accept(start, payload, header.flags.has(Flags::FIN));
         match arrival {
-            Arrival::Duplicate => self.counters_mut().duplicates_received += 1,
+            Arrival::Duplicate => {
+                self.counters_mut().duplicates_received += 1;
+                self.ecn.note_duplicate(start);
+            }
             Arrival::OutOfOrder => self.counters_mut().out_of_order_received += 1,
             Arrival::InOrder { .. } => {}
         }

@@ -24,7 +24,7 @@ pub use segment::{Next, Outgoing, Segment};
 
 use crate::config::{ConnConfig, Endpoint, KeepAlive};
 use crate::ecn::{EcnState, Feedback};
-use crate::info::{Counters, OptionsInUse, RttStats, TcpInfo};
+use crate::info::{Counters, EcnCounts, OptionsInUse, RttStats, TcpInfo};
 use crate::profile::{MetricsSave, Profile};
 use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, SegmentSizes, window_scale};
@@ -250,6 +250,18 @@ impl Connection {
         self.state == State::Closed && self.urgent.as_ref().is_none_or(|urgent| !urgent.outlives())
     }
 
+    fn ecn_counts(&self) -> Option<EcnCounts> {
+        let (received_ce, sender) = (self.ecn.received_marks()?, self.send.accurate()?);
+        let [delivered_ect0_bytes, delivered_ect1_bytes, delivered_ce_bytes] = sender.octets();
+        Some(EcnCounts {
+            received_ce,
+            delivered_ce: sender.packets(),
+            delivered_ect0_bytes,
+            delivered_ect1_bytes,
+            delivered_ce_bytes,
+        })
+    }
+
     /// The counters of this connection.
     pub fn counters(&self) -> Counters {
         let flight = &self.send.flight;
@@ -331,6 +343,7 @@ impl Connection {
             busy_time: spent.busy,
             rwnd_limited: spent.receiver_limited,
             sndbuf_limited: spent.buffer_limited,
+            accurate_ecn: self.ecn_counts(),
             counters: self.counters(),
         }
     }

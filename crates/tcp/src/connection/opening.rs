@@ -49,7 +49,7 @@ impl Connection {
         }
         self.negotiate(header, now);
         self.ecn.agree_with_syn_ack(header, ecn);
-        self.establish(now, header);
+        self.establish(now, header, 0);
         if self.send.has_unsent_data() {
             self.acks.ack_now(AckReason::Handshake);
         } else {
@@ -128,22 +128,24 @@ impl Connection {
     }
 
     /// Completes the handshake.
-    pub(super) fn establish(&mut self, now: Time, header: &TcpHeader) {
+    pub(super) fn establish(&mut self, now: Time, header: &TcpHeader, len: u32) {
         self.sample_handshake(now, header);
         self.send.flight.timers.stop(TimerKind::Handshake);
         self.handshake.give_up();
+        let mut marked = 0;
         // The ACK that completes a passive open carries the peer's first scaled window.
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.options.snd_wscale, header.seq, header.ack);
-            self.ecn.check_handshake_ack(header);
+            marked = self.ecn.check_handshake_ack(header, len);
         }
         if self.state == State::SynSent && self.handshake.retries() > 0 {
             self.send.recovery.after_lost_syn(&mut self.send.flight);
         }
-        self.recv.establish(now, self.segment_sizes());
+        self.recv.establish(now, self.segment_sizes(), self.options.rcv_wscale);
         self.send.flight.controller.on_feedback_agreed(self.ecn.feedback());
         if self.ecn.is_accurate() {
-            self.send.expect_accurate_feedback();
+            self.send.expect_accurate_feedback(marked);
+            self.reserve_for_ecn_option(now);
         }
         self.send.start_controller(now);
         if self.state < State::Established {

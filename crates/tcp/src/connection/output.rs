@@ -3,13 +3,11 @@
 use super::Connection;
 use super::segment::{Next, Outgoing, Segment};
 use super::urgent::OldAck;
+use crate::ecn::OptionFit;
 use crate::send::{Piece, PieceKind};
-use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::packet::{AccEcnOption, Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
-use lopsided_core::{Ecn, Seq, Time};
-
-/// Header space of a SYN that the other options leave free, in bytes.
-const SYN_OPTION_ROOM: u32 = 20;
+use lopsided_core::{Seq, Time};
 
 impl Connection {
     /// Returns the next segment to send; `None` if nothing is due. Call it until it returns `None`.
@@ -163,7 +161,7 @@ impl Connection {
             self.repeat_fin(header);
         }
         self.trace_ack(header.ack, why);
-        Some(Outgoing::BARE)
+        Some(Outgoing { ecn: self.ecn.codepoint(false), ..Outgoing::BARE })
     }
 
     /// Sets FIN on an ACK, for stacks that repeat the FIN until it is acknowledged.
@@ -233,9 +231,7 @@ impl Connection {
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
         }
-        // RFC 3168 section 6.1.5: retransmissions and segments without data are not ECN-capable.
-        let capable = piece.kind == PieceKind::New && !payload.is_empty();
-        let ecn = if capable { self.ecn.data_codepoint() } else { Ecn::NotEct };
+        let ecn = self.ecn.codepoint(piece.kind == PieceKind::New && !payload.is_empty());
         Outgoing { payload, ecn, next: Next::Open }
     }
 
@@ -248,7 +244,7 @@ impl Connection {
     fn bare_segment(&mut self, now: Time, flags: Flags, covers: Covers) -> Segment {
         let mut header = TcpHeader::default();
         self.write_header(now, flags, 0, covers, &mut header);
-        Segment::bare(header)
+        Segment { ecn: self.ecn.codepoint(false), ..Segment::bare(header) }
     }
 
     /// Builds the ACK that was pending when the CE mark of arriving data changed (RFC 8257 section 3.2). It does not
@@ -289,20 +285,40 @@ impl Connection {
 
     /// Maximum number of SACK blocks in a segment with `len` bytes of data.
     fn sack_room(&self, len: u32) -> usize {
-        self.most_sack_blocks().min((self.mss().saturating_sub(len + 4) / 8) as usize)
+        self.most_sack_blocks().min((self.option_space(len).saturating_sub(4) / 8) as usize)
+    }
+
+    /// Space for SACK blocks and the accurate-ECN option in a segment with `len` bytes of data, in bytes.
+    fn option_space(&self, len: u32) -> u32 {
+        (self.mss() + self.limits.reserved).saturating_sub(len)
+    }
+
+    /// The accurate-ECN option of a segment with `space` bytes for options besides timestamps and `blocks` SACK blocks.
+    fn fit_ecn_option(&self, space: u32, blocks: usize) -> Option<OptionFit> {
+        let sack = sack_len(blocks);
+        let timestamps = if self.options.timestamps { 12 } else { 0 };
+        let room = space.min(MAX_TCP_OPTIONS - timestamps).saturating_sub(sack);
+        self.ecn.fit_option(room, blocks)
     }
 
     /// Payload of a full segment with the options in force, in bytes (RFC 9293 section 3.7.1).
     #[inline]
     pub(super) fn full_segment(&self) -> u64 {
-        let options = self.recv.sack_option_len(self.most_sack_blocks()) + self.acks.option_room();
+        let mut blocks = self.recv.sack_count(self.most_sack_blocks());
+        let mut options = self.acks.option_room();
+        if self.ecn.is_accurate() {
+            if let Some(fit) = self.fit_ecn_option(MAX_TCP_OPTIONS, blocks) {
+                blocks = fit.sack_blocks;
+                options += AccEcnOption::padded_len_of(fit.counters);
+            }
+        }
+        options = (options + sack_len(blocks)).saturating_sub(self.limits.reserved);
         u64::from(self.mss().saturating_sub(options).max(1))
     }
 
     /// Writes the header of a segment with `len` bytes of data.
     #[inline(always)]
     fn write_header(&mut self, now: Time, flags: Flags, len: u32, covers: Covers, header: &mut TcpHeader) {
-        let mss = self.mss();
         let window = match self.answer {
             Some(answer) => answer.window,
             None => self.offered_window(),
@@ -311,7 +327,20 @@ impl Connection {
         if let Some(stamps) = options.timestamps {
             self.recv.note_stamp(stamps.value);
         }
-        let sack_room = if self.recv.has_sack_to_send() { Some(self.sack_room(len)) } else { None };
+        let mut sack_room = if self.recv.has_sack_to_send() { Some(self.sack_room(len)) } else { None };
+        let mut report = None;
+        // After close(2) and the acknowledgement of the FIN, Linux keeps only a time-wait socket, which does not count
+        // marks (tcp_time_wait).
+        let counts = !(self.orphaned && matches!(self.state, State::FinWait2 | State::TimeWait));
+        if self.ecn.is_accurate() && counts {
+            let blocks = sack_room.map_or(0, |room| self.recv.sack_count(room));
+            let fit = self.fit_ecn_option(self.option_space(len), blocks);
+            if let (Some(fit), Some(room)) = (fit, &mut sack_room) {
+                *room = fit.sack_blocks;
+            }
+            let dsack = self.recv.dsack_start().filter(|_| sack_room > Some(0));
+            report = self.ecn.report(fit.map(|fit| fit.counters), dsack);
+        }
         if sack_room == Some(0) {
             // A full-sized retransmission leaves no space for SACK blocks. The ACK stays due, so that a later segment
             // carries them.
@@ -327,19 +356,16 @@ impl Connection {
         }
         self.counters_mut().segments_out += 1;
         let mut flags = if self.ecn.echo() { flags.with(Flags::ECE) } else { flags };
-        if self.ecn.is_accurate() {
-            let room = (MAX_TCP_OPTIONS - options.len()).min(mss.saturating_sub(len + options.sack_len()));
-            if let Some((option, bits)) = self.ecn.report(room) {
-                options.set_accurate_ecn(option);
-                flags = flags.with(bits);
-            }
+        if let Some((option, bits)) = report {
+            options.set_accurate_ecn(option);
+            flags = flags.with(bits);
         }
         // The ACK policy's options come last, and only if space is left in the header and in the segment.
         let most = self.acks.option_room();
         if most > 0 {
             let sender = self.sender_view(len > 0);
             let taken = options.len() - if options.timestamps.is_some() { 12 } else { 0 };
-            if options.len() + most <= MAX_TCP_OPTIONS && len + taken + most <= mss {
+            if options.len() + most <= MAX_TCP_OPTIONS && taken + most <= self.option_space(len) {
                 options.set_other(self.acks.options(now, &sender));
             }
         }
@@ -367,7 +393,9 @@ impl Connection {
         // A SYN-ACK confirms only options that the SYN offered.
         let answer = self.state != State::SynSent;
         let (flags, sack_permitted, ack) = if answer {
-            (Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags()), self.send.flight.sack(), self.recv.ack())
+            let bits = self.ecn.syn_ack_flags(self.handshake.retries_before());
+            self.ecn.note_syn_ack_resent(self.handshake.resent());
+            (Flags::SYN.with(Flags::ACK).with(bits), self.send.flight.sack(), self.recv.ack())
         } else {
             let flags = Flags::SYN.with(self.ecn.syn_flags(self.handshake.retries()));
             (flags, self.send.flight.profile.sack, Seq::default())
@@ -379,7 +407,7 @@ impl Connection {
             .with_timestamps(self.timestamp());
         // A SYN never carries the accurate-ECN option (RFC 9768 section 3.2.3), and a retransmitted SYN-ACK omits it.
         let first = !self.handshake.is_resent();
-        let accurate_ecn = if first { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) } else { None };
+        let accurate_ecn = if first { self.ecn.option_for_syn_ack() } else { None };
         let options = options.with_accurate_ecn(accurate_ecn);
         let header = TcpHeader {
             src_port: self.local.port,
@@ -399,6 +427,11 @@ impl Connection {
         let value = || self.send.flight.clock.value(self.clock);
         self.options.timestamps.then(|| Timestamps { value: value(), echo: self.ts_recent })
     }
+}
+
+/// Length of a SACK option with this number of blocks and its padding, in bytes.
+fn sack_len(blocks: usize) -> u32 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
 }
 
 /// The part of the received data that a segment acknowledges.

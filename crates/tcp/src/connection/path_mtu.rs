@@ -9,7 +9,7 @@
 
 use super::Connection;
 use crate::config::PathMtu;
-use lopsided_core::packet::{IPV4_HEADER, IPV6_HEADER, TCP_HEADER};
+use lopsided_core::packet::{AccEcnOption, IPV4_HEADER, IPV6_HEADER, MAX_TCP_OPTIONS, TCP_HEADER};
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Bytes, Duration, Seq, Time};
 
@@ -59,13 +59,14 @@ impl Connection {
     fn largest_segment(&self) -> u32 {
         let ip = if self.remote.addr.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
         let headers = ip + TCP_HEADER + if self.options.timestamps { 12 } else { 0 };
-        match self.limits.known {
+        let largest = match self.limits.known {
             None => self.limits.agreed,
             Some(known) => {
                 let room = (known.mtu.get().min(65_535) as u32).saturating_sub(headers);
                 self.limits.agreed.min(room.max(LEAST_SEGMENT))
             }
-        }
+        };
+        largest.saturating_sub(self.limits.reserved).max(1)
     }
 
     /// Deletes a path MTU that has expired, so that the sender tries larger segments again.
@@ -74,6 +75,16 @@ impl Connection {
         if self.limits.known.is_some_and(|known| known.until <= now) {
             self.limits.known = None;
             self.resize_segments(now);
+        }
+    }
+
+    /// Leaves space in every segment for the accurate-ECN option, if this end sends it. Called at the end of the
+    /// handshake, when nothing has been sent.
+    pub(super) fn reserve_for_ecn_option(&mut self, now: Time) {
+        if let Some(fit) = self.ecn.fit_option(MAX_TCP_OPTIONS, 0) {
+            self.limits.reserved = AccEcnOption::padded_len_of(fit.counters);
+            let mss = self.largest_segment();
+            self.send.set_segment_size(now, mss);
         }
     }
 

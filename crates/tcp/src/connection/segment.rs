@@ -41,7 +41,7 @@ pub enum Next {
 }
 
 impl Outgoing {
-    /// A segment without data, which is never ECN-capable.
+    /// A segment without data that is not ECN-capable.
     pub(super) const BARE: Outgoing = Outgoing { payload: Payload::EMPTY, ecn: Ecn::NotEct, next: Next::Open };
 }
 
@@ -58,7 +58,7 @@ impl Segment {
         Outgoing { payload: self.payload, ecn: self.ecn, next }
     }
 
-    /// A segment without data, which is never ECN-capable.
+    /// A segment without data that is not ECN-capable.
     pub(super) fn bare(header: TcpHeader) -> Segment {
         Segment::of(header, Outgoing::BARE)
     }

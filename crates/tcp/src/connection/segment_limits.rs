@@ -12,11 +12,13 @@ pub(super) struct SegmentLimits {
     pub known: Option<PathMtu>,
     /// Payload of a full segment as negotiated, in bytes; `u32::MAX` before the handshake.
     pub agreed: u32,
+    /// Header space that the accurate-ECN option takes in every segment, in bytes.
+    pub reserved: u32,
 }
 
 impl SegmentLimits {
     pub fn new(mtu: Bytes, known: Option<PathMtu>) -> SegmentLimits {
-        SegmentLimits { mtu, known, agreed: u32::MAX }
+        SegmentLimits { mtu, known, agreed: u32::MAX, reserved: 0 }
     }
 
     /// The largest IP packet that may be sent, in bytes.

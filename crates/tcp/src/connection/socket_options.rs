@@ -57,6 +57,11 @@ impl Connection {
         self.acks.set_policy(policy);
     }
 
+    /// Turns the option of accurate ECN on or off (Linux's tcp_ecn_option, which also acts on open connections).
+    pub fn set_ecn_option(&mut self, on: bool) {
+        self.ecn.set_option(on);
+    }
+
     /// Sets the time after which the connection fails if data stays unacknowledged or window probes stay unanswered
     /// (TCP_USER_TIMEOUT, RFC 5482). With `None`, it fails after 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {

@@ -1,60 +1,82 @@
-//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the 3-bit field and the option that carry them.
+//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the 3-bit field and the option that carry them. The
+//! rules are those of Linux 7.0 where the RFC leaves a choice.
 //!
 //! The receiver counts CE-marked packets, and bytes of data by codepoint. Each segment carries the last three bits of
-//! the packet count. A segment with enough header space also carries an option with the byte counts, if they changed
-//! since the last option. The option begins with the codepoint in use and contains only the counters in use. The
-//! receiver sends an immediate ACK for data whose codepoint differs from that of the data before it, and for every
-//! second marked packet (section 3.2.2.5.1).
+//! the packet count, and, if the header has enough space, an option with the byte counts. An ACK is sent at once if the
+//! ECN field of the arriving segments changes (section 3.2.2.5.1).
 //!
-//! The sender uses the byte counts of the option. Without an option it uses the packet count and assumes full segments.
-//! If one ACK covers so much data that the three bits may have wrapped, and no option has ever arrived, the sender
-//! assumes the largest possible number of marks (section 3.2.2.5.2). If option and field disagree, the field decides
-//! whether there were any marks (section 3.2.3.2.4).
-//!
-//! SACK blocks take precedence in the header. Left out: the test whether options pass the path (section 3.2.3.2),
-//! because a segment without an option works too.
+//! The sender counts marked packets. If one ACK covers more than seven segments, the three bits may have wrapped. The
+//! byte counts then show how many packets were marked. Without byte counts, the sender assumes the largest possible
+//! number of marks (section 3.2.2.5.2), unless most ACKs cover that many segments: then a filter or the receiver thins
+//! the ACKs, and the assumption would turn each of them into a mark.
 
 use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of the packet counts of both ends (section 3.2.1). It is not zero, so that a field that a middlebox
-/// has set to zero can be detected.
+/// Initial value of the packet counts on the wire (section 3.2.1). It is not zero, so that a field that a middlebox has
+/// set to zero can be detected.
 const FIRST_COUNT: u8 = 5;
-/// Initial value of the byte counts of ECT(0) and ECT(1).
-const FIRST_OCTETS: u32 = 1;
-const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
-/// Number of marked packets that trigger an ACK if received data is not acknowledged yet.
-const MARKS_WITH_DATA: u32 = 2;
-/// Number of marked packets without data that trigger an ACK. It is higher than for packets with data, because
-/// otherwise both ends could acknowledge each other's ACKs forever.
-const MARKS_WITHOUT_DATA: u32 = 3;
+/// Initial values of the byte counts of ECT(0), ECT(1) and CE on the wire.
+const FIRST_OCTETS: [u32; 3] = [1, 1, 0];
+/// Number of marked packets since the last segment that make an ACK due (Linux's TCP_ACCECN_ACE_MAX_DELTA): with two
+/// more, the field could wrap.
+const MARKS_PER_ACK: u32 = 6;
+/// The largest number of segments in one ACK for which the field cannot wrap.
+const MOST_UNAMBIGUOUS: u64 = 7;
+/// Unit of the mean number of segments per ACK, and the weight of its old value (Linux's PKTS_ACKED_PREC and
+/// PKTS_ACKED_WEIGHT).
+const ACK_SHIFT: u32 = 6;
+/// ACKs count as thinned if they cover more segments than this in the mean (Linux's ACK_COMP_THRESH).
+const THINNED_ACK: u64 = 4;
+
+/// Bytes of data by codepoint: ECT(0), ECT(1), CE. On the wire they are modulo 2^24.
+type Octets = [u32; 3];
+
+/// The index of a codepoint in [`Octets`]; `None` for not-ECT, whose bytes are not counted.
+fn place_of(ecn: Ecn) -> Option<usize> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect0 => Some(ECT0),
+        Ecn::Ect1 => Some(ECT1),
+        Ecn::Ce => Some(CE),
+    }
+}
+
+const ECT0: usize = 0;
+const ECT1: usize = 1;
+const CE: usize = 2;
 
 /// The receiver's counters.
 #[derive(Debug)]
 pub(crate) struct AccEcnReceiver {
-    /// The ECN field of the peer's SYN.
+    /// The ECN field of the peer's last SYN or SYN-ACK.
     pub syn_arrived_as: Ecn,
-    /// Number of marked packets, modulo 8.
-    packets: u8,
+    /// Number of marked packets.
+    packets: u64,
     /// Received bytes of data by codepoint.
     octets: Octets,
-    /// ECN field of the last ECN-capable data segment.
+    /// ECN field of the last segment.
     last: Ecn,
     /// Number of marked packets that arrived since this end last sent a segment.
     marks_since_ack: u32,
     /// ECN field of the SYN-ACK in coded form, which the next segment reports instead of the packet count.
     handshake: Option<u8>,
-    /// The byte counts in the last option that was sent; `None` before the first.
-    told: Option<Octets>,
+    /// Number of counters that the next option must have to report all bytes that arrived since the last option.
+    least_counters: u32,
+    /// True if the peer has sent the option. The path then passes it, so this end sends it too (section 3.2.3.2.1).
+    pub peer_sends_option: bool,
+    /// True if ACKs with the option do not arrive (section 3.2.3.2.2).
+    option_is_lost: bool,
+    /// Start of the DSACK block in the last segment, if the segment also carried the option.
+    dsack_with_option: Option<u64>,
 }
 
-/// Bytes of data by codepoint, modulo 2^24.
+/// Number of counters of the option in the next segment, and the number of SACK blocks that fit next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Octets {
-    ect0: u32,
-    ect1: u32,
-    ce: u32,
+pub(crate) struct OptionFit {
+    pub counters: u32,
+    pub sack_blocks: usize,
 }
 
 impl AccEcnReceiver {
@@ -62,66 +84,104 @@ impl AccEcnReceiver {
     pub fn new(arrived: Ecn) -> AccEcnReceiver {
         AccEcnReceiver {
             syn_arrived_as: arrived,
-            packets: FIRST_COUNT + u8::from(arrived == Ecn::Ce),
-            octets: Octets { ect0: FIRST_OCTETS, ect1: FIRST_OCTETS, ce: 0 },
-            last: Ecn::NotEct,
+            packets: u64::from(arrived == Ecn::Ce),
+            octets: [0; 3],
+            last: arrived,
             marks_since_ack: 0,
             handshake: None,
-            told: None,
+            least_counters: 0,
+            peer_sends_option: false,
+            option_is_lost: false,
+            dsack_with_option: None,
         }
     }
 
-    /// Makes the next segment report `arrived`, the ECN field with which the SYN-ACK arrived.
+    /// Makes the next segment report the ECN field with which the SYN-ACK arrived.
     pub fn answer_handshake(&mut self, arrived: Ecn) {
+        self.syn_arrived_as = arrived;
         self.handshake = Some(handshake_ace(arrived));
     }
 
-    /// Counts an arriving segment with `len` bytes of data. Returns true if it must be acknowledged at once.
+    /// Counts an arriving segment with `len` bytes of data. Returns true if received data must be acknowledged at once:
+    /// if the ECN field changed, or if the field of three bits could wrap.
     pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
         if ecn == Ecn::Ce {
-            self.packets = (self.packets + 1) & 7;
+            self.packets += 1;
             self.marks_since_ack += 1;
         }
-        if len == 0 {
-            return self.marks_since_ack >= MARKS_WITHOUT_DATA;
+        if let Some(place) = place_of(ecn).filter(|_| len > 0) {
+            self.octets[place] = self.octets[place].wrapping_add(len);
+            // The option has the counters in the order ECT(1), CE, ECT(0).
+            self.least_counters = self.least_counters.max([3, 1, 2][place]);
         }
-        match ecn {
-            Ecn::NotEct => return false,
-            Ecn::Ect0 => self.octets.ect0 += len,
-            Ecn::Ect1 => self.octets.ect1 += len,
-            Ecn::Ce => self.octets.ce += len,
-        }
-        let Octets { ect0, ect1, ce } = self.octets;
-        self.octets = Octets { ect0: ect0 & OCTETS_MASK, ect1: ect1 & OCTETS_MASK, ce: ce & OCTETS_MASK };
-        // Section 3.2.2.5.1: a change of the codepoint requires an immediate ACK.
         let changed = std::mem::replace(&mut self.last, ecn) != ecn;
-        changed || self.marks_since_ack >= MARKS_WITH_DATA
+        changed || self.marks_since_ack >= MARKS_PER_ACK
     }
 
     /// The ACE bits of the next segment.
     pub fn flags(&mut self) -> Flags {
         self.marks_since_ack = 0;
-        flags_of(self.handshake.take().unwrap_or(self.packets))
+        let count = FIRST_COUNT.wrapping_add(self.packets as u8);
+        flags_of(self.handshake.take().unwrap_or(count))
     }
 
-    /// The option for a segment with `room` bytes of header space; `None` if it does not fit or no counter has changed.
-    pub fn option(&mut self, room: u32) -> Option<AccEcnOption> {
-        let Octets { ect0, ect1, ce } = self.octets;
-        if self.told == Some(self.octets) {
-            return None;
-        }
-        // If ECT(1) is in use, the peer uses L4S: put its counter first.
-        let low_latency = ect1 != FIRST_OCTETS;
-        let (order, first, last) =
-            if low_latency { (AccEcnOrder::Ect1First, ect1, ect0) } else { (AccEcnOrder::Ect0First, ect0, ect1) };
-        let all = [first, ce, last];
-        let used = if last == FIRST_OCTETS { 2 } else { 3 };
-        if AccEcnOption::padded_len_of(used) > room {
-            return None;
-        }
-        self.told = Some(self.octets);
-        Some(AccEcnOption::new(order, &all[..used as usize]))
+    /// Number of marked packets so far.
+    pub fn packets(&self) -> u64 {
+        self.packets
     }
+
+    /// Fits the option into `room` bytes of header space, next to `sack_blocks` SACK blocks. Returns `None` if the
+    /// segment has no option.
+    ///
+    /// The option has as many counters as fit, and at least those that changed. If these do not fit, SACK blocks are
+    /// left out, but two stay (Linux's tcp_options_fit_accecn): the option with a change is rare, and the next ACK
+    /// repeats the blocks.
+    pub fn fit_option(&self, mut room: u32, mut sack_blocks: usize) -> Option<OptionFit> {
+        if !self.peer_sends_option || self.option_is_lost {
+            return None;
+        }
+        let least = self.least_counters.max(1);
+        loop {
+            let fitting = (least..=3).rev().find(|counters| AccEcnOption::padded_len_of(*counters) <= room);
+            if let Some(counters) = fitting {
+                return Some(OptionFit { counters, sack_blocks });
+            }
+            if sack_blocks <= 2 || self.least_counters == 0 {
+                return None;
+            }
+            sack_blocks -= 1;
+            room += 8;
+        }
+    }
+
+    /// The option with the first `counters` counters. The order is that of Linux: ECT(1), CE, ECT(0).
+    pub fn option(&mut self, counters: u32) -> AccEcnOption {
+        self.least_counters = 0;
+        option_of(self.octets, counters)
+    }
+
+    /// Records that a segment was sent, with or without the option. `dsack` is the start of its DSACK block.
+    pub fn note_sent(&mut self, with_option: bool, dsack: Option<u64>) {
+        self.dsack_with_option = dsack.filter(|_| with_option);
+    }
+
+    /// Records that data beginning at `start` arrived again. If the last ACK reported this data as
+    /// a duplicate and carried the option, the path probably drops the option: this end stops sending it (Linux's
+    /// tcp_rcv_spurious_retrans).
+    pub fn note_duplicate(&mut self, start: i64) {
+        self.option_is_lost |= self.dsack_with_option.is_some_and(|dsack| dsack as i64 == start);
+    }
+}
+
+fn option_of(octets: Octets, counters: u32) -> AccEcnOption {
+    let on_wire = |place: usize| octets[place].wrapping_add(FIRST_OCTETS[place]);
+    let all = [on_wire(ECT1), on_wire(CE), on_wire(ECT0)];
+    AccEcnOption::new(AccEcnOrder::Ect1First, &all[..counters as usize])
+}
+
+/// The option of a SYN-ACK: no data has arrived yet.
+pub(crate) fn first_option() -> AccEcnOption {
+    option_of([0; 3], 3)
 }
 
 /// The peer's counters in an arriving segment.
@@ -129,11 +189,13 @@ impl AccEcnReceiver {
 pub(crate) struct AceFeedback<'a> {
     packets: u8,
     option: Option<&'a AccEcnOption>,
+    /// True if the segment has a newer timestamp than all segments before it.
+    pub newer: bool,
 }
 
 impl<'a> AceFeedback<'a> {
-    pub fn of(header: &'a TcpHeader) -> AceFeedback<'a> {
-        AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn() }
+    pub fn of(header: &'a TcpHeader, newer: bool) -> AceFeedback<'a> {
+        AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn(), newer }
     }
 
     /// True if the packet count is zero. A correct count cannot be zero before packets are marked, so a middlebox has
@@ -143,50 +205,123 @@ impl<'a> AceFeedback<'a> {
     }
 }
 
-/// The peer's reports about the packets that this end sent.
-#[derive(Debug)]
-pub(crate) struct AccEcnSender {
-    /// The packet count in the last segment.
-    packets: u8,
-    /// Number of CE-marked bytes modulo 2^24, as reported by the option or estimated from the packet count.
-    octets: u32,
-    /// True if an option has ever arrived.
-    option_seen: bool,
+/// The data that an ACK delivered. It decides how the counters of the ACK are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewlyDelivered {
+    /// Newly delivered bytes.
+    pub octets: u64,
+    /// Payload of a full segment, in bytes.
+    pub mss: u64,
+    /// True if `octets` is exact: with SACK, or while no loss is being repaired.
+    pub exact: bool,
 }
 
-impl Default for AccEcnSender {
-    fn default() -> AccEcnSender {
-        AccEcnSender { packets: FIRST_COUNT, octets: 0, option_seen: false }
-    }
+/// The peer's reports about the packets that this end sent.
+#[derive(Debug, Default)]
+pub(crate) struct AccEcnSender {
+    /// Number of packets that the peer has reported as marked.
+    packets: u64,
+    /// Bytes by codepoint, as reported by the option or estimated from delivered bytes.
+    octets: Octets,
+    /// The codepoint whose bytes last grew alone; `None` if there is none. Delivered bytes of an ACK without an option
+    /// count for it.
+    growing: Option<usize>,
+    /// Mean number of segments per ACK, in units of 1/64; 0 before the first ACK.
+    acked: u64,
+    /// True if thinned ACKs are no sign that the field has wrapped.
+    expects_thinning: bool,
 }
 
 impl AccEcnSender {
-    /// Returns how many bytes an ACK newly reports as marked. The ACK delivers `delivered` bytes in segments of `mss`
-    /// bytes.
-    pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivered: u64, mss: u64) -> u64 {
-        let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
-        self.packets = counts.packets;
-        let reported = counts.option.and_then(AccEcnOption::ce);
-        self.option_seen |= reported.is_some();
-        match reported {
-            Some(octets) => {
-                let outcome = octets.wrapping_sub(self.octets) & OCTETS_MASK;
-                self.octets = octets;
-                // A negative difference means that an estimate made before the first option was too high, so no byte is
-                // newly marked.
-                let outcome = if outcome > OCTETS_MASK / 2 { 0 } else { u64::from(outcome) };
-                // Section 3.2.3.2.4: an unchanged field means that no packet was marked.
-                if field == 0 && outcome < mss { 0 } else { outcome.min(delivered.max(outcome.min(mss))) }
+    /// Creates the counters of a sender of whose handshake `marked` packets were marked.
+    pub fn new(marked: u64, expects_thinning: bool) -> AccEcnSender {
+        AccEcnSender { packets: marked, expects_thinning, ..AccEcnSender::default() }
+    }
+
+    /// Number of packets that the peer has reported as marked.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes by codepoint, modulo 2^32: ECT(0), ECT(1), CE.
+    pub fn octets(&self) -> [u32; 3] {
+        self.octets
+    }
+
+    /// Returns how many packets an ACK newly reports as marked. The caller ignores ACKs that may be old.
+    pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivery: NewlyDelivered) -> u64 {
+        let marked_before = self.octets[CE];
+        let octets_are_known = self.take_option(counts.option, delivery.octets);
+        let segments = delivery.octets.div_ceil(delivery.mss);
+        self.note_segments(segments);
+        let count = counts.packets.wrapping_sub(FIRST_COUNT).wrapping_sub(self.packets as u8) & 7;
+        let marked_octets = u64::from(self.octets[CE].wrapping_sub(marked_before));
+        let marked = self.resolve(u64::from(count), segments, octets_are_known.then_some(marked_octets), delivery);
+        self.packets += marked;
+        marked
+    }
+
+    /// Takes over the peer's byte counts. Returns true if they show unambiguously which codepoint the newly delivered
+    /// bytes had.
+    fn take_option(&mut self, option: Option<&AccEcnOption>, delivered: u64) -> bool {
+        let expected = self.growing;
+        let Some(option) = option else {
+            if let Some(place) = expected {
+                self.octets[place] = self.octets[place].wrapping_add(delivered as u32);
             }
-            None => {
-                let segments = delivered.div_ceil(mss);
-                // Section 3.2.2.5.2: the 3-bit field may have wrapped once per 8 delivered segments.
-                let rounds = if self.option_seen { 0 } else { segments.saturating_sub(field) / 8 };
-                let guess = ((field + 8 * rounds) * mss).min(delivered.max(field.min(1) * mss));
-                self.octets = (self.octets + guess as u32) & OCTETS_MASK;
-                guess
+            return expected.is_some();
+        };
+        let (mut grown, mut clear) = (None, true);
+        for (place, counter) in [(ECT0, option.ect0()), (ECT1, option.ect1()), (CE, option.ce())] {
+            let Some(counter) = counter else { continue };
+            let difference = counter.wrapping_sub(FIRST_OCTETS[place]).wrapping_sub(self.octets[place]);
+            // Counters have 24 bits. A negative difference corrects an estimate that was too high.
+            let difference = (difference << 8) as i32 >> 8;
+            self.octets[place] = self.octets[place].wrapping_add_signed(difference);
+            clear &= difference >= 0;
+            if difference != 0 && expected != Some(place) {
+                clear &= grown.is_none();
+                grown = Some(place);
             }
         }
+        self.growing = if clear { grown.or(expected) } else { None };
+        clear && expected.is_some()
+    }
+
+    fn note_segments(&mut self, segments: u64) {
+        if segments > 0 {
+            let old = if self.acked == 0 { segments << ACK_SHIFT } else { self.acked };
+            let sum = (old << ACK_SHIFT) - old + (segments << ACK_SHIFT);
+            self.acked = (sum >> ACK_SHIFT).min(u64::from(u16::MAX));
+        }
+    }
+
+    /// Resolves the field of three bits: `count` is its increase modulo 8, `segments` the number of delivered segments,
+    /// and `marked_octets` the increase of the byte count of CE, if it is known (RFC 9768, appendix A.2).
+    fn resolve(&self, count: u64, segments: u64, marked_octets: Option<u64>, delivery: NewlyDelivered) -> u64 {
+        if segments <= MOST_UNAMBIGUOUS {
+            return count;
+        }
+        // The largest number of marks that this ACK can report.
+        let most = segments - ((segments - count) & 7);
+        let Some(marked) = marked_octets else {
+            let thinned = self.expects_thinning && self.acked > THINNED_ACK << ACK_SHIFT;
+            return if thinned { count } else { most };
+        };
+        if marked == 0 {
+            return count;
+        }
+        if segments > 2 * MOST_UNAMBIGUOUS + 1 && delivery.exact {
+            if delivery.octets <= marked {
+                return most;
+            }
+            let estimate = (marked * segments).div_ceil(delivery.octets);
+            return most.min(count + (estimate & !7));
+        }
+        if marked > count * delivery.mss {
+            return most;
+        }
+        if marked < most * delivery.mss / 2 { count } else { most }
     }
 }
 
@@ -197,76 +332,133 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn feedback(packets: u8, option: Option<&AccEcnOption>) -> AceFeedback<'_> {
-        AceFeedback { packets, option }
+        AceFeedback { packets, option, newer: true }
+    }
+
+    fn delivery(segments: u64) -> NewlyDelivered {
+        NewlyDelivered { octets: segments * MSS, mss: MSS, exact: true }
+    }
+
+    /// An option that reports these bytes with ECT(0) and CE.
+    fn reported(ect0: u64, ce: u64) -> AccEcnOption {
+        option_of([(ect0 * MSS) as u32, 0, (ce * MSS) as u32], 3)
     }
 
     #[test]
-    fn the_field_alone_tells_segments_and_the_safest_case_where_it_may_have_gone_round() {
-        let mut reported = AccEcnSender::default();
-        assert_eq!(reported.newly_marked(feedback(5, None), 2 * MSS, MSS), 0);
-        assert_eq!(reported.newly_marked(feedback(7, None), 2 * MSS, MSS), 2 * MSS);
-        assert_eq!(reported.newly_marked(feedback(0, None), 2 * MSS, MSS), MSS);
+    fn the_field_counts_segments_and_the_safest_case_holds_if_it_may_have_wrapped() {
+        let mut sender = AccEcnSender::default();
+        assert_eq!(sender.newly_marked(feedback(5, None), delivery(2)), 0);
+        assert_eq!(sender.newly_marked(feedback(7, None), delivery(2)), 2);
+        assert_eq!(sender.newly_marked(feedback(0, None), delivery(2)), 1);
         // One ACK covers 20 segments, and the count advances by 2, so 2, 10 or 18 packets are marked.
-        assert_eq!(reported.newly_marked(feedback(2, None), 20 * MSS, MSS), 18 * MSS);
+        assert_eq!(sender.newly_marked(feedback(2, None), delivery(20)), 18);
+        assert_eq!(sender.packets(), 21);
     }
 
     #[test]
-    fn an_option_settles_how_often_the_field_went_round() {
-        let mut reported = AccEcnSender::default();
-        let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 10_000]);
-        assert_eq!(reported.newly_marked(feedback(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
-        // After an option has arrived once, an ACK without an option no longer implies the worst case.
-        assert_eq!(reported.newly_marked(feedback(1, None), 20 * MSS, MSS), 2 * MSS);
-        // Bytes that were already counted by the estimate are not counted again.
-        let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 12_500]);
-        assert_eq!(reported.newly_marked(feedback(2, Some(&option)), MSS, MSS), 500);
+    fn thinned_acks_are_no_sign_of_a_wrap() {
+        // Linux 7.0: if ACKs cover more than four segments in the mean, the field is taken as it is.
+        let mut sender = AccEcnSender::new(0, true);
+        assert_eq!(sender.newly_marked(feedback(5, None), delivery(10)), 0);
+        assert_eq!(sender.newly_marked(feedback(6, None), delivery(10)), 1);
+        let mut older = AccEcnSender::new(0, false);
+        assert_eq!(older.newly_marked(feedback(5, None), delivery(10)), 8);
+        // An ACK per segment brings the mean below the threshold again.
+        for _ in 0..100 {
+            assert_eq!(sender.newly_marked(feedback(6, None), delivery(1)), 0);
+        }
+        assert_eq!(sender.newly_marked(feedback(6, None), delivery(10)), 8);
+    }
+
+    #[test]
+    fn an_option_decides_whether_the_field_wrapped() {
+        // The second ACK covers 10 segments; its option says how many bytes were marked.
+        for (marked, field, packets) in [(0, 5, 0), (1, 6, 1), (8, 5, 8), (10, 7, 10)] {
+            let mut sender = AccEcnSender::default();
+            assert_eq!(sender.newly_marked(feedback(5, Some(&reported(1, 0))), delivery(1)), 0);
+            let option = reported(11 - marked, marked);
+            let ack = feedback(field, Some(&option));
+            // Both counters may grow by the same ACK. The estimate is then given up for the next ACK.
+            assert_eq!(sender.newly_marked(ack, delivery(10)), packets, "{marked} segments marked");
+        }
+        // Over 16 and more segments, the share of the marked bytes gives the number of marks.
+        let mut sender = AccEcnSender::default();
+        sender.newly_marked(feedback(5, Some(&reported(1, 0))), delivery(1));
+        assert_eq!(sender.newly_marked(feedback(6, Some(&reported(12, 9))), delivery(20)), 9);
+    }
+
+    #[test]
+    fn an_ack_without_option_continues_the_codepoint_that_grew() {
+        let mut sender = AccEcnSender::default();
+        sender.newly_marked(feedback(5, Some(&reported(1, 0))), delivery(1));
+        assert_eq!(sender.newly_marked(feedback(5, None), delivery(10)), 0, "no byte is assumed to be marked");
+        assert_eq!(sender.octets(), [11_000, 0, 0]);
+        // The next option corrects the estimate.
+        sender.newly_marked(feedback(6, Some(&reported(10, 1))), delivery(1));
+        assert_eq!(sender.octets(), [10_000, 0, 1000]);
     }
 
     #[test]
     fn counters_wrap() {
-        let mut reported = AccEcnSender { octets: OCTETS_MASK - 200, ..AccEcnSender::default() };
-        let option = AccEcnOption::new(AccEcnOrder::Ect1First, &[7, 799]);
-        assert_eq!(reported.newly_marked(feedback(6, Some(&option)), MSS, MSS), MSS);
         let mut received = AccEcnReceiver::new(Ecn::NotEct);
         for _ in 0..20_000 {
             received.take(Ecn::Ce, 1448);
         }
-        let option = received.option(40).unwrap();
+        let option = received.option(2);
         assert_eq!(option.ce(), Some(20_000 * 1448 % (1 << 24)));
         assert_eq!(ace_of(received.flags()), ((5 + 20_000) % 8) as u8);
+        let mut sender = AccEcnSender { octets: [0, 0, 20_000 * 1448 - 1000], packets: 19_999, ..Default::default() };
+        assert_eq!(sender.newly_marked(feedback(5, Some(&option)), delivery(1)), 1);
+        assert_eq!(sender.octets()[CE], 20_000 * 1448);
     }
 
     #[test]
-    fn the_option_has_the_counters_in_use_and_goes_out_when_they_changed() {
+    fn the_option_has_all_counters_or_those_that_changed() {
         let mut received = AccEcnReceiver::new(Ecn::NotEct);
-        let first = received.option(40).unwrap();
-        assert_eq!((first.order, first.counters()), (AccEcnOrder::Ect0First, &[1, 0][..]));
-        assert_eq!(received.option(40), None);
+        assert_eq!(received.fit_option(40, 0), None, "the peer has sent no option");
+        received.peer_sends_option = true;
+        let fit = |counters, sack_blocks| Some(OptionFit { counters, sack_blocks });
+        assert_eq!(received.fit_option(12, 0), fit(3, 0));
+        assert_eq!(received.fit_option(8, 3), fit(2, 3));
+        assert_eq!(received.fit_option(4, 3), None, "nothing has changed");
         received.take(Ecn::Ect1, 100);
-        assert_eq!(received.option(7), None, "no room");
-        let low_latency = received.option(8).unwrap();
-        assert_eq!((low_latency.order, low_latency.counters()), (AccEcnOrder::Ect1First, &[101, 0][..]));
-        received.take(Ecn::Ect0, 10);
-        let both = received.option(12).unwrap();
-        assert_eq!((both.ect1(), both.ce(), both.ect0()), (Some(101), Some(0), Some(11)));
+        received.take(Ecn::Ce, 100);
+        assert_eq!(received.fit_option(0, 3), fit(2, 2), "one SACK block makes way");
+        received.take(Ecn::Ect0, 100);
+        assert_eq!(received.fit_option(0, 3), None, "two SACK blocks stay");
+        let all = received.option(3);
+        assert_eq!((all.order, all.counters()), (AccEcnOrder::Ect1First, &[101, 100, 101][..]));
         received.take(Ecn::NotEct, 10);
         received.take(Ecn::Ce, 0);
-        assert_eq!(received.option(40), None, "octets of data are counted");
+        assert_eq!(received.fit_option(4, 0), None, "only bytes of data with a codepoint are counted");
     }
 
     #[test]
-    fn a_change_and_every_second_mark_are_acknowledged_at_once() {
+    fn a_change_and_every_sixth_mark_are_acknowledged_at_once() {
         let mut received = AccEcnReceiver::new(Ecn::NotEct);
-        received.take(Ecn::Ect0, 1000);
+        assert!(received.take(Ecn::Ect0, 1000));
         assert!(!received.take(Ecn::Ect0, 1000));
         assert!(received.take(Ecn::Ce, 1000), "the first mark");
         received.flags();
-        assert!(!received.take(Ecn::Ce, 1000));
-        assert!(received.take(Ecn::Ce, 1000), "the second since an ACK");
+        let marks = (0..6).map(|_| received.take(Ecn::Ce, 1000)).collect::<Vec<_>>();
+        assert_eq!(marks, [false, false, false, false, false, true]);
         received.flags();
-        assert!(received.take(Ecn::Ect0, 1000), "the end of the marks");
-        assert!(!received.take(Ecn::NotEct, 1000), "a retransmission");
-        let bare = (0..3).map(|_| received.take(Ecn::Ce, 0)).collect::<Vec<_>>();
-        assert_eq!(bare, [false, false, true], "ACKs are not answered as readily");
+        assert!(received.take(Ecn::Ect0, 0), "the end of the marks");
+    }
+
+    #[test]
+    fn acks_with_the_option_that_do_not_arrive_end_the_option() {
+        let mut received = AccEcnReceiver::new(Ecn::NotEct);
+        received.peer_sends_option = true;
+        received.note_duplicate(0);
+        received.note_sent(true, Some(0));
+        received.note_duplicate(1000);
+        assert!(received.fit_option(12, 0).is_some());
+        received.note_sent(false, Some(0));
+        received.note_duplicate(0);
+        assert!(received.fit_option(12, 0).is_some(), "the last ACK had no option");
+        received.note_sent(true, Some(0));
+        received.note_duplicate(0);
+        assert_eq!(received.fit_option(12, 0), None);
     }
 }

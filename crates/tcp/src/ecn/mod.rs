@@ -4,7 +4,7 @@ mod accurate;
 mod feedback;
 mod negotiation;
 
-pub(crate) use accurate::{AccEcnSender, AceFeedback};
+pub(crate) use accurate::{AccEcnSender, AceFeedback, NewlyDelivered, OptionFit};
 pub use feedback::Feedback;
 #[cfg(test)]
 pub(crate) use feedback::flags_of;

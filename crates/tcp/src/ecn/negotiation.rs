@@ -2,13 +2,14 @@
 //! segments.
 //!
 //! Parts of RFC 9768 that are implemented: the negotiation, which falls back to RFC 3168 or to no ECN; forward
-//! compatibility (section 3.1.3); the retransmitted SYN (3.1.4); and the checks for a mangled IP field (3.2.2.3) and a
-//! zeroed counter (3.2.2.4). After a failed check this end sends no ECN-capable packets.
+//! compatibility (section 3.1.3); retransmitted SYNs and SYN-ACKs (3.1.4); the checks for a mangled IP field (3.2.2.3)
+//! and a zeroed counter (3.2.2.4); and the option (3.2.3). After a failed check this end sends no ECN-capable packets.
+//! As in Linux 7.0, all segments of a connection with accurate ECN are ECN-capable, except SYNs and SYN-ACKs.
 //!
-//! Not implemented: ECN-capable SYNs, pure ACKs and retransmissions (ECN++), so the handshake always reports not-ECT;
-//! SYN cookies; the test for a path that marks all packets.
+//! Not implemented: ECN-capable SYNs (ECN++), so the handshake reports not-ECT unless the path changed the field; SYN
+//! cookies; the test for a path that marks all packets.
 
-use super::accurate::{AccEcnReceiver, AceFeedback};
+use super::accurate::{AccEcnReceiver, AceFeedback, OptionFit, first_option};
 use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};
 use crate::cc::{Controller, EcnUse};
 use crate::profile::{EcnRule, Profile};
@@ -20,8 +21,12 @@ use lopsided_core::packet::{AccEcnOption, Flags, TcpHeader};
 struct Offer {
     /// True if this end's SYN requests ECN. If false, this end only accepts ECN if the peer requests it.
     asks: bool,
-    /// True if this end requests or accepts accurate ECN.
+    /// True if this end accepts accurate ECN, and requests it if it requests ECN.
     accurate: bool,
+    /// True if a failed request or a changed ECN field ends the use of ECN (Linux's tcp_ecn_fallback).
+    fallback: bool,
+    /// True if this end sends the option of accurate ECN.
+    option: bool,
     /// Kind of feedback to use if the peer supports only RFC 3168.
     classic: Feedback,
     /// ECN field of this end's data if accurate feedback is negotiated.
@@ -35,10 +40,13 @@ impl Offer {
             EcnUse::Accurate => (true, Feedback::Classic, Ecn::Ect1),
             EcnUse::DctcpEcho => (rule == EcnRule::Accurate, Feedback::DctcpEcho, Ecn::Ect0),
             EcnUse::Classic if rule == EcnRule::Off => (false, Feedback::None, Ecn::NotEct),
-            EcnUse::Classic => (rule == EcnRule::Accurate, Feedback::Classic, Ecn::Ect0),
+            EcnUse::Classic => {
+                (matches!(rule, EcnRule::Accurate | EcnRule::AcceptAccurate), Feedback::Classic, Ecn::Ect0)
+            }
         };
         let asks = controller.ecn_use() != EcnUse::Classic || matches!(rule, EcnRule::On | EcnRule::Accurate);
-        Offer { asks, accurate, classic, accurate_codepoint }
+        let (fallback, option) = (profile.ecn_fallback, profile.ecn_option);
+        Offer { asks, accurate, fallback, option, classic, accurate_codepoint }
     }
 }
 
@@ -47,8 +55,8 @@ impl Offer {
 pub(crate) struct EcnState {
     offer: Offer,
     feedback: Feedback,
-    /// ECN field of new data if ECN is negotiated.
-    data_codepoint: Ecn,
+    /// ECN field of ECN-capable segments; not-ECT if ECN is not negotiated, or if the path changes the field.
+    codepoint: Ecn,
     /// True if outgoing ACKs carry ECE.
     echo: bool,
     /// The counters of accurate feedback; `None` if not negotiated.
@@ -62,7 +70,7 @@ impl EcnState {
         EcnState {
             offer: Offer::new(profile, controller),
             feedback: Feedback::None,
-            data_codepoint: Ecn::NotEct,
+            codepoint: Ecn::NotEct,
             echo: false,
             accurate: None,
             peer_count_seen: false,
@@ -86,10 +94,12 @@ impl EcnState {
         matches!(self.feedback, Feedback::Classic | Feedback::DctcpEcho)
     }
 
-    /// ECN field of new data. ACKs and retransmissions are never ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
+    /// ECN field of a segment. `new_data` is false for retransmissions and for segments without data. With the feedback
+    /// of RFC 3168 these are not ECN-capable (sections 6.1.4 and 6.1.5), with accurate ECN they are (Linux's
+    /// tcp_ecn_send).
     #[inline]
-    pub fn data_codepoint(&self) -> Ecn {
-        self.data_codepoint
+    pub fn codepoint(&self, new_data: bool) -> Ecn {
+        if new_data || self.is_accurate() { self.codepoint } else { Ecn::NotEct }
     }
 
     // The handshake.
@@ -99,18 +109,41 @@ impl EcnState {
     /// accurate ECN only once more (RFC 9768 section 3.1.4.1).
     pub fn syn_flags(&self, retries: u32) -> Flags {
         match (self.offer.asks, self.offer.accurate, retries) {
-            (true, true, 0..=1) => ASKS_ACCURATE,
-            (true, false, 0) => ASKS_CLASSIC,
+            (true, true, _) if retries <= 1 || !self.offer.fallback => ASKS_ACCURATE,
+            (true, false, _) if retries == 0 || !self.offer.fallback => ASKS_CLASSIC,
             _ => Flags::NONE,
         }
     }
 
-    /// The ECN bits of a SYN-ACK.
-    pub fn syn_ack_flags(&self) -> Flags {
+    /// The ECN bits of a SYN-ACK that is sent after `timeouts` earlier SYN-ACKs have timed out (Linux's
+    /// tcp_ecn_make_synack). The path may drop SYN-ACKs that accept accurate ECN, so the third SYN-ACK does without (RFC
+    /// 9768 section 3.1.4.2).
+    pub fn syn_ack_flags(&self, timeouts: u32) -> Flags {
         match (self.feedback, &self.accurate) {
             (Feedback::None, _) => Flags::NONE,
+            (Feedback::Accurate, Some(_)) if timeouts > 0 => Flags::NONE,
             (Feedback::Accurate, Some(received)) => flags_of(handshake_ace(received.syn_arrived_as)),
             _ => Flags::ECE,
+        }
+    }
+
+    /// Records that a SYN-ACK was retransmitted `resent` times. After a SYN-ACK without ECN bits the peer may not use
+    /// ECN, so this end sends no ECN-capable segments, but still gives feedback.
+    pub fn note_syn_ack_resent(&mut self, resent: u32) {
+        if resent > 1 && self.is_accurate() {
+            self.codepoint = Ecn::NotEct;
+        }
+    }
+
+    /// Processes a SYN that arrives again while this end waits for the ACK of its SYN-ACK. The next SYN-ACK reports the
+    /// ECN field of this SYN. A SYN that no longer requests ECN ends the ECN-capable segments of this end (RFC 9768
+    /// section 3.1.5).
+    pub fn on_repeated_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
+        if let Some(received) = &mut self.accurate {
+            received.syn_arrived_as = arrived;
+            if ace_of(syn.flags) == 0 {
+                self.codepoint = Ecn::NotEct;
+            }
         }
     }
 
@@ -141,56 +174,63 @@ impl EcnState {
                 if let Some(received) = &mut self.accurate {
                     received.answer_handshake(arrived);
                 }
+                self.note_peer_option(syn_ack);
                 // The SYN was sent as not-ECT, so any other report means that the path changed its IP field. 0b101 is
                 // reserved and counts as unchanged.
-                if !matches!(answer, 0b010 | 0b101) {
-                    self.data_codepoint = Ecn::NotEct;
+                if self.offer.fallback && !matches!(answer, 0b010 | 0b101) {
+                    self.codepoint = Ecn::NotEct;
                 }
             }
         }
     }
 
-    /// Processes the ACK that completes a passive open. Its counter reports the ECN field of the SYN-ACK (RFC 9768
-    /// table 4).
-    pub fn check_handshake_ack(&mut self, header: &TcpHeader) {
-        if self.is_accurate() && matches!(ace_of(header.flags), 0b000 | 0b011 | 0b100 | 0b110) {
-            // A middlebox has zeroed the field, or the path has changed the SYN-ACK's IP field: send no ECN-capable
-            // packets.
-            self.data_codepoint = Ecn::NotEct;
+    /// Processes the segment that completes a passive open, with `len` bytes of data. Without data, its counter reports
+    /// the ECN field of the SYN-ACK (RFC 9768 table 4). Returns how many marked packets it reports.
+    pub fn check_handshake_ack(&mut self, header: &TcpHeader, len: u32) -> u64 {
+        if !self.is_accurate() {
+            return 0;
         }
+        let reported = ace_of(header.flags);
+        // A middlebox has zeroed the field, or the path has changed the SYN-ACK's IP field: send no ECN-capable packets.
+        let changed = len == 0 && matches!(reported, 0b011 | 0b100 | 0b110);
+        if reported == 0 || (changed && self.offer.fallback) {
+            self.codepoint = Ecn::NotEct;
+        }
+        u64::from(len == 0 && reported == 0b110)
     }
 
-    /// Repeats the report about the SYN-ACK, in case the ACK that carried the first report was lost.
-    pub fn answer_handshake_again(&mut self) {
+    /// Reports the ECN field of a SYN-ACK that arrived again, because the ACK that carried the first report was lost.
+    pub fn answer_handshake_again(&mut self, arrived: Ecn) {
         if let Some(received) = &mut self.accurate {
-            received.answer_handshake(received.syn_arrived_as);
+            received.answer_handshake(arrived);
         }
     }
 
     fn agree_on_classic(&mut self) {
         self.feedback = self.offer.classic;
         if self.feedback != Feedback::None {
-            self.data_codepoint = Ecn::Ect0;
+            self.codepoint = Ecn::Ect0;
         }
     }
 
     fn agree_on_accurate(&mut self, arrived: Ecn) {
         self.feedback = Feedback::Accurate;
-        self.data_codepoint = self.offer.accurate_codepoint;
+        self.codepoint = self.offer.accurate_codepoint;
         self.accurate = Some(Box::new(AccEcnReceiver::new(arrived)));
     }
 
     // Arriving segments.
 
-    /// Counts a segment with `len` bytes of data for accurate feedback. Returns true if it must be acknowledged at
-    /// once.
+    /// Counts a segment with `len` bytes of data for accurate feedback. Returns true if received data must be
+    /// acknowledged at once.
     pub fn count(&mut self, header: &TcpHeader, len: u32, arrived: Ecn) -> bool {
+        self.note_peer_option(header);
         let Some(received) = &mut self.accurate else { return false };
         let at_once = received.take(arrived, len);
         if !self.peer_count_seen {
             self.peer_count_seen = true;
-            if AceFeedback::of(header).is_zeroed() {
-                self.data_codepoint = Ecn::NotEct;
+            if AceFeedback::of(header, false).is_zeroed() {
+                self.codepoint = Ecn::NotEct;
             }
         }
         at_once
@@ -206,6 +246,11 @@ impl EcnState {
         (reduced, marked.then_some(!echoed))
     }
 
+    /// Turns the option of accurate ECN on or off.
+    pub fn set_option(&mut self, on: bool) {
+        self.offer.option = on;
+    }
+
     /// True if outgoing ACKs carry ECE.
     #[inline]
     pub fn echo(&self) -> bool {
@@ -218,17 +263,41 @@ impl EcnState {
 
     // Outgoing segments.
 
-    /// The accurate-ECN option for a segment with `room` bytes of option space, and the ACE bits; `None` without
-    /// accurate feedback.
-    #[inline]
-    pub fn report(&mut self, room: u32) -> Option<(Option<AccEcnOption>, Flags)> {
-        let received = self.accurate.as_mut()?;
-        Some((received.option(room), received.flags()))
+    /// Fits the accurate-ECN option into the next segment, see [`AccEcnReceiver::fit_option`]; `None` if the segment has
+    /// none.
+    pub fn fit_option(&self, room: u32, sack_blocks: usize) -> Option<OptionFit> {
+        self.accurate.as_ref().filter(|_| self.offer.option)?.fit_option(room, sack_blocks)
     }
 
-    /// The accurate-ECN option of a SYN-ACK.
-    pub fn option_for_syn_ack(&mut self, room: u32) -> Option<AccEcnOption> {
-        self.accurate.as_mut()?.option(room)
+    /// The accurate-ECN option with this number of counters, and the ACE bits; `None` without accurate feedback. `dsack`
+    /// is the start of the segment's DSACK block.
+    pub fn report(&mut self, counters: Option<u32>, dsack: Option<u64>) -> Option<(Option<AccEcnOption>, Flags)> {
+        let received = self.accurate.as_mut()?;
+        received.note_sent(counters.is_some(), dsack);
+        Some((counters.map(|counters| received.option(counters)), received.flags()))
+    }
+
+    /// The accurate-ECN option of the first SYN-ACK.
+    pub fn option_for_syn_ack(&self) -> Option<AccEcnOption> {
+        self.accurate.as_ref().filter(|_| self.offer.option).map(|_| first_option())
+    }
+
+    /// Processes data beginning at `start` that arrived again, see [`AccEcnReceiver::note_duplicate`].
+    pub fn note_duplicate(&mut self, start: i64) {
+        if let Some(received) = &mut self.accurate {
+            received.note_duplicate(start);
+        }
+    }
+
+    /// Number of marked packets that this end has received; `None` without accurate feedback.
+    pub fn received_marks(&self) -> Option<u64> {
+        Some(self.accurate.as_ref()?.packets())
+    }
+
+    fn note_peer_option(&mut self, header: &TcpHeader) {
+        if let Some(received) = &mut self.accurate {
+            received.peer_sends_option |= header.options.accurate_ecn().is_some();
+        }
     }
 }
 

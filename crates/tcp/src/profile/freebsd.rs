@@ -35,6 +35,9 @@ impl Profile {
             timestamps: true,
             window_scaling: true,
             ecn: EcnRule::Off,
+            ecn_fallback: true,
+            ecn_option: true,
+            ecn_expects_thinning: true,
             abe: false,
             // net.inet.tcp.delacktime.
             ack: AckSettings { before_read: true, ..AckSettings::delayed(Duration::from_millis(100)) },

@@ -29,6 +29,9 @@ impl Profile {
             window_scaling: true,
             // tcp_ecn is 2 by default.
             ecn: EcnRule::Accept,
+            ecn_fallback: true,
+            ecn_option: true,
+            ecn_expects_thinning: true,
             abe: false,
             ack: AckSettings {
                 policy: "linux",

@@ -70,6 +70,15 @@ pub struct Profile {
     pub window_scaling: bool,
     /// The ECN mode.
     pub ecn: EcnRule,
+    /// If true, ECN is given up if SYNs that request it are lost, or if the path changes the ECN field of a SYN or
+    /// SYN-ACK (Linux's tcp_ecn_fallback).
+    pub ecn_fallback: bool,
+    /// If true, each segment of a connection with accurate ECN carries the option with the byte counts, if it fits into
+    /// the header and the peer sends it too. True and false are the values 2 and 0 of Linux's tcp_ecn_option.
+    pub ecn_option: bool,
+    /// If true, thinned ACKs without the option are no sign that the count of marks has wrapped (Linux 7.0). If false,
+    /// each ACK for more than seven segments counts the largest possible number of marks (Linux 6.18).
+    pub ecn_expects_thinning: bool,
     /// True if Reno and CUBIC reduce the window less for an ECN mark than for a loss (RFC 8511).
     pub abe: bool,
     /// When this end sends ACKs for the data that it receives.

@@ -36,7 +36,7 @@ pub enum DuplicateCount {
     InARow,
 }
 
-/// The ECN mode. The variants correspond to the values 0, 2, 1 and (since Linux 6.18) 3 of Linux's tcp_ecn.
+/// The ECN mode. The variants correspond to the values 0, 2, 1, 5 and 3 of Linux's tcp_ecn (5 and 3 since Linux 6.18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EcnRule {
@@ -46,6 +46,8 @@ pub enum EcnRule {
     Accept,
     /// ECN is requested and accepted, with the feedback of RFC 3168.
     On,
+    /// Like `Accept`, but with counters of all marks as feedback if the peer requests them (RFC 9768).
+    AcceptAccurate,
     /// Like `On`, but with counters of all marks as feedback if the peer supports them (RFC 9768).
     Accurate,
 }

@@ -38,7 +38,23 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn",
         |p| &mut p.ecn,
-        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only if the peer requests it, Linux's default), accurate (RFC 9768). The congestion controls dctcp and prague request it regardless of this key.",
+        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only if the peer requests it, Linux's default), accurate (RFC 9768), accept_accurate (RFC 9768, only if the peer requests it). The congestion controls dctcp and prague request it regardless of this key.",
+    ),
+    field(
+        "ecn_fallback",
+        |p| &mut p.ecn_fallback,
+        "Give up ECN if SYNs that request it are lost, or if the path changes the ECN field of a SYN or SYN-ACK.",
+    ),
+    field(
+        "ecn_option",
+        |p| &mut p.ecn_option,
+        "With accurate ECN: each segment carries the byte counts as an option of 12 bytes.",
+    ),
+    field(
+        "ecn_expects_thinning",
+        |p| &mut p.ecn_expects_thinning,
+        "With accurate ECN, for ACKs without the option that cover more than 7 segments: if most ACKs cover more than 4 \
+         segments, take the count of marks as it is (Linux 7.0) instead of the largest possible one (Linux 6.18).",
     ),
     field(
         "abe",
@@ -399,8 +415,13 @@ impl Choice for DuplicateCount {
 }
 
 impl Choice for EcnRule {
-    const WORDS: &'static [(&'static str, EcnRule)] =
-        &[("off", EcnRule::Off), ("accept", EcnRule::Accept), ("on", EcnRule::On), ("accurate", EcnRule::Accurate)];
+    const WORDS: &'static [(&'static str, EcnRule)] = &[
+        ("off", EcnRule::Off),
+        ("accept", EcnRule::Accept),
+        ("on", EcnRule::On),
+        ("accept_accurate", EcnRule::AcceptAccurate),
+        ("accurate", EcnRule::Accurate),
+    ];
 }
 
 impl Choice for MetricsSave {

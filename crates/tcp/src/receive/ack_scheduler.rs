@@ -17,6 +17,8 @@ pub(crate) struct AckScheduler {
     size: SegmentSize,
     /// Reason for an ACK that must be sent now; `None` if none is due.
     due: Option<AckReason>,
+    /// Reason to send the next scheduled ACK at once (Linux's ICSK_ACK_NOW); `None` if its delay applies.
+    hurry: Option<AckReason>,
     /// Header space in bytes that the policy's own options take in each segment.
     option_room: u32,
 }
@@ -46,7 +48,7 @@ impl AckScheduler {
             window_falls: false,
             half_filled: false,
         };
-        AckScheduler { option_room: policy.option_room(), policy, view, size, due: None }
+        AckScheduler { option_room: policy.option_room(), policy, view, size, due: None, hurry: None }
     }
 
     /// Replaces the policy. A pending ACK stays pending.
@@ -95,6 +97,15 @@ impl AckScheduler {
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
         self.view.scheduled = true;
+    }
+
+    /// Makes the ACK that is scheduled, or the next one, due now. Schedules none.
+    pub fn hasten(&mut self, why: AckReason) {
+        if self.view.scheduled {
+            self.due.get_or_insert(why);
+        } else {
+            self.hurry = Some(why);
+        }
     }
 
     pub fn timer_reads_clock(&self, now: Time) -> bool {
@@ -216,6 +227,7 @@ impl AckScheduler {
     /// Call after a segment with an acknowledgement was sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time, timers: &mut TimerTable) {
+        self.hurry = None;
         if self.view.unacked_bytes > 0 || self.view.scheduled {
             self.policy.on_ack_sent(now, self.view.unacked_bytes > 0);
             self.forget();
@@ -238,7 +250,9 @@ impl AckScheduler {
             AckDecision::Unchanged => {}
             AckDecision::Now(why) => self.ack_now(why),
             AckDecision::By(time) => {
-                if self.due.is_none() {
+                if let Some(why) = self.hurry.take() {
+                    self.ack_now(why);
+                } else if self.due.is_none() {
                     // An earlier deadline stays in force.
                     let sooner = timers.get(TimerKind::DelayedAck).filter(|_| self.view.scheduled);
                     self.view.scheduled = true;

@@ -148,11 +148,11 @@ impl Receiver {
     }
 
     /// Ends the handshake with the negotiated segment sizes.
-    pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
+    pub fn establish(&mut self, now: Time, sizes: SegmentSizes, scale: u8) {
         self.settled = false;
         self.mss = sizes.agreed;
         self.records.expect(sizes.agreed);
-        let filling = self.filling(sizes, 0);
+        let filling = self.filling(sizes, scale);
         self.buffer.establish(now, filling);
     }
 
@@ -282,15 +282,18 @@ impl Receiver {
         self.sack && (!self.recent.is_empty() || self.dsack.is_some())
     }
 
-    /// Length in bytes of the SACK option in the next segment, with at most `room` blocks. 0 if the segment has no SACK
-    /// option.
+    /// Number of SACK blocks in the next segment if at most `room` fit.
     #[inline]
-    pub fn sack_option_len(&self, room: usize) -> u32 {
+    pub fn sack_count(&self, room: usize) -> usize {
         if !self.has_sack_to_send() {
             return 0;
         }
-        let reported = self.recent.len() + usize::from(self.dsack.is_some());
-        if room == 0 { 0 } else { 4 + 8 * reported.min(room) as u32 }
+        (self.recent.len() + usize::from(self.dsack.is_some())).min(room)
+    }
+
+    /// Start of the duplicate range that the next SACK option reports; `None` if it reports none.
+    pub fn dsack_start(&self) -> Option<u64> {
+        self.dsack.filter(|_| self.sack).map(|(start, _)| start)
     }
 
     /// Part of the advertised window that the peer has not used yet, in bytes.

@@ -8,7 +8,7 @@ use super::buffer_limit::Growth;
 use super::flight::Flight;
 use super::sender::Sender;
 use crate::cc::{Acked, RateSample};
-use crate::ecn::AceFeedback;
+use crate::ecn::{AceFeedback, NewlyDelivered};
 use crate::profile::{CwndReduction, LossDetection, RtoRule};
 use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
@@ -104,7 +104,7 @@ impl Sender {
             }
         }
         if let Some(counts) = info.counts {
-            self.process_accecn(counts, &mut outcome);
+            self.process_accecn(counts, was_out, &mut outcome);
         }
         self.sample_rtt(now, &mut outcome);
         self.recovery.process_tlp_ack(now, &mut self.flight, info.ack, &outcome);
@@ -337,14 +337,20 @@ impl Sender {
         }
     }
 
-    /// Processes the accurate-ECN counters of an ACK. If the ACK reports nothing new, it may be old, so its counters
-    /// are ignored.
+    /// Processes the accurate-ECN counters of an ACK. The counters are ignored if the ACK may be old: it delivers nothing
+    /// and has no newer timestamp. As in Linux, marks are no reason to reduce the window if nothing was outstanding: then
+    /// they are marks of this end's ACKs.
     #[cold]
-    fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
+    fn process_accecn(&mut self, counts: AceFeedback<'_>, was_out: bool, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
-            if outcome.delivered > 0 {
-                outcome.marked = reported.newly_marked(counts, outcome.delivered, self.flight.mss());
-                outcome.ecn_echo = outcome.marked > 0;
+            if outcome.delivered > 0 || counts.newer {
+                let (octets, mss) = (outcome.delivered, self.flight.mss());
+                let calm = matches!(self.recovery.ca_state(), CaState::Open | CaState::Cwr);
+                let exact = self.flight.sack() || calm;
+                let marked = reported.newly_marked(counts, NewlyDelivered { octets, mss, exact });
+                // The count also has pure ACKs of this end, so it can exceed the delivered segments.
+                outcome.marked = (marked * mss).min(octets);
+                outcome.ecn_echo = marked > 0 && was_out;
             }
         }
     }

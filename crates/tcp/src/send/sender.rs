@@ -128,9 +128,15 @@ impl Sender {
         self.fin_follows = may_send;
     }
 
-    /// Enables accurate ECN, in which the peer reports counters of CE marks.
-    pub fn expect_accurate_feedback(&mut self) {
-        self.accurate = Some(Box::new(AccEcnSender::default()));
+    /// Enables accurate ECN, in which the peer reports counters of CE marks. `marked` packets of the handshake were
+    /// marked.
+    pub fn expect_accurate_feedback(&mut self, marked: u64) {
+        self.accurate = Some(Box::new(AccEcnSender::new(marked, self.flight.profile.ecn_expects_thinning)));
+    }
+
+    /// The peer's reports of marks; `None` without accurate ECN.
+    pub fn accurate(&self) -> Option<&AccEcnSender> {
+        self.accurate.as_deref()
     }
 
     /// Offset of the FIN; `None` until the application closes.
@@ -181,6 +187,11 @@ impl Sender {
     pub fn resize_segments(&mut self, now: Time, mss: u32) {
         let (nxt, end) = (self.flight.nxt(), self.buffer.end());
         self.old_segments = OldSegments::new(nxt.min(end), end, self.flight.mss(), u64::from(mss));
+        self.recovery.on_segment_size(now, &mut self.flight, mss);
+    }
+
+    /// Sets the segment size at the end of the handshake, when nothing has been sent.
+    pub fn set_segment_size(&mut self, now: Time, mss: u32) {
         self.recovery.on_segment_size(now, &mut self.flight, mss);
     }
 

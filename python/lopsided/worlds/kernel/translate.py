@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
 
 End: TypeAlias = Literal["from", "to"]
-Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "rack", "tlp", "frto"]
+Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "rack", "tlp", "frto", "ecn_fallback"]
 Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
 ETHERNET_FRAME = 1514
@@ -50,6 +50,7 @@ SWITCHES: dict[Switch, tuple[str, str, str]] = {
     "rack": ("net.ipv4.tcp_recovery", "0", "1"),
     "tlp": ("net.ipv4.tcp_early_retrans", "0", "3"),
     "frto": ("net.ipv4.tcp_frto", "0", "2"),
+    "ecn_fallback": ("net.ipv4.tcp_ecn_fallback", "0", "1"),
 }
 """Settings that Linux has as a sysctl: its name, and its values for false and true."""
 
@@ -297,7 +298,7 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
         elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
             raise Unsupported("Linux acknowledges every second segment and sets the delay itself")
     ours = ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates")
-    for name in (*ours, "placeholders", "max_burst", "marked_retransmit", "hz"):
+    for name in (*ours, "placeholders", "max_burst", "marked_retransmit", "hz", "ecn_option", "ecn_expects_thinning"):
         if stack[name] is not None:
             raise Unsupported(f"Linux has no counterpart of {name}")
     if stack["max_window"] is not None:

@@ -68,7 +68,6 @@ impl Runner {
             ("tcpi_dsack_dups", counters.dsacks_received as i64),
             ("tcpi_delivered", (info.delivered.get().div_ceil(mss)) as i64),
             ("tcpi_delivered_ce", (counters.bytes_marked.get().div_ceil(mss)) as i64),
-            ("tcpi_delivered_ce_bytes", counters.bytes_marked.get() as i64),
             ("tcpi_reordering", i64::from(info.reordering)),
             ("tcpi_reord_seen", i64::from(info.reord_seen)),
             ("tcpi_probes", i64::from(info.probes)),
@@ -94,6 +93,15 @@ impl Runner {
             ),
         ] {
             fields.insert(name, value);
+        }
+        if let Some(counts) = info.accurate_ecn {
+            fields.extend([
+                ("tcpi_received_ce", counts.received_ce as i64),
+                ("tcpi_delivered_ce", counts.delivered_ce as i64),
+                ("tcpi_delivered_e0_bytes", i64::from(counts.delivered_ect0_bytes)),
+                ("tcpi_delivered_e1_bytes", i64::from(counts.delivered_ect1_bytes)),
+                ("tcpi_delivered_ce_bytes", i64::from(counts.delivered_ce_bytes)),
+            ]);
         }
         fields
     }

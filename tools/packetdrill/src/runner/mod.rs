@@ -239,6 +239,10 @@ impl Runner {
                 self.advance(start);
                 if command.contains("pfifo limit 0") {
                     self.blocked = true;
+                } else if let Some(connection) =
+                    self.connection.as_mut().filter(|_| command.contains("tcp_ecn_option=0"))
+                {
+                    connection.set_ecn_option(false);
                 } else if !command.contains("sysctl_restore") {
                     self.out
                         .unmapped

@@ -82,9 +82,14 @@ impl Runner {
                         "0" => EcnRule::Off,
                         "1" => EcnRule::On,
                         "3" => EcnRule::Accurate,
+                        // Requests ECN as 1 does. The scripts with this value open the connection.
+                        "4" => EcnRule::On,
+                        "5" => EcnRule::AcceptAccurate,
                         _ => EcnRule::Accept,
                     }
                 }
+                "tcp_ecn_option" => profile.ecn_option = on,
+                "tcp_ecn_fallback" => profile.ecn_fallback = on,
                 "tcp_timestamps" => profile.timestamps = on,
                 "tcp_sack" => profile.sack = on,
                 "tcp_dsack" => profile.dsack = on,
@@ -110,7 +115,7 @@ impl Runner {
                 // Sizes of segmentation offload. Ignored, because the comparison joins consecutive segments.
                 "tcp_min_tso_segs" | "tcp_tso_win_divisor" | "tcp_pacing_ss_ratio" | "tcp_pacing_ca_ratio" => {}
                 // Settings that do not affect the applicable scripts.
-                "tcp_fastopen" | "tcp_fastopen_key" | "tcp_syncookies" | "tcp_ecn_option" | "tcp_fack" => {}
+                "tcp_fastopen" | "tcp_fastopen_key" | "tcp_syncookies" | "tcp_ecn_option_beacon" | "tcp_fack" => {}
                 other if other.starts_with("tcp_") => {
                     out.unmapped.insert(format!("sysctl {other}={value}"));
                 }

@@ -133,3 +133,21 @@ fn a_segment_behind_a_gap_is_measured() {
         assert_eq!(t.info().rcv_mss, Bytes::new(measured));
     }
 }
+
+/// tcp_select_initial_window: without window scaling the window is at most 65,535 bytes, so a read cannot double it and
+/// sends no window update.
+#[test]
+fn a_window_without_scaling_stays_within_its_field() {
+    for profile in [linux(), linux_6_12()] {
+        let buffer = BufferRule::Auto { initial: Bytes::new(270_000), max: Bytes::new(6 << 20) };
+        let mut t = Script::connect(Profile { receive_buffer: buffer, ..profile }, PEER);
+        (t.peer.wscale, t.peer.window, t.reads) = (0, 65_535, false);
+        t.expect(0, "S 0:0");
+        t.inject(100, "S. 0:0 ack 1 win 65535 mss 1000 sackok");
+        t.expect(100, "ack 1 win 65535");
+        t.inject(100, "1:1001");
+        t.expect(100, "ack 1001 win 65535");
+        t.read(110, 1000);
+        t.expect_nothing_until(200);
+    }
+}
