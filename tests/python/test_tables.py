@@ -1,4 +1,4 @@
-"""The measured tables in docs/rfc3449.md and docs/reverse-path.md equal the output of their tools."""
+"""The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of their tools."""
 
 import importlib.machinery
 import importlib.util
@@ -24,6 +24,7 @@ def _load(name: str) -> ModuleType:
 
 
 rfc3449, reverse_path = _load("rfc3449-table"), _load("reverse-path-table")
+accurate_ecn = _load("accurate-ecn-table")
 
 
 def _rows(name: str) -> list[list[str]]:
@@ -77,3 +78,19 @@ def test_the_reverse_path_is_measured(case: str, cc: str):
     table = [row for row in table if row.startswith("|")]
     assert [row.split()[1] for row in table] == list(reverse_path.CONTROLS)
     assert reverse_path.row(case, cc) in table
+
+
+def test_the_counts_of_thinned_acks_have_a_row_for_each_remedy():
+    made = accurate_ecn.MADE.search(accurate_ecn.DOCUMENT.read_text(encoding="utf-8"))
+    assert made
+    rows = [line for line in made[0].splitlines() if line.startswith("|")][2:]
+    assert [line.split("|")[1].strip() for line in rows] == list(accurate_ecn.THINNING)
+
+
+@pytest.mark.slow
+def test_the_counts_of_thinned_acks_are_measured():
+    receiver = list(accurate_ecn.THINNING)[-1]
+    assert accurate_ecn.row(receiver) in accurate_ecn.DOCUMENT.read_text(encoding="utf-8").splitlines()
+    newer, older = (accurate_ecn.cell(receiver, f"without, Linux {version}") for version in ("7.0", "6.18"))
+    assert newer.counted < 1.2 and older.counted > 100
+    assert older.goodput_bps < newer.goodput_bps / 10
