@@ -216,8 +216,12 @@ def table(found: Comparison) -> View:
         before = row.what
     names = _short(found.worlds)
     off = ["off by"] if len(others) == 1 else [f"{name} off by" for name in names[:-1]]
-    numbers = map(Heading, (*names, *off, *(["spread"] if repeated else [])))
-    left_out = f"{len(quiet)} more directions with almost no waiting packets" if quiet else ""
+    numbers = [Heading(name, "median over the seeds" if repeated else "") for name in names]
+    numbers += [Heading(text, f"relative error against {names[-1]}") for text in off]
+    numbers += [Heading("spread", "least and largest error over the seeds")] if repeated else []
+    left_out = f"off by: relative error against {names[-1]}"
+    left_out += "; spread: least and largest error over the seeds" if repeated else ""
+    left_out += f"; {len(quiet)} more directions with almost no waiting packets" if quiet else ""
     return View([Heading("", numeric=False), Heading("quantity", numeric=False), *numbers], rows, 2, left_out)
 
 

@@ -279,9 +279,14 @@ def _felt(advice: Advice) -> str:
     said: list[str] = []
     for what, column, to_ms in (("a call's packets wait", "call_p95_ms", 1.0), ("a page takes", "page_s", 1e3)):
         if all(row[column] is not None for row in shown):
-            waits = [f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in shown]
+            waits = [f"{units.millis(row[column] * to_ms)} {_under(row['queue'])}" for row in shown]
             said.append(f"{what} {' and '.join(waits)}")
     return f"While the line is busy, {'; '.join(said)}." if said else ""
+
+
+def _under(queue: str) -> str:
+    """The queue discipline in a sentence about its delay."""
+    return "in an unmanaged queue" if queue == "unmanaged" else f"with {queue}"
 
 
 def _answer(found: Sizing) -> str:
