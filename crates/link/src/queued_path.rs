@@ -175,7 +175,14 @@ impl QueuedPath {
             return;
         }
         self.next_look = match self.queue.ready_at(now) {
-            None => Time::MAX,
+            None => {
+                // Linux's tbf looks for a packet after each packet, also in an empty queue. Only then do fq_codel and
+                // fq_pie remove empty flows from their lists, so that the next packet of such a flow begins a new turn.
+                // A serializer corresponds to Linux's htb, which never looks into an empty queue.
+                let found = self.queue.dequeue(cx);
+                assert!(found.is_none(), "an empty queue returns a packet: {:?}", self.queue);
+                Time::MAX
+            }
             Some(ready) if ready > now => ready,
             Some(_) => self.look_at_head(line, measured, cx),
         };

@@ -5,7 +5,7 @@ mod common;
 use common::{Bench, Fate, Touch, kbit, nanos, octets, run};
 use lopsided_core::{BitRate, Duration, Node, Time};
 use lopsided_link::{Framing, LinkConfig, ShaperConfig};
-use lopsided_queue::QueueConfig;
+use lopsided_queue::{FqCodelConfig, QueueConfig};
 
 fn plain(rate: BitRate, delay: Duration, limit: u32) -> LinkConfig {
     LinkConfig::new(Some(rate), delay, QueueConfig::packets(limit))
@@ -134,6 +134,23 @@ fn token_bucket_by_hand() {
     let bench = run(config.build(1, "link").unwrap(), &touches);
     let expected = [(1, 0), (2, 1400), (3, 1500), (4, 10_000), (5, 10_100), (6, 10_600)];
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
+}
+
+/// A token bucket looks for the next packet after each one, as Linux's tbf does, and so finds the queue empty. A
+/// serializer corresponds to Linux's htb, which never dequeues from an empty queue: the empty flow stays in the lists.
+#[test]
+fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
+    for (shaper, listed) in [(Some(tbf(1600)), 0.0), (None, 1.0)] {
+        let queue = QueueConfig::new(FqCodelConfig::default());
+        let config = LinkConfig { shaper, ..LinkConfig::new(Some(kbit(3000)), Duration::ZERO, queue) };
+        let mut bench = Bench::new(config.build(1, "link").unwrap());
+        bench.touch(nanos(0), Touch::Packet(1500));
+        let mut flows = None;
+        bench.view(nanos(0), |link| {
+            link.gauges(&mut |_, name, value| flows = if name == "active_flows" { Some(value) } else { flows });
+        });
+        assert_eq!(flows, Some(listed));
+    }
 }
 
 /// The 3000/1000 downlink of merritt2010 adds 1,500 bytes to its bucket every 4 ms. One full packet leaves per refill

@@ -9,8 +9,9 @@ use lopsided_core::{
     Transport,
 };
 use lopsided_queue::{
-    AfvqConfig, AredConfig, CbwfqClass, CbwfqConfig, ChokeConfig, DrrClass, DrrConfig, FqConfig, HtbClass, HtbConfig,
-    Limit, Qdisc, Queue, QueueConfig, RedConfig, Rule, SfqConfig, TbfConfig, Threshold, WfqConfig, WredConfig,
+    AfvqConfig, AredConfig, CbwfqClass, CbwfqConfig, ChokeConfig, DrrClass, DrrConfig, FqCodelConfig, FqConfig,
+    HtbClass, HtbConfig, Limit, Qdisc, Queue, QueueConfig, RedConfig, Rule, SfqConfig, TbfConfig, Threshold, WfqConfig,
+    WredConfig,
 };
 use std::net::Ipv4Addr;
 
@@ -151,6 +152,25 @@ fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
     assert_eq!(departures(&mut build(config.clone()), &[1500, 1500, 1500, 500]), [0, 0, 1500, 2000]);
     let peaked = TbfConfig { peakrate: Some(mbit(16)), mtu: Bytes::new(1500), ..config };
     assert_eq!(departures(&mut build(peaked), &[1000; 6]), [0, 250, 750, 1250, 2000, 3000]);
+}
+
+/// Linux's tbf looks for the next packet after each packet, so fq_codel finds its flow empty. The next packet of the flow
+/// begins a new turn, even if the flow has used its quantum.
+#[test]
+fn tbf_finds_an_empty_flow_at_once() {
+    let queue = FqCodelConfig { quantum: Bytes::new(1000), ..FqCodelConfig::default() }.into();
+    let mut queue = build(TbfConfig { rate: mbit(8), burst: Bytes::new(1500), queue, ..TbfConfig::default() });
+    let (mut accounting, mut now) = (Accounting::new(1), Time::ZERO);
+    queue.enqueue(packet(1, 0, 1, 1000), &mut cx(now, &mut accounting));
+    assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_some(), "the queue is empty now");
+    for (flow, id) in [(1, 2), (2, 3), (2, 4), (1, 5)] {
+        queue.enqueue(packet(flow, 0, id, 1000), &mut cx(now, &mut accounting));
+    }
+    let order = std::iter::from_fn(|| {
+        now = queue.ready_at(now)?;
+        queue.dequeue(&mut cx(now, &mut accounting)).map(|given| given.packet.id())
+    });
+    assert_eq!(order.collect::<Vec<_>>(), [2, 3, 5, 4]);
 }
 
 #[test]

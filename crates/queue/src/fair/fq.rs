@@ -237,6 +237,10 @@ impl Qdisc for Fq {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        // fq_dequeue: a dequeue from an empty discipline leaves the lists of flows as they are.
+        if self.backlog.packets == 0 {
+            return None;
+        }
         let now = cx.now();
         self.release(now);
         loop {

@@ -147,9 +147,18 @@ impl Tbf {
 
     /// Looks up the size of the packet at the child's head.
     fn look(&mut self, cx: &mut Cx<'_>) {
-        // The child may delay its packets.
-        let ready = self.child.ready_at(cx.now()) == Some(cx.now());
-        self.head = if ready { self.child.peek(cx) } else { None };
+        self.head = match self.child.ready_at(cx.now()) {
+            Some(ready) if ready == cx.now() => self.child.peek(cx),
+            // The child delays its packets.
+            Some(_) => None,
+            None => {
+                // As in the kernel, an empty child is looked into too, so that fq_codel and fq_pie remove their empty
+                // flows.
+                let found = self.child.dequeue(cx);
+                assert!(found.is_none(), "an empty queue returns a packet: {:?}", self.child);
+                None
+            }
+        };
     }
 
     /// The nanoseconds until both buckets have enough tokens for a packet of this size.
