@@ -19,7 +19,7 @@ mod policer;
 use super::path_model::{AckEpoch, HeldBack, Pacer, Rounds};
 use super::{Acked, CcState, Controller, PathState, Setup, Signal};
 use crate::CaState;
-use fixed_point::{RunningMax, Ticks, UNIT, microseconds, octets_per_second};
+use fixed_point::{RunningMax, Ticks, UNIT, microseconds};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
 
@@ -299,8 +299,7 @@ impl Bbr {
     /// that departure the line delivers whole segments. If the gain exceeds 1, the segments that depart then are
     /// included. With the gain of Drain, the line can deliver up to 3 segments before the departure.
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
-        let wait = microseconds(departure.saturating_since(now));
-        let taken = (u128::from(self.bandwidth()) * u128::from(wait) / u128::from(fixed_point::BW_UNIT)) as u64;
+        let taken = fixed_point::delivered_in(self.bandwidth(), departure.saturating_since(now));
         let goes = if self.pacing_gain() > UNIT { self.burst() } else { 0 };
         (in_flight + goes * self.mss).saturating_sub(taken * self.mss)
     }
@@ -352,10 +351,9 @@ impl Bbr {
     fn set_window(&mut self, ack: &Acked, path: &PathState) {
         let acked = ack.delivered.get();
         if !self.follow_recovery(ack, path) {
-            let rate = octets_per_second(self.bandwidth(), self.mss);
             // bbr_ack_aggregation_cwnd: room for aggregated ACKs is added only after the pipe was filled.
-            let allowance = if self.filled { self.aggregation.allowance(rate) } else { 0 };
-            let segments = self.bdp(self.bandwidth(), self.cwnd_gain()) + allowance / self.mss;
+            let allowance = if self.filled { self.aggregation.allowance(self.bandwidth()) } else { 0 };
+            let segments = self.bdp(self.bandwidth(), self.cwnd_gain()) + allowance;
             // bbr_set_cwnd: once the pipe was filled, the target limits the window. Before, the window also grows above
             // the target until the initial window was delivered.
             let target = self.with_budget(segments) * self.mss;
@@ -455,8 +453,7 @@ impl Controller for Bbr {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.mss = path.mss.get().max(1);
         self.update_bandwidth(now, ack, path);
-        let bandwidth = octets_per_second(self.bandwidth(), self.mss);
-        self.aggregation.update(now, ack, self.rounds.start, bandwidth, self.cwnd, self.mss);
+        self.aggregation.update(now, ack, self.rounds.start, self.bandwidth(), self.cwnd / self.mss, self.mss);
         self.update_cycle(now, ack);
         self.check_full(self.is_limited(ack));
         self.check_drain(now, ack, path);
@@ -520,7 +517,7 @@ impl Controller for Bbr {
     }
 }
 
-/// The maximum number of bytes by which the ACKs exceeded what the bandwidth would have delivered
+/// The maximum number of segments by which the ACKs exceeded what the bandwidth would have delivered
 /// (bbr_update_ack_aggregation).
 #[derive(Debug, Default)]
 struct Aggregation {
@@ -531,8 +528,9 @@ struct Aggregation {
 }
 
 impl Aggregation {
-    fn update(&mut self, now: Time, ack: &Acked, round_start: bool, bandwidth: f64, cwnd: u64, mss: u64) {
-        if ack.rate.delivered == Bytes::ZERO || ack.rate.interval.is_zero() {
+    /// Processes an ACK. `bandwidth` is in fixed point, `cwnd` in segments.
+    fn update(&mut self, now: Time, ack: &Acked, round_start: bool, bandwidth: u64, cwnd: u64, mss: u64) {
+        if ack.delivered == Bytes::ZERO || ack.rate.delivered == Bytes::ZERO || ack.rate.interval.is_zero() {
             return;
         }
         if round_start {
@@ -542,14 +540,16 @@ impl Aggregation {
                 self.extra = [0, self.extra[0]];
             }
         }
-        let extra = self.epoch.extra(now, ack.delivered.get(), bandwidth, AGGREGATION_EPOCH * mss);
+        // Linux counts whole segments: a segment that the bandwidth has delivered in part is not expected yet. ACKs at
+        // exactly the bandwidth therefore count as one segment ahead.
+        let expected = |time: Duration| fixed_point::delivered_in(bandwidth, time);
+        let extra = self.epoch.extra(now, ack.delivered.get() / mss, expected, AGGREGATION_EPOCH);
         self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
-    /// Part of the window that is added to the bandwidth-delay product, in bytes.
-    fn allowance(&self, bandwidth: f64) -> u64 {
-        let most = (bandwidth * AGGREGATION_MAX.as_secs_f64()) as u64;
-        self.extra[0].max(self.extra[1]).min(most)
+    /// Part of the window that is added to the bandwidth-delay product, in segments.
+    fn allowance(&self, bandwidth: u64) -> u64 {
+        self.extra[0].max(self.extra[1]).min(fixed_point::delivered_in(bandwidth, AGGREGATION_MAX))
     }
 }
 

@@ -150,7 +150,8 @@ impl Bbr3 {
 
     /// Updates the maximum of the ACK aggregation (section 5.5.9).
     fn update_aggregation(&mut self, now: Time, sample: &Sample) {
-        let extra = self.epoch.extra(now, sample.newly_acked, self.bw, u64::MAX).min(self.cwnd) as f64;
+        let expected = |time: Duration| (self.bw * time.as_secs_f64()) as u64;
+        let extra = self.epoch.extra(now, sample.newly_acked, expected, u64::MAX).min(self.cwnd) as f64;
         let round = self.rounds.count;
         if self.full_pipe.reached || !self.rounds.start {
             self.extra_acked.add(round, extra);

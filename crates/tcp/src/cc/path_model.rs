@@ -104,7 +104,7 @@ impl HeldBack {
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
-    /// Number of bytes acknowledged since the epoch began.
+    /// Number of bytes or segments acknowledged since the epoch began.
     acked: u64,
 }
 
@@ -115,10 +115,11 @@ impl AckEpoch {
         self.acked = 0;
     }
 
-    /// Adds `delivered` bytes. Returns by how many bytes the ACKs of this epoch exceed what `bandwidth` (in bytes per
-    /// second) would have delivered. A new epoch begins when the ACKs fall behind the bandwidth, or at `limit` bytes.
-    pub fn extra(&mut self, now: Time, delivered: u64, bandwidth: f64, limit: u64) -> u64 {
-        let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
+    /// Adds `delivered` bytes or segments. Returns by how many the ACKs of this epoch exceed `expected`, which returns
+    /// the number that the bandwidth delivers in a time. A new epoch begins when the ACKs fall behind the bandwidth, or
+    /// at `limit`.
+    pub fn extra(&mut self, now: Time, delivered: u64, expected: impl FnOnce(Duration) -> u64, limit: u64) -> u64 {
+        let mut expected = expected(now.saturating_since(self.begun));
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
             self.restart(now);
             expected = 0;
@@ -193,10 +194,12 @@ mod tests {
     #[test]
     fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();
-        let at = Time::from_nanos;
-        epoch.restart(at(0));
-        assert_eq!(epoch.extra(at(1), 500, 1000.0, u64::MAX), 500);
-        assert_eq!(epoch.extra(at(250_000_001), 0, 1000.0, u64::MAX), 250);
-        assert_eq!(epoch.extra(at(600_000_001), 100, 1000.0, u64::MAX), 100, "a new epoch");
+        let mut extra = |ns, bytes| {
+            let at = Time::from_nanos(ns);
+            epoch.extra(at, bytes, |time| time.as_nanos() / 1_000_000, u64::MAX)
+        };
+        assert_eq!(extra(1, 500), 500);
+        assert_eq!(extra(250_000_001, 0), 250);
+        assert_eq!(extra(600_000_001, 100), 100, "a new epoch");
     }
 }

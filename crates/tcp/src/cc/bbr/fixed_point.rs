@@ -19,9 +19,9 @@ pub(super) fn bandwidth(octets: Bytes, mss: u64, interval: Duration) -> u64 {
     octets.get() / mss * BW_UNIT / microseconds(interval).max(1)
 }
 
-/// Converts a bandwidth to bytes per second.
-pub(super) fn octets_per_second(bandwidth: u64, mss: u64) -> f64 {
-    bandwidth as f64 / BW_UNIT as f64 * mss as f64 * MICROSECONDS as f64
+/// The number of whole segments that a bandwidth delivers in a time.
+pub(super) fn delivered_in(bandwidth: u64, time: Duration) -> u64 {
+    (u128::from(bandwidth) * u128::from(microseconds(time)) / u128::from(BW_UNIT)) as u64
 }
 
 /// Converts bytes per second to a bandwidth.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::cc::RateSample;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
 /// If the buffer holds Startup's queue, the line is full, the queue is short and nothing is lost.
@@ -85,6 +86,24 @@ fn a_policer_is_recognised() {
     assert!((rate - 250_000.0).abs() < 20_000.0, "{rate} B/s of 250 000");
     let over = (0..60).position(|_| policer.watch(now, false, false, true, true, &path) == Judgement::Over);
     assert!(over.is_some_and(|rounds| (40..=48).contains(&rounds)), "{over:?}");
+}
+
+/// bbr_update_ack_aggregation counts whole segments: ACKs of two segments at exactly the bandwidth are one segment
+/// ahead, because the segment that the bandwidth is about to complete is not expected yet.
+#[test]
+fn acks_at_the_bandwidth_count_as_one_segment_ahead() {
+    let mut aggregation = Aggregation::default();
+    // 1 segment per ms.
+    let bandwidth = fixed_point::bandwidth(Bytes::new(1000 * MSS), MSS, Duration::from_secs(1));
+    let rate = RateSample { delivered: Bytes::new(MSS), interval: Duration::from_millis(1), ..RateSample::default() };
+    let ack = Acked { rate, ..acked(2, Duration::from_millis(20)) };
+    let mut ahead = |ms, expected| {
+        aggregation.update(Time::ZERO + Duration::from_millis(ms), &ack, false, bandwidth, 100, MSS);
+        assert_eq!(aggregation.allowance(bandwidth), expected, "after {ms} ms");
+    };
+    ahead(10, 2);
+    ahead(12, 3);
+    ahead(13, 4);
 }
 
 #[test]
