@@ -9,7 +9,7 @@ fn k_is_the_time_to_regain_what_was_lost() {
     // For a W_max of 1000 segments and a beta of 0.7, K is the cube root of 750, which is 9.0856 s with C = 0.4; in
     // this file C is 410/1024. The expected values are those that Linux computes, which differ from the exact integer
     // parts.
-    assert_eq!([10, 17, 25, 60, 100, 300].map(inflection), [2992, 3573, 4062, 5436, 6451, 9294]);
+    assert_eq!([10, 17, 25, 50, 52, 60, 100, 300].map(inflection), [2991, 3573, 4062, 5120, 5185, 5436, 6451, 9294]);
     assert_eq!(inflection(0), 0);
     for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {
         let root = u128::from(cube_root(cube));
@@ -26,6 +26,18 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(k + 5 * SCALE, k, 1000), 1050);
     assert_eq!(curve(k - 5 * SCALE, k, 1000), 950);
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
+}
+
+/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s, 2/1024 s less than its formula without the
+/// adjusted first guesses. Linux then sends a segment one ACK earlier.
+#[test]
+fn the_window_grows_at_the_same_ack_as_on_linux() {
+    let mut cubic = Cubic::new(LINUX, Duration::from_millis(4));
+    cubic.w_max = 175;
+    cubic.min_rtt = Some(Duration::from_millis(100));
+    cubic.update(Time::ZERO, 123, 1);
+    // The target for one RTT later is 127 segments, so the window grows by 1 segment per 123 / 4 acknowledged segments.
+    assert_eq!(cubic.every, 30);
 }
 
 /// Linux's clock has ticks, so the target for one RTT later is constant within a tick.
