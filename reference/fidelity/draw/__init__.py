@@ -14,6 +14,8 @@ The draw chooses:
 - bulk and short repeated transfers with mixed congestion controls;
 - no SACK, no timestamps, a small MSS, other initial windows and receive buffers.
 
+From seed 1,000,000 on, it also chooses managed queues: CoDel, FQ-CoDel, PIE, FQ-PIE or CAKE in half of the directions.
+
 Left out: UDP, several hosts, and everything that Linux lacks.
 """
 
@@ -51,6 +53,18 @@ CONTROLS = (
 )
 """Congestion controls that Linux and the simulator both have. The first two are chosen as often as all others together.
 """
+
+MANAGED_FROM = 1_000_000
+"""First seed whose draw has managed queues."""
+MANAGED: dict[str, Tables] = {
+    "codel": {},
+    "fq_codel": {},
+    # The kernel's timer rounds the update interval of 15 ms up to five ticks.
+    "pie": {"tupdate": "20 ms"},
+    "fq_pie": {"tupdate": "20 ms"},
+    "cake": {},
+}
+"""Managed queues of a draw, with the settings that differ from the defaults."""
 
 PACKETS = 30_000
 """Largest number of packets that the downlink carries in a run; it sets the duration, between `SHORTEST_S` and
@@ -94,7 +108,11 @@ def probes(seed: int) -> list[Probe]:
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
     """Returns the scenarios that a seed selects. A larger `count` adds scenarios and keeps the first ones."""
-    return [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
+    drawn = [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
+    if seed >= MANAGED_FROM:
+        for one in drawn:
+            _manage(random.Random(f"draw {seed} {one.number} queues"), one.tables["link"])
+    return drawn
 
 
 @dataclass(frozen=True)
@@ -154,6 +172,15 @@ def _red(chance: random.Random, packets: int) -> Tables:
     bounds = {"limit": f"{limit} B", "min": f"{limit // 10} B", "max": f"{limit // 3} B"}
     average = {"probability": 0.1, "weight": 0.001953125, "avpkt": "1500 B"}
     return {"kind": "red", **bounds, **average, "ecn": chance.random() < 0.6}
+
+
+def _manage(chance: random.Random, link: Tables) -> None:
+    """Replaces half of the queues with managed ones. Those with an `ecn` setting mark in half of the cases."""
+    for name in ("down", "up"):
+        if chance.random() < 0.5:
+            kind = chance.choice(tuple(MANAGED))
+            marks = {} if kind == "cake" else {"ecn": chance.random() < 0.5}
+            link[name]["queue"] = {"kind": kind, **MANAGED[kind], **marks}
 
 
 def _stack(chance: random.Random, line: _Line) -> Tables:
