@@ -308,9 +308,9 @@ def load(path: Path) -> dict[str, list[Seen]]:
 HEAD = """\
 # CAKE's ACK filter: simulator and Linux
 
-Made by `python -m reference.fidelity.ack_filter`; do not edit. This page compares the two ACK filters of Linux 6.1's
-`cake` in virtual time, `ack-filter` (conservative) and `ack-filter-aggressive`, with the simulator's `ack_filter`
-around `cake` with the same rules.
+Made by `python -m reference.fidelity.ack_filter`; do not edit. This page compares the two ACK filters of `cake` in
+Linux 6.1, `ack-filter` (conservative) and `ack-filter-aggressive`, with the same rules of `ack_filter` around `cake` in
+the simulator. Linux runs in virtual time.
 
 {promised}
 ## The same ACKs are removed
