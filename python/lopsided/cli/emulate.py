@@ -108,8 +108,11 @@ def emulate(
         errors().print(shown.table(found))
         if len(found.flows):
             errors().print(shown.flows(found))
-        late = found.late_us
-        errors().print(f"packets left {late['p50']:.0f} us late (median), {late['p99']:.0f} us (99 %)", style="dim")
+        if any(found.links.values("sent_packets")):
+            late = found.late_us
+            errors().print(f"packets left {late['p50']:.0f} us late (median), {late['p99']:.0f} us (99 %)", style="dim")
+        else:
+            errors().print("no packet crossed the line", style="dim")
         if len(found.queues):
             errors().print(f"plot  {target}", style="dim", soft_wrap=True)
     return found.exit_code
