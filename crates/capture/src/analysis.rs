@@ -35,13 +35,33 @@ pub struct Analysis {
     /// Number of frames whose time is more than 1 ms before that of an earlier frame in the file.
     pub backwards: u64,
     /// For each pair of endpoints, the index of its latest connection.
-    open: BTreeMap<(Endpoint, Endpoint), usize>,
+    open: BTreeMap<Key, usize>,
     /// For each pair of hosts, the index of its latest connection.
-    pairs: BTreeMap<(IpAddr, IpAddr), usize>,
+    pairs: BTreeMap<(u128, u128), usize>,
     /// Key and index of the previous segment's connection. Most segments belong to the same connection as the previous
     /// one, so this saves a lookup.
-    latest: Option<((Endpoint, Endpoint), usize)>,
+    latest: Option<(Key, usize)>,
     points: bool,
+}
+
+/// The endpoints of a connection, in one order for both directions. Integers make comparisons fast. The ports come first,
+/// because they differ more often than the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    ports: u32,
+    addresses: (u128, u128),
+}
+
+impl Key {
+    fn of(segment: &Segment) -> Key {
+        let address = |end: Endpoint| match end.address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let (one, other) = ((address(segment.from), segment.from.port), (address(segment.to), segment.to.port));
+        let (one, other) = if one <= other { (one, other) } else { (other, one) };
+        Key { ports: u32::from(one.1) << 16 | u32::from(other.1), addresses: (one.0, other.0) }
+    }
 }
 
 impl Analysis {
@@ -82,7 +102,7 @@ impl Analysis {
     fn passed(&mut self, segment: &Segment) {
         self.segments += 1;
         // Both directions of a connection share one key.
-        let key = if segment.from <= segment.to { (segment.from, segment.to) } else { (segment.to, segment.from) };
+        let key = Key::of(segment);
         let known = match self.latest {
             Some((latest, place)) if latest == key => Some(place),
             _ => self.open.get(&key).copied(),
@@ -97,13 +117,13 @@ impl Analysis {
         self.connections[place].passed(segment, &mut self.loads);
     }
 
-    fn begin(&mut self, key: (Endpoint, Endpoint), followed: Option<usize>, segment: &Segment) -> usize {
+    fn begin(&mut self, key: Key, followed: Option<usize>, segment: &Segment) -> usize {
         if let Some(before) = followed {
             self.connections[before].close();
         }
         let place = self.connections.len();
         let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN, &mut self.loads);
-        let earlier = self.pairs.insert((key.0.address, key.1.address), place);
+        let earlier = self.pairs.insert(key.addresses, place);
         // A connection that starts while the queue is full never measures the minimum RTT of its path, so use that of
         // an earlier connection.
         if let Some(earlier) = earlier {

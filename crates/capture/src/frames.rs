@@ -94,7 +94,8 @@ pub fn frames<'a>(
                         return Ok(done);
                     }
                 }
-                reader.consume(consumed);
+                // `refill` moves the rest of the buffer to its begin. `consume` would also do so after each half.
+                reader.consume_noshift(consumed);
             }
             Err(PcapError::Eof) => return Ok(done),
             // Pipes and buffered readers deliver a long record in several reads.
