@@ -604,6 +604,7 @@ def analyze(
     points: bool,
     other: str | None = None,
     progress: Callable[[int, int], object] | None = None,
+    live: Callable[[list[tuple[str, int, str, int, float, float, float, float, int, str]]], object] | None = None,
 ) -> tuple[dict[str, _Columns], dict[str, Any]]: ...
 def analysis_tables() -> list[
     tuple[

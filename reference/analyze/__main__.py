@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from lopsided.cli.terminal import print_line
-from reference.analyze import corpus, others, score
+from reference.analyze import corpus, offload, others, score
 
 
 def main() -> int:
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument("--part", choices=tuple(corpus.FAMILIES), default="design")
     parser.add_argument("--world", choices=("kernel", "sim"), default="kernel")
     parser.add_argument("--cases", type=int, default=36)
+    parser.add_argument("--merged", action="store_true", help="compare captures with merged packets (GRO, TSO)")
     parser.add_argument(
         "--details", action="store_true", help="also print confusion matrices and the error of each case"
     )
@@ -35,14 +37,23 @@ def main() -> int:
         return 0
     if arguments.task == "compare":
         homes = (arguments.folder / arguments.world / case.name / "pcap" for case in chosen)
-        lines = others.table(others.compare(path for home in homes for path in sorted(home.glob("*.pcapng"))))
-        for line in lines:
-            sys.stdout.write(f"{line}\n")
+        captures = (path for home in homes for path in sorted(home.glob("*.pcapng")))
+        with tempfile.TemporaryDirectory() as folder:
+            if arguments.merged:
+                captures = (_merged(path, Path(folder)) for path in captures)
+            for line in others.table(others.compare(captures)):
+                sys.stdout.write(f"{line}\n")
         return 0
     found = score.score(arguments.folder, chosen, arguments.world)
     for line in [*score.tables(found), *(score.details(found) if arguments.details else [])]:
         sys.stdout.write(f"{line}\n")
     return 0
+
+
+def _merged(path: Path, folder: Path) -> Path:
+    home = folder / path.parent.parent.name / "pcap"
+    home.mkdir(parents=True, exist_ok=True)
+    return offload.merged(path, home / f"{path.stem}.pcap")
 
 
 if __name__ == "__main__":

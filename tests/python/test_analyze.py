@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -186,3 +189,36 @@ def test_a_freebsd_upload_is_reno_and_its_queue_of_packets_is_drop_tail(tmp_path
     assert upload["cc"] == "reno"
     assert upload["data_discipline"] == "drop_tail"
     assert upload["data_buffer_bytes"] == pytest.approx(50 * 1500, rel=0.1)
+
+
+def test_a_pipe_has_a_live_view_and_ctrl_c_prints_the_result(captures: Path) -> None:
+    content = (captures / "host-server.pcapng").read_bytes()
+    screen, terminal = pty.openpty()
+    given = [sys.executable, "-m", "lopsided", "analyze", "-"]
+    running = subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal)
+    os.close(terminal)
+    assert running.stdin is not None
+    assert running.stdout is not None
+    # The input ends inside a record, as while a packet is being written.
+    running.stdin.write(content[: len(content) // 2])
+    running.stdin.flush()
+    shown = b""
+    while b"limited by" not in shown:
+        shown += os.read(screen, 65_536)
+    assert b"10.0.0.1:" in shown
+    running.send_signal(signal.SIGINT)
+    printed = running.stdout.read()
+    assert running.wait(timeout=30) == 0, shown
+    assert b"TCP packets" in printed
+    assert b"cut short" not in printed
+    os.close(screen)
+
+
+def test_live_rows_have_the_columns_of_the_tables(captures: Path) -> None:
+    seen: list[list[dict[str, object]]] = []
+    found = lop.analyze(captures / "host-server.pcapng", live=seen.append)
+    columns = {*found.directions.columns, *found.timeline.columns}
+    assert len(seen) >= 39
+    assert all(set(row) <= columns for rows in seen for row in rows)
+    download = [rows[0]["goodput_bps"] for rows in seen[5:19]]
+    assert download == pytest.approx([2.4e6 * 1448 / 1500] * len(download), rel=0.15)

@@ -1,6 +1,7 @@
 //! Groups the packets of a capture into connections. Memory grows with the number of connections, not with the number
 //! of packets.
 
+use crate::bottleneck;
 use crate::connection::Connection;
 use crate::frames::{FramesRead, ReadError, frames};
 use crate::load::Loads;
@@ -10,8 +11,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
-/// Number of frames between two calls of the progress function.
+/// Largest number of frames, and of nanoseconds of the capture's clock, between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1 << 16;
+const PROGRESS_AFTER: u64 = 1_000_000_000;
 /// Largest number of connections for which diagram points are kept, if the caller requests points.
 const MOST_DRAWN: usize = 64;
 
@@ -66,28 +68,46 @@ impl Key {
 
 impl Analysis {
     /// Reads a capture. If `points` is true, the first 64 connections keep the points of their time-sequence diagrams.
-    /// Every 65,536 frames, `progress` receives the number of frames and of connections. Reading stops when `progress`
-    /// returns false.
+    /// Every 65,536 frames, and each time the clock of the capture has advanced by a second, `progress` receives the
+    /// number of frames and the analysis so far. Reading stops when `progress` returns false.
     ///
     /// # Errors
     /// Returns an error if the input is not a capture, or if no frame can be read.
     pub fn read(
         input: impl Read + Send,
         points: bool,
-        mut progress: impl FnMut(u64, usize) -> bool,
+        mut progress: impl FnMut(u64, &Analysis) -> bool,
     ) -> Result<Analysis, ReadError> {
         let mut analysis = Analysis { points, ..Analysis::default() };
+        let mut due = 0;
         let read = frames(input, |frame| {
             analysis.time(frame.at, frame.number);
             match Segment::of(&frame) {
                 Some(segment) => analysis.passed(&segment),
                 None => analysis.passed_over += 1,
             }
-            frame.number % PROGRESS_EVERY != 0 || progress(frame.number, analysis.connections.len())
+            if frame.number % PROGRESS_EVERY != 0 && frame.at < due {
+                return true;
+            }
+            due = frame.at.saturating_add(PROGRESS_AFTER);
+            progress(frame.number, &analysis)
         })?;
         analysis.read = read;
         analysis.connections.iter_mut().for_each(Connection::close);
+        analysis.find_lines();
         Ok(analysis)
+    }
+
+    /// Stores the rate of each line that data kept busy, because the line may also carry the ACKs of other connections.
+    fn find_lines(&mut self) {
+        for connection in &self.connections {
+            for sender in 0..2 {
+                let [from, to] = [sender, 1 - sender].map(|end| connection.ends[end].address);
+                if let Some((rate_bps, busy)) = bottleneck::line(connection, sender, &self.loads) {
+                    self.loads.add_line(from, to, rate_bps, busy);
+                }
+            }
+        }
     }
 
     fn time(&mut self, at: u64, number: u64) {

@@ -1,24 +1,33 @@
 //! Comparison of two captures of the same flows: aligns their clocks and finds each packet in both captures.
 //!
-//! Two records are the same packet if their addresses, sequence and acknowledgement numbers, lengths, flags, timestamps
-//! and IPv4 identifications are equal. If several packets are equal in all these fields, the first in one capture is
+//! A record that is longer than a packet is first divided into the packets that a network card merged or will split (GRO,
+//! TSO). Two packets are the same if their addresses, sequence and acknowledgement numbers, lengths, flags, timestamps and
+//! IPv4 identifications are equal. If several packets are equal in all these fields, the first in one capture is
 //! matched with the first in the other, the second with the second, and so on.
 //!
 //! The difference between the two clocks is modelled as a straight line over time. The minimum delays of the two
 //! directions are assumed to be equal, as in NTP (RFC 5905, section 8). On an asymmetric path this assumption shifts
 //! all delays by half of the asymmetry. Two captures cannot reveal that error.
 //!
-//! Left out: paths that change addresses (NAT), and packets that a network card merged or will split (GRO, GSO).
+//! Left out: paths that change addresses (NAT), and merged records whose packets are smaller than a full segment.
 
 use crate::frames::{ReadError, frames};
 use crate::segment::{Endpoint, Segment};
 use crate::sketch::Sketch;
+use lopsided_core::packet::Flags;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 
 /// Number of intervals into which the captures are divided. Each interval yields one clock difference for each
 /// direction.
 const PARTS: u64 = 20;
+
+/// Payload of a full segment without timestamps if the capture has no SYN, and the bytes that timestamps take (RFC 7323,
+/// appendix A).
+const USUAL_MSS: u32 = 1460;
+const TIMESTAMPS: u32 = 12;
+/// Smallest payload into which a record is divided (Linux's `TCP_MIN_MSS`).
+const LEAST_MSS: u32 = 88;
 
 /// A packet that at least one of the two captures contains.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,19 +177,45 @@ impl Way {
 }
 
 fn each(input: impl Read + Send, mut each: impl FnMut(&Segment)) -> Result<(), ReadError> {
+    let mut agreed: BTreeMap<(Endpoint, Endpoint), u32> = BTreeMap::new();
     frames(input, |frame| {
-        if let Some(segment) = Segment::of(&frame) {
-            each(&segment);
+        let Some(segment) = Segment::of(&frame) else { return true };
+        let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
+        if let Some(mss) = segment.options.mss {
+            let least = agreed.entry(ends).or_insert(u32::MAX);
+            *least = (*least).min(u32::from(mss));
+        }
+        let options = if segment.options.timestamps.is_some() { TIMESTAMPS } else { 0 };
+        let full = agreed.get(&ends).copied().unwrap_or(USUAL_MSS).saturating_sub(options).max(LEAST_MSS);
+        if segment.len <= full {
+            each(&segment)
+        } else {
+            packets(&segment, full).for_each(|packet| each(&packet))
         }
         true
     })
     .map(|_| ())
 }
 
+/// Divides a record into packets with `full` bytes of payload. The last packet has the rest.
+fn packets(record: &Segment, full: u32) -> impl Iterator<Item = Segment> {
+    let count = record.len.div_ceil(full);
+    (0..count).map(move |number| {
+        let len = full.min(record.len - number * full);
+        let is_last = number + 1 == count;
+        let flags = if is_last { record.flags } else { Flags(record.flags.0 & !Flags::FIN.0) };
+        // Each packet that the card sends has the next identification. Hosts that do not count send 0 (RFC 6864).
+        let ip_id = record.ip_id.map(|id| if id == 0 { 0 } else { id.wrapping_add(number as u16) });
+        Segment { seq: record.seq + number * full, len, flags, ip_id, ..*record }
+    })
+}
+
 /// Sequence and acknowledgement number, length, flags, timestamps and IPv4 identification.
 fn key(segment: &Segment) -> Key {
     let timestamps = segment.options.timestamps;
-    (segment.seq.get(), segment.ack.get(), segment.len, segment.flags.0, timestamps, segment.ip_id)
+    // A merged record has the flags PSH and CWR of one of its packets, so data is compared without them.
+    let merged = if segment.len > 0 { Flags::PSH.0 | Flags::CWR.0 } else { 0 };
+    (segment.seq.get(), segment.ack.get(), segment.len, segment.flags.0 & !merged, timestamps, segment.ip_id)
 }
 
 fn median(mut values: Vec<i64>) -> i64 {

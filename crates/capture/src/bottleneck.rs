@@ -19,6 +19,9 @@ const ENOUGH: u64 = 300_000_000;
 /// Fewest bytes of data in a busy period from which a rate is computed. One ACK acknowledges several packets, so each
 /// end of the period is uncertain by several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
+/// The rate of a link is wrong if the link carried more than this multiple of it for this time in nanoseconds.
+const MORE: f64 = 1.1;
+const LONG: u64 = 5_000_000_000;
 /// A bin with fewer queueing delay samples than this counts as busy only if the samples exceed 4 times the threshold.
 const SAMPLES: u32 = 4;
 /// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
@@ -128,9 +131,21 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
 /// unknown: only data that the other endpoint sends over the same link can reveal them.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
-    let (rate_bps, busy) = rate(connection, sender, loads, floor_ms(connection, sender), true);
+    let [from, to] = [1 - sender, sender].map(|end| connection.ends[end].address);
+    // Data on the same line shows the rate more exactly than ACKs do.
+    let line = loads.line(from, to);
+    let (rate_bps, busy) = line.unwrap_or_else(|| rate(connection, sender, loads, floor_ms(connection, sender), true));
     let longest_wait_ms = longest(data, |bin| bin.ack_wait_ms);
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
+}
+
+/// Returns the rate and the busy time of the link that carries the data of endpoint `sender`. `None` if it was never busy
+/// for long.
+pub(crate) fn line(connection: &Connection, sender: usize, loads: &Loads) -> Option<(f64, u64)> {
+    // A busy period needs this much data, so skip short connections.
+    let carries = connection.directions[sender].acked_bytes as f64 >= ENOUGH_OCTETS;
+    let found = carries.then(|| rate(connection, sender, loads, floor_ms(connection, sender), false));
+    found.filter(|(rate_bps, _)| rate_bps.is_finite())
 }
 
 /// Minimum RTT of the whole path in ms.
@@ -180,7 +195,9 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
         }
     }
     let busy = runs.iter().map(|(time, _)| time).sum();
-    (weighted(runs, UPPER), busy)
+    let rate_bps = weighted(runs, UPPER);
+    let carried_bps = loads.fastest(host, way, LONG) * 8.0;
+    if carried_bps > MORE * rate_bps { (f64::NAN, 0) } else { (rate_bps, busy) }
 }
 
 /// True if the queue of the data (of the ACKs if `backwards` is true) was never empty during the bin. `None` if the bin

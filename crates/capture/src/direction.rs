@@ -386,6 +386,13 @@ impl Direction {
         bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
     }
 
+    /// Returns the measurements of the time after `at`, in nanoseconds of the file's clock, as one bin with its final
+    /// limits, and the start of that bin. `None` if nothing passed since.
+    pub fn latest(&self, at: u64, shows_pacing: bool) -> Option<(u64, Bin)> {
+        let (begin, bin) = self.timeline.as_ref()?.since(at)?;
+        Some((begin, bin.with_pacing_settled(shows_pacing)))
+    }
+
     /// Frees the memory that only an open connection needs.
     pub(crate) fn close(&mut self) {
         if let Some(flight) = &mut self.flight {

@@ -16,7 +16,7 @@
 //! // A pcapng file that consists of a section header only.
 //! let header = [0x0a0d_0d0a_u32, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
 //! let file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
-//! let found = Analysis::read(&file[..], false, |_packets, _connections| true).unwrap();
+//! let found = Analysis::read(&file[..], false, |_packets, _so_far| true).unwrap();
 //! for connection in &found.connections {
 //!     println!("limited by {}", Report::of(connection, 0, &found.loads).limit.name());
 //! }

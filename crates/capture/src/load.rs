@@ -32,6 +32,9 @@ pub struct Loads {
     hosts: Vec<Host>,
     /// Index of each host in `hosts`.
     places: BTreeMap<IpAddr, usize>,
+    /// For each pair of sender and receiver: the rate of the line of their data in bit/s, and the busy time in
+    /// nanoseconds from which it was computed.
+    lines: BTreeMap<(IpAddr, IpAddr), (f64, u64)>,
 }
 
 /// The traffic of one host, for each direction in the order of [`Towards`].
@@ -49,7 +52,7 @@ struct Host {
 
 impl Default for Loads {
     fn default() -> Loads {
-        Loads { begin: None, width: FIRST_WIDTH, hosts: Vec::new(), places: BTreeMap::new() }
+        Loads { begin: None, width: FIRST_WIDTH, hosts: Vec::new(), places: BTreeMap::new(), lines: BTreeMap::new() }
     }
 }
 
@@ -135,6 +138,29 @@ impl Loads {
     pub fn data_share(&self, host: IpAddr, way: Towards) -> f64 {
         let [data, others] = self.of(host).map_or([0; 2], |host| host.packets[way as usize]);
         data as f64 / (data + others) as f64
+    }
+
+    /// Records the rate of the line from one host to another. The rate with the longest busy time is kept.
+    pub(crate) fn add_line(&mut self, from: IpAddr, to: IpAddr, rate_bps: f64, busy: u64) {
+        let line = self.lines.entry((from, to)).or_insert((rate_bps, busy));
+        if busy > line.1 {
+            *line = (rate_bps, busy);
+        }
+    }
+
+    /// The rate of the line from one host to another in bit/s, and the busy time in nanoseconds. `None` if no data of
+    /// the capture kept the line busy.
+    pub(crate) fn line(&self, from: IpAddr, to: IpAddr) -> Option<(f64, u64)> {
+        self.lines.get(&(from, to)).copied()
+    }
+
+    /// The largest number of bytes that a host received or sent in a period of at least `nanos`, in bytes per second; 0
+    /// if the capture is shorter.
+    pub(crate) fn fastest(&self, host: IpAddr, way: Towards, nanos: u64) -> f64 {
+        let bins = self.of(host).map_or(&[][..], |host| &host.bytes[way as usize]);
+        let count = nanos.div_ceil(self.width).max(1) as usize;
+        let most = bins.windows(count).map(|bins| bins.iter().sum::<u64>()).max().unwrap_or(0);
+        most as f64 * 1e9 / (count as u64 * self.width) as f64
     }
 
     /// Total bytes that a host received or sent.

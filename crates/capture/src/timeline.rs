@@ -229,6 +229,16 @@ impl Timeline {
         }
     }
 
+    /// Merges the bins that begin at or after a time, in nanoseconds of the file's clock. Returns the start of the first
+    /// of these bins and the merged bin; `None` without such bins.
+    pub fn since(&self, at: u64) -> Option<(u64, Bin)> {
+        let first = at.saturating_sub(self.begin).div_ceil(self.width);
+        let mut bins = self.bins.get(first as usize..)?.iter();
+        let mut merged = *bins.next()?;
+        bins.for_each(|bin| merged.add(bin));
+        Some((self.begin + first * self.width, merged))
+    }
+
     /// Frees the unused capacity. Call this after the connection has ended.
     pub fn close(&mut self) {
         self.bins.shrink_to_fit();

@@ -4,13 +4,17 @@
 use crate::columns::columns;
 use crate::error::Failure;
 use crate::tables::declared;
-use lopsided_capture::{Analysis, Between, Connection, Direction, Kind, Limit, ReadError, Report, SlowStartEnd};
+use lopsided_capture::{
+    Analysis, Between, Connection, Direction, Kind, Limit, ReadError, Report, SlowStartEnd, Vantage,
+};
 use lopsided_sim::table;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 table! {
     /// One row for each direction of a TCP connection that carried data. A value that the capture does not show is
@@ -305,39 +309,61 @@ pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'stati
 
 /// Reads and analyzes a capture; `-` means standard input. `other` is a second capture of the same flows. If `points`
 /// is true, the points of diagrams are returned as well. `progress` is called regularly with the numbers of packets and
-/// connections read so far.
+/// connections read so far. `live` is called after each second of the capture with the directions that carried data in
+/// that second: see [`latest`].
+///
+/// Ctrl-C ends standard input, because the programs of a pipe all receive the signal; the packets before it are analyzed.
+/// From a file it raises KeyboardInterrupt.
 ///
 /// Returns the tables by name, and counts for the whole capture.
 #[pyfunction]
-#[pyo3(signature = (path, *, points, other=None, progress=None))]
+#[pyo3(signature = (path, *, points, other=None, progress=None, live=None))]
 pub(crate) fn analyze<'py>(
     py: Python<'py>,
     path: PathBuf,
     points: bool,
     other: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
+    live: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let failed = |what: String| failed_on(&path, what);
     let mut interrupted = None;
+    let is_pipe = path.as_os_str() == "-";
+    let ended = Arc::new(AtomicBool::new(false));
     // Reading takes long, so release the interpreter for other Python threads.
     let found = py.detach(|| {
         let input: Box<dyn Read + Send> =
-            if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(opened(&path)?) };
-        let report = |packets: u64, connections: usize| {
+            if is_pipe { Box::new(StandardInput { ended: Arc::clone(&ended) }) } else { Box::new(opened(&path)?) };
+        let report = |packets: u64, found: &Analysis| {
             let done = Python::attach(|py| {
+                if is_pipe && signalled(py, &ended) {
+                    return Ok(false);
+                }
                 // After Ctrl-C, this raises KeyboardInterrupt.
                 py.check_signals()?;
-                progress.as_ref().map(|report| report.call1(py, (packets, connections))).transpose().map(|_| ())
+                if let Some(report) = &progress {
+                    report.call1(py, (packets, found.connections.len()))?;
+                }
+                if let Some(live) = &live {
+                    live.call1(py, (latest(found),))?;
+                }
+                Ok(true)
             });
-            interrupted = done.err();
-            interrupted.is_none()
+            done.unwrap_or_else(|error| {
+                interrupted = Some(error);
+                false
+            })
         };
         Analysis::read(input, points, report).map_err(|error| failed(error.to_string()))
     });
     if let Some(error) = interrupted {
         return Err(error);
     }
-    let found = found?;
+    let mut found = found?;
+    if is_pipe && signalled(py, &ended) {
+        // The input ended inside a record only because reading stopped.
+        found.read.cut = false;
+    }
     let (directions, timeline, drawn) = py.detach(|| tables(&found));
     let tables = PyDict::new(py);
     tables.set_item(DirectionTable::spec().name, columns(py, &directions.columns())?)?;
@@ -353,6 +379,68 @@ pub(crate) fn analyze<'py>(
     tables.set_item(BetweenTable::spec().name, columns(py, &ways.columns())?)?;
     tables.set_item(PassageTable::spec().name, columns(py, &passages.columns())?)?;
     Ok((tables, whole))
+}
+
+/// Standard input that ends at Ctrl-C.
+struct StandardInput {
+    ended: Arc<AtomicBool>,
+}
+
+impl Read for StandardInput {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.ended.load(Ordering::Relaxed) {
+                return Ok(0);
+            }
+            match io::stdin().read(room) {
+                // A signal interrupts the system call.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    Python::attach(|py| signalled(py, &self.ended));
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Handles pending signals. Returns true, and stores true in `ended`, if Ctrl-C was pressed now or before.
+fn signalled(py: Python<'_>, ended: &AtomicBool) -> bool {
+    let now = py.check_signals().is_err();
+    ended.fetch_or(now, Ordering::Relaxed) || now
+}
+
+/// A direction in the latest second of a capture: addresses and ports of sender and receiver, goodput in bit/s, mean RTT
+/// and queueing delays of data and of ACKs in ms (NaN without samples), number of retransmitted packets, limit.
+type Latest = (String, u16, String, u16, f64, f64, f64, f64, u32, &'static str);
+
+/// Returns the directions that carried data in the latest second of the capture, fastest first.
+fn latest(found: &Analysis) -> Vec<Latest> {
+    let now = found.times.1;
+    let since = now.saturating_sub(1_000_000_000);
+    let mut rows: Vec<Latest> = Vec::new();
+    for connection in found.connections.iter().filter(|connection| connection.times.1 >= since) {
+        for sender in 0..2 {
+            let shows_pacing = connection.vantage(sender) == Vantage::Sender;
+            let Some((begin, bin)) = connection.directions[sender].latest(since, shows_pacing) else { continue };
+            let (from, to) = (connection.ends[sender], connection.ends[1 - sender]);
+            let goodput = bin.acked_bytes as f64 * 8e9 / now.saturating_sub(begin).max(1) as f64;
+            let limit = bin.verdict().map_or("", |(limit, _)| limit.name());
+            rows.push((
+                from.address.to_string(),
+                from.port,
+                to.address.to_string(),
+                to.port,
+                goodput,
+                bin.rtt_ms.mean(),
+                bin.data_wait_ms.mean(),
+                bin.ack_wait_ms.mean(),
+                bin.retransmitted,
+                limit,
+            ));
+        }
+    }
+    rows.sort_by(|one, other| other.4.total_cmp(&one.4));
+    rows
 }
 
 /// Returns a usage error about a file.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -20,6 +21,10 @@ from lopsided.errors import CaptureWarning, UsageError
 if TYPE_CHECKING:
     from lopsided.data.table import Row
     from lopsided.studies.analyze import Capture
+
+
+_REFRESH_S = 0.5
+"""Shortest time between two updates of the live view."""
 
 
 def analyze(
@@ -41,11 +46,14 @@ def analyze(
     frames. Memory grows with the number of connections. The exit code is 0 if a part of the capture could be read
     (notes describe the rest), and 2 if the file is not a capture.
 
+    From standard input, a terminal shows the directions of the latest second. Ctrl-C ends the capture and prints the
+    result.
+
     For example:
 
         lopsided analyze capture.pcapng
         lopsided analyze capture.pcap.gz --flow 3 --out analysis
-        ssh router tcpdump -s 128 -w - tcp | lopsided analyze -
+        ssh router tcpdump -U -s 128 -w - tcp | lopsided analyze -
         lopsided analyze server.pcapng client.pcapng
 
     Parameters
@@ -66,10 +74,16 @@ def analyze(
     check_capture(capture)
     if folder is not None:
         folders.check(folder, overwrite)
-    with _reading(quiet=quiet or as_json) as reading, warnings.catch_warnings():
+    piped = str(capture) == study.STANDARD_INPUT
+    shows = not quiet and not as_json and errors().is_terminal
+    with (
+        _reading(shown=shows and not piped) as reading,
+        _live(shown=shows and piped) as live,
+        warnings.catch_warnings(),
+    ):
         # The notes below repeat this warning, together with the capture's other defects.
         warnings.simplefilter("ignore", CaptureWarning)
-        found = study.analyze(capture, other, points=folder is not None, progress=reading)
+        found = study.analyze(capture, other, points=folder is not None, progress=reading, live=live)
     found = replace(found, chosen=_chosen(found, flow, show))
     if folder is not None:
         found.save(folder, overwrite=overwrite, report=report)
@@ -94,10 +108,34 @@ def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
 
 
 @contextmanager
-def _reading(*, quiet: bool) -> Generator[Callable[[int, int], object] | None]:
-    """Shows the numbers of packets and connections read so far on stderr, if stderr is a terminal."""
-    if quiet or not errors().is_terminal:
+def _reading(*, shown: bool) -> Generator[Callable[[int, int], object] | None]:
+    """Shows the numbers of packets and connections read so far on stderr."""
+    if not shown:
         yield None
         return
     with errors().status("reading") as status:
         yield lambda packets, connections: status.update(f"{packets:,} packets, {connections:,} connections")
+
+
+@contextmanager
+def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
+    """Shows the directions of the latest second on stderr."""
+    if not shown:
+        yield None
+        return
+    from rich.live import Live
+
+    from lopsided.studies.analyze.views import latest
+    from lopsided.views.grid import Grid
+
+    with Live(console=errors(), transient=True, auto_refresh=False) as screen:
+        shown_at = 0.0
+
+        def show(rows: list[Row]) -> None:
+            nonlocal shown_at
+            # A file on standard input is faster than the clock of its capture.
+            if monotonic() - shown_at >= _REFRESH_S:
+                shown_at = monotonic()
+                screen.update(Grid(latest(rows)), refresh=True)
+
+        yield show

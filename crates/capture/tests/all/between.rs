@@ -59,3 +59,28 @@ fn captures_without_a_common_packet_are_refused() {
     let other = handshake(1_000);
     assert!(Between::read(&pcap(&server)[..], &pcap(&other)[..]).is_err());
 }
+
+#[test]
+fn a_merged_record_is_found_as_its_packets() {
+    // The MSS of the handshake, without timestamps.
+    const MSS: u32 = 1460;
+    let mut client = Vec::new();
+    let mut merged = Vec::new();
+    for number in 0..1_000_usize {
+        let at = 100 * MS + number as u64 * 50 * MS;
+        // The server's card splits three segments, and the client's card delivers the packets.
+        merged.push(data(at, 3 * number as u32 * MSS, 3 * MSS, true));
+        for part in 0..3 {
+            let arrives = at + DELAY + u64::from(part) * MS;
+            client.push((at_client(arrives), data(arrives, (3 * number as u32 + part) * MSS, MSS, part == 2).1));
+        }
+        let answer = ack(at + DELAY + 3 * MS, (number as u32 + 1) * 3 * MSS, 60_000);
+        client.push((at_client(answer.0), answer.1.clone()));
+        merged.push((answer.0 + DELAY, answer.1));
+    }
+    let shaken = handshake(60_000);
+    let found = Between::read(&pcap(&[&shaken[..], &merged].concat())[..], &pcap(&client)[..]).expect("two captures");
+    let down = found.ways.iter().find(|way| way.from.port == 80).expect("data");
+    assert_eq!((down.packets[1], down.both), (3_000, 3_000));
+    assert!((down.bounds_ms.0 - 10.0).abs() < 0.2 && (down.bounds_ms.1 - 12.0).abs() < 0.2, "{:?}", down.bounds_ms);
+}

@@ -18,11 +18,17 @@ from pathlib import Path
 from lopsided import _native
 from lopsided.data import catalogue
 from lopsided.data.columns import Columns
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.errors import CaptureWarning, UsageError
 from lopsided.studies.analyze.result import Capture
 
 STANDARD_INPUT = "-"
+_Latest = tuple[str, int, str, int, float, float, float, float, int, str]
+LATEST = (
+    "from", "from_port", "to", "to_port", "goodput_bps", "rtt_mean_ms", "data_wait_ms", "ack_wait_ms",
+    "retransmitted_packets", "limit",
+)  # fmt: skip
+"""The columns of a row of `live`."""
 
 
 def analyze(
@@ -31,13 +37,14 @@ def analyze(
     *,
     points: bool = False,
     progress: Callable[[int, int], object] | None = None,
+    live: Callable[[list[Row]], object] | None = None,
 ) -> Capture:
     """Reads a capture and finds the limits and bottlenecks of each direction of its TCP connections.
 
     Parameters
     ----------
     capture
-        A pcap or pcapng file, plain or compressed with gzip or zstd; `-`: standard input.
+        A pcap or pcapng file, plain or compressed with gzip or zstd; `-`: standard input, which ends at Ctrl-C.
     other
         A second capture of the same flows at another point. The clocks are aligned (offset and skew), and packets are
         matched between the captures. Memory then grows with the number of packets. Neither capture may be standard
@@ -46,6 +53,9 @@ def analyze(
         True to also store points of time-sequence diagrams, for the first 64 connections.
     progress
         Called at intervals with the numbers of packets and connections read so far.
+    live
+        Called after each second of the capture with one row for each direction that carried data in that second,
+        fastest first. The rows have columns of `directions` and `timeline`.
 
     Returns
     -------
@@ -74,7 +84,8 @@ def analyze(
     for each in (name, second):
         if each not in (None, STANDARD_INPUT):
             _check_file(each)
-    tables, facts = _native.analyze(name, points=points, other=second, progress=progress)
+    watching = None if live is None else _watching(live)
+    tables, facts = _native.analyze(name, points=points, other=second, progress=progress, live=watching)
     specs = catalogue.analysis_tables()
     made = {key: Table(Columns(raw), specs[key]) for key, raw in tables.items()}
     alone, both = (made["directions"], made["timeline"], made["points"]), (made["between"], made["passages"])
@@ -82,6 +93,15 @@ def analyze(
     if facts["cut"]:
         warnings.warn(f"{name}: {found.warnings[0]}", CaptureWarning, stacklevel=2)
     return found
+
+
+def _watching(live: Callable[[list[Row]], object]) -> Callable[[list[_Latest]], object]:
+    """Returns a function that passes the directions of the latest second to `live` as rows."""
+
+    def show(latest: list[_Latest]) -> object:
+        return live([dict(zip(LATEST, row, strict=True)) for row in latest])
+
+    return show
 
 
 def _check_file(name: str) -> None:

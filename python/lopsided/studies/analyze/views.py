@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 from typing import Any
 
 from lopsided.data import units
@@ -22,6 +23,9 @@ _SHORT = {
     "rto_idle": "RTO idle",
     "receiver_stall": "receiver stall",
 }
+
+
+_MEANS = ("rtt_mean_ms", "data_wait_ms", "ack_wait_ms")
 
 
 def limit_name(limit: str) -> str:
@@ -58,6 +62,33 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
         ],
         keys=2,
         caption=f"and {left:,} more directions with less data" if left > 0 else "",
+    )
+
+
+def latest(rows: Sequence[Row], most: int = 10) -> View:
+    """Returns one row per direction that carried data in the latest second of a capture."""
+    left = len(rows) - most
+    return View(
+        [
+            Heading("from > to", numeric=False),
+            Heading("goodput"),
+            Heading("RTT", "mean round-trip time of the whole path"),
+            Heading("data wait", "mean queueing delay of data", spare=True),
+            Heading("ACK wait", "mean queueing delay of ACKs", spare=True),
+            Heading("again", "retransmitted packets", spare=True),
+            Heading("limited by", numeric=False),
+        ],
+        [
+            [
+                name(row),
+                units.rate(row["goodput_bps"]),
+                *(units.millis(None if isnan(row[key]) else row[key]) for key in _MEANS),
+                f"{row['retransmitted_packets']:,}",
+                _SHORT.get(row["limit"], "–"),
+            ]
+            for row in rows[:most]
+        ],
+        caption=f"and {left:,} more directions" if left > 0 else "",
     )
 
 
