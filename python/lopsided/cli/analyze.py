@@ -134,7 +134,7 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
         def show(rows: list[Row]) -> None:
             nonlocal shown_at
             # A file on standard input is faster than the clock of its capture.
-            if monotonic() - shown_at >= _REFRESH_S:
+            if rows and monotonic() - shown_at >= _REFRESH_S:
                 shown_at = monotonic()
                 screen.update(Grid(latest(rows)), refresh=True)
 
