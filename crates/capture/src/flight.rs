@@ -44,9 +44,9 @@ pub struct Covered {
     pub bytes: u32,
     /// The part of `bytes` that no earlier SACK block reported.
     pub delivered: u32,
-    /// Time from the newest acknowledged segment to the ACK. `None` if a SACK block had already covered this segment,
-    /// or if any acknowledged segment was retransmitted: the ACK may then belong to either copy (Karn's algorithm, RFC
-    /// 6298, section 3).
+    /// Time from the newest acknowledged segment to the ACK. `None` if a SACK block had already covered this segment, if
+    /// the ACK ends inside a segment, or if any acknowledged segment was retransmitted: the ACK may then belong to either
+    /// copy (Karn's algorithm, RFC 6298, section 3).
     pub rtt: Option<Duration>,
     /// Capture time of the newest acknowledged segment.
     pub newest_at: Option<Time>,
@@ -146,11 +146,13 @@ impl Flight {
         let sacked: u32 = self.held.range(..count).filter(|segment| segment.sacked).map(Sent::len).sum();
         covered.delivered = covered.bytes.saturating_sub(sacked);
         self.sacked_bytes = self.sacked_bytes.saturating_sub(sacked);
+        // An ACK that ends inside a record (TSO, GRO) was caused by a packet of that record, not by an older one.
+        let is_part = self.held.get(count).is_some_and(|segment| segment.start.before(ack));
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
             // If a SACK block had covered the newest segment, the segment arrived earlier, and this ACK only reports
             // that the hole below it is filled.
-            covered.rtt = (!again && !newest.sacked).then(|| at.saturating_since(newest.at));
+            covered.rtt = (!again && !newest.sacked && !is_part).then(|| at.saturating_since(newest.at));
         }
         Some(covered)
     }
@@ -230,6 +232,11 @@ mod tests {
         sent(&mut flight, 4, 6);
         assert_eq!(rtt(&mut flight, 400), None);
         assert_eq!(rtt(&mut flight, 500), Some(Duration::from_millis(4)));
+        // An ACK inside a segment belongs to a part of that segment.
+        sent(&mut flight, 5, 7);
+        sent(&mut flight, 6, 8);
+        assert_eq!(rtt(&mut flight, 650), None);
+        assert_eq!(rtt(&mut flight, 700), Some(Duration::from_millis(2)));
     }
 
     #[test]
