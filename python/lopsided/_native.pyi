@@ -606,6 +606,9 @@ def analyze(
     progress: Callable[[int, int], object] | None = None,
     live: Callable[[list[tuple[str, int, str, int, float, float, float, float, int, str]]], object] | None = None,
 ) -> tuple[dict[str, _Columns], dict[str, Any]]: ...
+def capture_packets(path: str, most: int) -> tuple[list[tuple[str, int]], _Columns]:
+    """The endpoints of the first `most` TCP packets, and the packets as columns; see `crates/py/src/packet_log.rs`."""
+
 def analysis_tables() -> list[
     tuple[
         str,

@@ -21,6 +21,7 @@ mod inferred;
 mod live;
 #[cfg(target_os = "linux")]
 mod live_world;
+mod packet_log;
 mod page;
 mod queue;
 mod replay;
@@ -60,6 +61,8 @@ mod _native {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::live_world::LivePath;
+    #[pymodule_export]
+    use crate::packet_log::capture_packets;
     #[pymodule_export]
     use crate::page::{page_description, page_picture};
     #[pymodule_export]
