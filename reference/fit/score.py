@@ -20,6 +20,7 @@ import lopsided as lop
 from lopsided.data import captures
 from lopsided.data.table import Row
 from lopsided.studies.fit import Fit, Fitter
+from lopsided.studies.fit.draft import draft_of
 from reference.analyze.corpus import Case
 from reference.fit.corpus import ASKED, with_control
 
@@ -97,8 +98,10 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
-    start = fitter.runner.values(best.structure, [0.0] * len(best.positions))
-    plain = fitter.draft.scenario(best.structure, start)
+    # The baselines start from the measurements of `analyze` only.
+    traffic = fitter.draft.traffic
+    draft = draft_of([each.flow for each in traffic], [each.way for each in traffic])
+    plain = draft.scenario(best.structure, {each.name: each.start for each in draft.parameters(best.structure)})
     scenarios = {PREDICTED: found.scenario}
     for name, limit in BASELINES.items():
         settings = {f"link.{way}.queue": f'{{ kind = "fifo", limit = "{limit}" }}' for way in ("down", "up")}

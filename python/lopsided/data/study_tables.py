@@ -285,7 +285,11 @@ FIT_PARAMETERS = TableSpec(
     "parameters",
     "One row for each number of the fitted line.",
     (
-        _text("parameter", "parameter", "Name: `rate`, `buffer` and `loss` of a direction, and the shortest RTT."),
+        _text(
+            "parameter",
+            "parameter",
+            "Name: `rate`, `buffer`, `framing` and `loss` of a direction, and the shortest RTT.",
+        ),
         Column("value", "number", "value", "The value in the fitted scenario."),
         Column("low", "number", "low", "Lower bound of the 95 % interval; null if the packets show none."),
         Column("high", "number", "high", "Upper bound of the 95 % interval; null if the packets show none."),
@@ -293,7 +297,7 @@ FIT_PARAMETERS = TableSpec(
         _text(
             "status",
             "status",
-            "`fitted`; `uncertain` without an interval if the simulated packets are not close to the captured ones; "
+            "`measured`; `fitted`; `uncertain` without an interval if the simulated packets differ; "
             "`unknown` if the packets do not determine the value; `log` if a log of another measurement gives it.",
         ),
         _share("explained", "explained", "Share of the variance of the number that the statistics of packets explain."),

@@ -15,6 +15,7 @@ from lopsided.errors import UsageError
 from lopsided.studies.analyze import Capture
 from lopsided.studies.fit.line import (
     ACK,
+    AQMS,
     BUSY_MS,
     CONTROLS,
     PACKET,
@@ -22,6 +23,7 @@ from lopsided.studies.fit.line import (
     WAYS,
     Direction,
     Draft,
+    Observed,
     Structure,
     Traffic,
     Way,
@@ -163,6 +165,24 @@ def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
                 f"The round trips of the {log.kind} log are not used: its host is not an address of the capture."
             )
     return replace(draft, ways=ways, floor_ms=floor, notes=notes)
+
+
+def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
+    """Returns the draft with the queues that the packets show directly."""
+    ways, notes = dict(draft.ways), list(draft.notes)
+    for way, queue in observed.items():
+        seen = ways[way]
+        discipline = seen.discipline if queue.discipline == "unknown" else queue.discipline
+        ways[way] = replace(
+            seen, rate_bps=queue.rate_bps, rate_known=True, discipline=discipline, logged=False, observed=queue
+        )
+        if queue.framing and queue.framing.cells:
+            notes.append(f"The line {way} sends packets in ATM cells; its rate counts whole cells.")
+        elif queue.framing and queue.framing.overhead_bytes:
+            notes.append(f"The rate {way} includes {queue.framing.overhead_bytes} B of framing for each packet.")
+        if queue.burst_bytes:
+            notes.append(f"The line {way} has a shaper, whose bucket holds {units.size(queue.burst_bytes)}.")
+    return replace(draft, ways=ways, notes=notes)
 
 
 def _acked_between(flow: Flow, begin_s: float, end_s: float) -> bool:
@@ -388,11 +408,20 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
     return Structure(queues, controls, dict.fromkeys(WAYS, False))
 
 
+def may_lose(draft: Draft, way: Way) -> bool:
+    """True if random loss is tried in a direction: packets were lost, and a queue did not drop them for sure."""
+    seen = draft.ways[way]
+    dropped_by_queue = seen.observed is not None and seen.observed.sure and seen.observed.discipline != "unknown"
+    return seen.losses >= LOSSY and not dropped_by_queue
+
+
 def queues_to_try(draft: Draft, way: Way) -> tuple[str, ...]:
     """Returns the queue disciplines to try in a direction."""
     seen = draft.ways[way]
     if not seen.loaded:
         return ("fifo",)
     if seen.marks:
-        return ("codel", "fq_codel", "pie", "cake")
+        return AQMS
+    if seen.observed and seen.observed.sure and seen.observed.discipline != "unknown":
+        return ("fifo",) if seen.observed.discipline == "drop_tail" else AQMS
     return QUEUES

@@ -28,11 +28,14 @@ BUSY_MS = 2.5
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
 """Typical relative error and 95 % bound of the values that `analyze` measures; see the accuracy in
 `docs/analyze.md`."""
+RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
+"""Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
 LOGGED = 0.1
 """Standard deviation of the logarithm of a rate that comes from a log of another measurement."""
 GUESSED = 0.4
 """Standard deviation of the logarithm of a value that was not measured."""
-QUEUES = ("fifo", "codel", "fq_codel", "pie", "cake")
+AQMS = ("codel", "fq_codel", "pie", "cake")
+QUEUES = ("fifo", *AQMS)
 CONTROLS = (
     "cubic", "reno", "bbr", "bic", "htcp", "westwood", "vegas", "illinois", "scalable", "hybla", "highspeed", "yeah",
 )  # fmt: skip
@@ -51,6 +54,8 @@ class Parameter:
     measured: float = 0.0
     """Half-width of the interval that the measurement of `analyze` alone gives, in units of the spread; 0 if there
     is no measurement."""
+    direct: bool = False
+    """True if the packets show the value directly. Its interval then does not depend on simulations."""
 
     def value(self, position: float) -> float:
         """Returns the parameter's value at a position, which is in units of the spread."""
@@ -104,6 +109,44 @@ class Structure:
 
 
 @dataclass(frozen=True)
+class Framing:
+    """Bytes that the line adds to an IP packet: a constant number, then perhaps the rest of the last ATM cell."""
+
+    overhead_bytes: int = 0
+    cells: bool = False
+
+    def on_wire(self, octets: Any) -> Any:
+        """Returns the bytes on the wire of IP packets of these sizes."""
+        framed = octets + self.overhead_bytes
+        return np.ceil(framed / 48) * 53 if self.cells else framed
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The keys of the scenario's table `framing`."""
+        return {"overhead": f"{self.overhead_bytes} B", **({"cell_format": "atm"} if self.cells else {})}
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The queue of one direction as the packets of the capture show it, without a simulation."""
+
+    rate_bps: float
+    """Rate in bit/s, framing included."""
+    framing: Framing | None
+    """`None` if the packets do not show it; then the rate counts bytes of IP packets."""
+    buffer_packets: int | None
+    """Packets that a drop-tail queue holds; `None` if the packets do not show it."""
+    discipline: str
+    """`drop_tail`, `aqm` or `unknown`."""
+    burst_bytes: int | None
+    """Bucket of the line's shaper; `None` if the line has none."""
+    sure: bool
+    """True if the packets were captured in front of the queue, so that the discipline was checked packet by packet."""
+    error: float = RATE_ERROR
+    """Relative half-width of the rate's 95 % interval."""
+
+
+@dataclass(frozen=True)
 class Direction:
     """The findings of a capture about one direction of the line."""
 
@@ -126,6 +169,8 @@ class Direction:
     """True if data filled the queue."""
     logged: bool = False
     """True if the rate comes from a log of another measurement."""
+    observed: Observed | None = None
+    """The queue as the packets show it directly."""
 
     @property
     def first_buffer_bytes(self) -> float:
@@ -135,6 +180,8 @@ class Direction:
         average mix, but also some ACKs. So the starting value is the geometric mean between a queue of full packets and
         a queue of the average mix.
         """
+        if self.observed and self.observed.buffer_packets:
+            return float(self.observed.buffer_packets * PACKET)
         if self.buffer_bytes:
             return self.buffer_bytes
         waiting = self.longest_wait_ms * self.rate_bps / 8e3
@@ -164,7 +211,9 @@ class Draft:
             seen = self.ways[way]
             # Random losses can keep a flow below the line's rate.
             rate = max(seen.rate_bps, seen.peak_bps) if structure.lossy[way] and not seen.rate_known else seen.rate_bps
-            if seen.logged:
+            if seen.observed:
+                found.append(_direct(f"rate.{way}", rate, "bit/s", seen.observed.error))
+            elif seen.logged:
                 found.append(Parameter(f"rate.{way}", rate, LOGGED, "bit/s"))
             else:
                 found.append(_parameter(f"rate.{way}", rate, "bit/s", RATE_MEASURED if seen.rate_known else None))
@@ -174,7 +223,12 @@ class Draft:
             if structure.queues[way] == "fifo" and seen.loaded:
                 known = seen.buffer_bytes is not None and not seen.mixed
                 error = BUFFER_MEASURED if known else None
-                found.append(_parameter(f"buffer.{way}", seen.first_buffer_bytes, "B", error))
+                if seen.observed and seen.observed.buffer_packets:
+                    # Neighbouring sizes must remain possible for a small buffer.
+                    bound = max(BUFFER_ERROR, 2 / seen.observed.buffer_packets)
+                    found.append(_direct(f"buffer.{way}", seen.first_buffer_bytes, "B", bound))
+                else:
+                    found.append(_parameter(f"buffer.{way}", seen.first_buffer_bytes, "B", error))
             if structure.lossy[way]:
                 found.append(_parameter(f"loss.{way}", max(seen.losses, 0.001), "share", None))
         return found
@@ -183,11 +237,15 @@ class Draft:
         """Returns the scenario for a structure and the values of its parameters, with or without recorded samples."""
         rates = {way: round(values[f"rate.{way}"]) for way in WAYS}
         # The RTT floor includes the transmission time of small packets; subtract it to get the propagation delay.
-        serial_ms = 60 * 8e3 * sum(1 / rate for rate in rates.values())
+        serial_ms = sum(self.framing(way).on_wire(60) * 8e3 / rates[way] for way in WAYS)
         rtt_ms = max(values["rtt_floor"] - serial_ms, 0.01)
         line: dict[str, Any] = {"rtt": f"{rtt_ms:.4f} ms"}
         for way in WAYS:
             line[way] = {"rate": f"{rates[way]} bit/s", "queue": self._queue(structure.queues[way], way, values)}
+            if (framing := self.framing(way)) != Framing():
+                line[way]["framing"] = framing.keys
+            if (seen := self.ways[way].observed) and seen.burst_bytes:
+                line[way]["shaper"] = {"burst": f"{seen.burst_bytes} B"}
             loss: dict[str, Any] = {}
             if structure.lossy[way]:
                 loss["random"] = round(min(values[f"loss.{way}"], 0.5), 6)
@@ -204,6 +262,11 @@ class Draft:
         if not sampled:
             tables["record"] = {"interval": "off"}
         return Scenario.build(tables, "fit")
+
+    def framing(self, way: Way) -> Framing:
+        """Returns the framing of a direction: none unless the packets show it."""
+        seen = self.ways[way].observed
+        return seen.framing if seen and seen.framing else Framing()
 
     def _queue(self, kind: str, way: Way, values: Mapping[str, float]) -> dict[str, Any]:
         if kind == "fifo":
@@ -227,6 +290,11 @@ class Draft:
         if traffic.stack:
             found["stack"] = dict(traffic.stack)
         return found
+
+
+def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
+    """Returns a parameter that the packets show directly, with this 95 % bound of its relative error."""
+    return Parameter(name, start, bound / 2, unit, 2.0, direct=True)
 
 
 def _parameter(name: str, start: float, unit: str, error: tuple[float, float] | None) -> Parameter:

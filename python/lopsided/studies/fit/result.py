@@ -26,6 +26,8 @@ _NAMES = {
     "rtt_floor": "shortest RTT",
     "buffer.down": "buffer down",
     "buffer.up": "buffer up",
+    "framing.down": "framing of each packet down",
+    "framing.up": "framing of each packet up",
     "loss.down": "random loss down",
     "loss.up": "random loss up",
     "queue.down": "queue down",
@@ -104,7 +106,7 @@ class Fit(Study):
         else:
             said.append(
                 f"The simulated packets differ from the measured ones by {self.distance:.1f} tolerances on average: "
-                "the values are uncertain and have no intervals."
+                "values that are not measured directly are uncertain and have no intervals."
             )
         unknown = [_NAMES[row["parameter"]] for row in self.parameters.rows() if row["status"] == "unknown"]
         unknown += [_NAMES[choice] for choice in ("queue.down", "queue.up") if not self.possible(choice)]
@@ -220,7 +222,7 @@ def _parameters(rows: Iterable[Row]) -> View:
                 value if known else "unknown",
                 amount(row["low"], unit),
                 amount(row["high"], unit),
-                {"uncertain": "uncertain", "log": "from the log", "fitted": ""}.get(
+                {"uncertain": "uncertain", "log": "from the log", "fitted": "", "measured": "measured"}.get(
                     row["status"], f"{value} in the scenario"
                 ),
             ]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from cmaes import CMA  # pyright: ignore[reportMissingTypeStubs]
 
-from lopsided.studies.fit.draft import LOSSY, queues_to_try
+from lopsided.studies.fit.draft import may_lose, queues_to_try
 from lopsided.studies.fit.line import CONTROLS, GUESSED, WAYS, Parameter, Structure, Way
 from lopsided.studies.fit.trials import Runner, Trial
 
@@ -105,6 +105,8 @@ class Search:
     seed: int
     _begins: dict[str, float] = field(default_factory=dict[str, float])
     """Starting positions of the parameters that all structures share, by parameter; 0 for all others."""
+    _settled: str | None = None
+    """Key of the structure that was closest on average; `None` before the comparison, and for a single trial each."""
 
     def distances(self, choice: str) -> dict[str, float]:
         """Returns the smallest distance per name that was tried for a choice such as `queue.down`."""
@@ -116,7 +118,8 @@ class Search:
         If flows in both directions interact, a small change of a parameter changes which packets are lost. A trial can
         then be close by chance, so the mean score of the nearest trials counts as much as its own score.
         """
-        first = min(self.runner.made, key=lambda trial: trial.score, default=None)
+        made = [trial for trial in self.runner.made if self._settled in (None, trial.structure.key)]
+        first = min(made, key=lambda trial: trial.score, default=None)
         if first is None or first.score < CALM:
             return first
         same = [trial for trial in self.runner.made if trial.structure.key == first.structure.key]
@@ -174,7 +177,9 @@ class Search:
         # most.
         for way in reversed(ways):
             name = f"buffer.{way}"
-            if self.runner.draft.ways[way].mixed and self.runner.draft.ways[way].loaded:
+            seen = self.runner.draft.ways[way]
+            measured = seen.observed is not None and seen.observed.buffer_packets is not None
+            if seen.mixed and seen.loaded and not measured:
                 wanted: list[tuple[Structure, list[float]]] = []
                 for place in BUFFERS:
                     self._begins[name] = place
@@ -190,9 +195,9 @@ class Search:
         def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
             found = base
             for way in ways:
-                allowed = queue if queue in queues_to_try(draft, way) else "fifo"
-                found = found.with_queue(way, allowed).with_control(way, control)
-                found = found.with_loss(way, lossy=lossy and draft.ways[way].losses >= LOSSY)
+                possible = queues_to_try(draft, way)
+                found = found.with_queue(way, queue if queue in possible else possible[0]).with_control(way, control)
+                found = found.with_loss(way, lossy=lossy and may_lose(draft, way))
             return found
 
         draft = self.runner.draft
@@ -201,7 +206,7 @@ class Search:
         first = [changed(queue, control) for queue in queues for control in guesses]
         kept = dict.fromkeys(each.queues[ways[0]] for each in self._ranked(first))
         tried = [*first, *(changed(queue, control) for queue in list(kept)[:TRIED] for control in CONTROLS)]
-        if any(draft.ways[way].losses >= LOSSY for way in ways):
+        if any(may_lose(draft, way) for way in ways):
             tried += [changed("fifo", control, lossy=True) for control in CONTROLS]
         return sorted(self._ranked(tried)[:KEPT], key=self._mean)
 
@@ -220,12 +225,12 @@ class Search:
     def _start(self, structure: Structure) -> list[float]:
         return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
-    def _mean(self, structure: Structure) -> float:
-        """The mean distance over the starting values and slightly different ones.
+    def _mean(self, structure: Structure, places: Sequence[float] | None = None) -> float:
+        """The mean distance over these positions, or else the starting values, and slightly different ones.
 
         A single run can be close or far by chance, because each change of a parameter changes which packets are lost.
         """
-        places = self._start(structure)
+        places = list(places or self._start(structure))
         signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
         nearby = [places, *(list(np.array(places) + signs * share) for share in self._nudges)]
         return float(np.mean([trial.distance for trial in self.runner.run([(structure, each) for each in nearby])]))
@@ -260,30 +265,32 @@ class Search:
         """Runs each structure with the best parameters found, so that none loses only because its own parameters were
         refined less.
 
-        The best queue disciplines are tried with every congestion control, in all directions that have data.
+        The best queue disciplines are tried with every congestion control. With flows in both directions, a single
+        trial can be close by chance, so the closest structures are compared by the mean of equally many trials.
         """
         best = self.best()
         if best is None or not np.isfinite(best.distance):
             return
-        others: list[Structure] = []
-        for name in CONTROLS:
-            other = best.structure
-            for traffic in self.runner.draft.traffic:
-                other = other.with_control(traffic.way, name)
-            others.append(other)
-        places = {
-            each.name: (each, place)
-            for each, place in zip(self.runner.draft.parameters(best.structure), best.positions, strict=True)
-        }
-        wanted: list[tuple[Structure, list[float]]] = []
-        for structure in [*structures, *others]:
-            positions: list[float] = []
-            for each, start in self._started(structure):
-                other, place = places.get(each.name, (each, start))
-                # Structures can have different starting values and spreads, so convert the value, not the position.
-                positions.append(float(np.clip(np.log(other.value(place) / each.start) / each.spread, -BOUND, BOUND)))
-            wanted.append((structure, positions))
-        self.runner.run(wanted)
+        ways: list[Way] = list(dict.fromkeys(traffic.way for traffic in self.runner.draft.traffic))
+        others = [best.structure.with_control(way, name) for way in ways for name in CONTROLS]
+        distinct = list({each.key: each for each in [best.structure, *structures, *others]}.values())
+        places = [self._converted(best, each) for each in distinct]
+        made = self.runner.run(list(zip(distinct, places, strict=True)))
+        if len(ways) < 2:
+            return
+        order = sorted(range(len(distinct)), key=lambda number: made[number].distance)[:FINALISTS]
+        means = {distinct[number].key: self._mean(distinct[number], places[number]) for number in order}
+        self._settled = min(means, key=lambda key: means[key])
+
+    def _converted(self, best: Trial, structure: Structure) -> list[float]:
+        """Returns the positions at which a structure has the values of a trial. Structures can have different starting
+        values and spreads."""
+        values = self.runner.values(best.structure, best.positions)
+        found: list[float] = []
+        for each, start in self._started(structure):
+            value = values.get(each.name, each.value(start))
+            found.append(float(np.clip(np.log(value / each.start) / each.spread, -BOUND, BOUND)))
+        return found
 
     def _optimiser(self, structure: Structure, start: Sequence[float]) -> CMA:
         bounds = np.tile([-BOUND, BOUND], (len(start), 1))
@@ -338,6 +345,10 @@ class Search:
             self.runner.draft.parameters(best.structure), best.positions, samples, strict=True
         ):
             value = parameter.value(at)
+            if parameter.direct:
+                low, high = parameter.value(-parameter.measured), parameter.value(parameter.measured)
+                found.append(Interval(parameter, value, min(low, value), max(high, value), 1.0))
+                continue
             if sample.explained < SHOWN:
                 low, high = parameter.value(at - parameter.measured), parameter.value(at + parameter.measured)
                 bounds = (low, high) if parameter.measured else (None, None)

@@ -30,6 +30,8 @@ COLUMNS = (
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SHARE = 0.03
 """Tolerance of fractions (absolute), and of times and amounts (relative)."""
+WAIT_SHARE = 0.05
+"""Relative tolerance of the time that packets wait in queues, in addition to the tolerance of the RTT."""
 LEAST_MS = 0.5
 """Least tolerance of a time in ms, because timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
@@ -94,7 +96,6 @@ class Measure:
         """Returns the statistics of a flow by name, in units of their tolerances; NaN for statistics that the flow
         does not show."""
         row, bins = flow.row, flow.bins
-        tolerance_ms = SHARE * self.rtt_ms + LEAST_MS
         found: dict[str, float] = {
             "goodput": _log(row["goodput_bps"]) / 0.02,
             "retransmits": _root(row["retransmitted_packets"]) / 1.5,
@@ -107,11 +108,11 @@ class Measure:
             "compressed ACKs": _or(row["compressed_share"]) / 0.05,
         }
         for name in ("rtt_floor_ms", "rtt_p50_ms", "rtt_p95_ms"):
-            found[name] = _or(row[name]) / tolerance_ms
+            found[name] = float(_times(_or(row[name]), SHARE, LEAST_MS))
         for name in ("data_wait_p50_ms", "data_wait_p95_ms", "ack_wait_p50_ms", "ack_wait_p95_ms"):
-            found[name] = _or(row[name]) / (tolerance_ms + 0.05 * _or(row[name], 0.0))
-        found |= _spread("rtt", bins["rtt_mean_ms"] / tolerance_ms)
-        found |= _spread("rtt max", bins["rtt_max_ms"] / tolerance_ms)
+            found[name] = float(_times(_or(row[name]), WAIT_SHARE, SHARE * self.rtt_ms + LEAST_MS))
+        found |= _spread("rtt", _times(bins["rtt_mean_ms"], SHARE, LEAST_MS))
+        found |= _spread("rtt max", _times(bins["rtt_max_ms"], SHARE, LEAST_MS))
         with np.errstate(divide="ignore", invalid="ignore"):
             out = np.log(bins["outstanding_max_bytes"])
         found |= _spread("outstanding", np.where(np.isfinite(out), out, np.nan) / 0.05)
@@ -171,6 +172,14 @@ def _sawtooth(rtt_ms: NDArray[np.float64]) -> dict[str, float]:
         return {}
     flat = (known - known.mean()) / known.std()
     return {f"sawtooth {lag}": float((flat[lag:] * flat[:-lag]).mean()) / 0.15 for lag in LAGS}
+
+
+def _times(ms: Any, share: float, least_ms: float) -> Any:
+    """Returns times in units of their tolerance, which is `share` of each time plus `least_ms`.
+
+    The scale is logarithmic, because two-way traffic makes the longest RTT 50 times the median.
+    """
+    return np.log1p(share * ms / least_ms) / share
 
 
 def _or(value: Any, other: float = float("nan")) -> float:

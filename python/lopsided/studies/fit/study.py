@@ -24,9 +24,19 @@ from lopsided.errors import UsageError
 from lopsided.run_options import MOST_THREADS
 from lopsided.scenario import checked_seed
 from lopsided.studies.analyze import STANDARD_INPUT, analyze
-from lopsided.studies.fit.draft import chosen_flows, client_of, draft_of, first_structure, place_of, ways_of, with_log
+from lopsided.studies.fit.draft import (
+    chosen_flows,
+    client_of,
+    draft_of,
+    first_structure,
+    place_of,
+    ways_of,
+    with_log,
+    with_queues,
+)
 from lopsided.studies.fit.line import WAYS, Way
 from lopsided.studies.fit.logs import read_log
+from lopsided.studies.fit.queues import observed
 from lopsided.studies.fit.remedies import remedies as try_remedies
 from lopsided.studies.fit.result import CLEAR, Fit
 from lopsided.studies.fit.search import CLOSE, Search
@@ -70,9 +80,17 @@ class Fitter:
         ways = ways_of(of_flows, client_of(of_flows))
         measures = [Measure.of(each) for each in of_flows]
         self.draft = draft_of(of_flows, ways)
+        place = place_of(of_flows, ways)
+        if self.source != STANDARD_INPUT:
+            sides: dict[Way, set[str]] = {"down": set(), "up": set()}
+            for each, way in zip(of_flows, ways, strict=True):
+                # `down` leads to the client.
+                sides[way].add(each.row["to"])
+                sides["up" if way == "down" else "down"].add(each.row["from"])
+            self.draft = with_queues(self.draft, observed(self.source, sides["down"], sides["up"], place))
         if log is not None:
             self.draft = with_log(self.draft, of_flows, read_log(Path(log)))
-        views = [View.of(place_of(of_flows, ways), of_flows, measures)]
+        views = [View.of(place, of_flows, measures)]
         if other is not None:
             if STANDARD_INPUT in (self.source, os.fspath(other)):
                 raise UsageError("two captures cannot be read from standard input: name two files")
@@ -133,14 +151,21 @@ class Fitter:
         logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):
             source = "log" if each.parameter.name in logged else "unknown"
+            direct = each.parameter.direct
             found.append(
                 {
                     "parameter": each.parameter.name,
                     "value": each.value,
-                    "low": each.low if close else None,
-                    "high": each.high if close else None,
+                    "low": each.low if close or direct else None,
+                    "high": each.high if close or direct else None,
                     "unit": each.parameter.unit,
-                    "status": source if not each.known else "fitted" if close else "uncertain",
+                    "status": "measured"
+                    if direct
+                    else source
+                    if not each.known
+                    else "fitted"
+                    if close
+                    else "uncertain",
                     "explained": max(each.explained, 0.0),
                 }
             )
@@ -148,6 +173,15 @@ class Fitter:
         for way in WAYS:
             if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
                 found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})
+        for way in WAYS:
+            queue = self.draft.ways[way].observed
+            framing = queue.framing if queue else None
+            of_way = {"parameter": f"framing.{way}", "unit": "B", "explained": 0.0}
+            if framing is None:
+                found.append({**of_way, "status": "unknown"})
+            else:
+                size = framing.overhead_bytes
+                found.append({**of_way, "value": size, "low": size, "high": size, "status": "measured"})
         return found
 
     def _choices(self, best: Trial) -> list[Row]:

@@ -1,0 +1,482 @@
+"""Measures the rate, the framing and the buffer of a line directly from the packets of a capture near one of its ends.
+
+Behind the line, the capture shows when packets leave the queue. While the queue holds packets, the gap before a packet
+is its transmission time. Gaps of packets of several sizes give the rate and the bytes that the framing adds.
+
+In front of the line, the capture shows when packets enter the queue. Their departures follow from the rate, and
+timestamps (RFC 7323) of the ACKs show when the packets arrived. The rate is the one with which both agree best.
+
+Data and ACKs of both directions are counted in each queue, so two-way traffic does not disturb these measurements. The
+packets are taken as they are: how TCP would have sent them on another line plays no role.
+
+Left out: captures in the middle of the path, captures without timestamps, and packets that a network card merged.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from lopsided import _native
+from lopsided.data.columns import Columns
+from lopsided.studies.fit.line import RATE_ERROR, Framing, Observed, Way
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Integers: TypeAlias = NDArray[np.int64]
+    Flags: TypeAlias = NDArray[np.bool_]
+
+MOST_PACKETS = 300_000
+"""Number of TCP packets at the beginning of a capture that are used."""
+TICK_S = 1e-3
+"""Resolution of timestamps of Linux, BSD and Windows in seconds."""
+CLOCK = 2.0
+"""A timestamp clock is used if it seems faster or slower than `TICK_S` by less than this factor. A queue that fills
+during the capture makes it seem slower."""
+LARGEST = 1600
+"""Largest plausible IP packet on the line in bytes; larger ones were merged by a network card."""
+LEAST_GAPS = 20
+"""Least number of gaps for a packet size to be used."""
+LEAST_ACKS = 100
+"""Least number of ACKs that show when data arrived."""
+WINDOW_S = 0.5
+"""Length in seconds of the windows for the first estimate of a rate."""
+CAP_S = 0.02
+"""Upper limit of the difference between a computed and a measured arrival, so that a few delayed ACKs do not matter."""
+AGREE_S = 4e-3
+"""Computed and measured arrivals agree if they differ by less than this on average."""
+MOST_OVERHEAD = 60
+"""Largest plausible framing in bytes per packet."""
+SURE_BYTES = 0.25
+"""The framing is known if its standard error is at most this number of bytes."""
+CELL, CELL_PAYLOAD = 53, 48
+"""Bytes of an ATM cell and of its payload (ITU-T I.361)."""
+MOST_AHEAD = 1.2
+"""A line whose packets are ahead of its rate by more than this number of full packets has a shaper with a bucket."""
+OFTEN_AHEAD = 5
+"""Number of packets that must be ahead of the rate."""
+BUCKETS = (3_000, 6_000, 12_000, 24_000)
+"""Buckets of shapers in bytes that are tried in front of the line if the other direction does not show one."""
+BETTER = 0.8
+"""A guessed bucket is used if the arrivals differ by less than this fraction of the difference without a bucket."""
+LEAST_DROPS = 3
+"""Least number of drops that show the discipline of a queue."""
+ALIKE = 0.1
+"""Lengths of a queue that differ by at most this fraction count as equal."""
+OFTEN = 0.3
+"""A queue is drop-tail only if it was full at this fraction of the drops at least."""
+WAITED = 0.9
+"""A queue is an AQM only if packets waited in it at this fraction of the drops at least."""
+SAME_DROPS, OTHER_DROPS = 0.5, 1.0
+"""A queue is drop-tail if a simulated drop-tail queue treats at most this number of packets differently per dropped
+packet, and not drop-tail above the second number."""
+
+
+@dataclass(frozen=True)
+class _Log:
+    """TCP packets between the two sides of the line, in order of time."""
+
+    time_s: Floats
+    size_bytes: Floats
+    payload_bytes: Integers
+    seq: Integers
+    ack: Integers
+    is_down: Flags
+    connection: Integers
+    stamp_s: Floats
+    """Timestamp of the sender's clock; each connection has its own offset."""
+
+    def of(self, wanted: Flags) -> _Log:
+        return _Log(**{name: values[wanted] for name, values in vars(self).items()})
+
+
+def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
+    """Returns the measured queue of each direction that the capture shows.
+
+    `clients` and `servers` are the addresses on the two sides of the line. `place` is where the capture was taken:
+    `server`, `client` or `link`. Directions without a result are missing.
+    """
+    if place == "link":
+        return {}
+    log = _read(path, clients, servers)
+    if log is None:
+        return {}
+    behind: Way = "up" if place == "server" else "down"
+    found: dict[Way, Observed] = {}
+    leaving = _behind(log.of(log.is_down == (behind == "down")))
+    if leaving is not None:
+        found[behind] = leaving
+    before: Way = "down" if behind == "up" else "up"
+    framing = leaving.framing if leaving is not None else None
+    bursts = [None, *BUCKETS] if leaving is None else [None, leaving.burst_bytes]
+    entering = _in_front(log, before == "down", framing, bursts)
+    if entering is not None:
+        found[before] = entering
+    return found
+
+
+def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) -> _Log | None:
+    ends, raw = _native.capture_packets(str(path), MOST_PACKETS)
+    columns = Columns(raw)
+    names = ("time_s", "from", "to", "size_bytes", "payload_bytes", "seq", "ack", "is_syn", "timestamp")
+    column = {name: columns.numbers(name) for name in names}
+    source, target = column["from"].astype(np.int64), column["to"].astype(np.int64)
+    inside = np.array([address in clients for address, _ in ends], dtype=bool)
+    outside = np.array([address in servers for address, _ in ends], dtype=bool)
+    if not len(source):
+        return None
+    is_down = outside[source] & inside[target]
+    used = (is_down | (inside[source] & outside[target])) & (column["is_syn"] == 0)
+    if not used.any() or column["size_bytes"][used].max() > LARGEST:
+        return None
+    # Both directions of a connection have the same number.
+    connection = np.minimum(source, target) * len(ends) + np.maximum(source, target)
+    # TSval wraps at 32 bits, so it is counted from the connection's first timestamp in each direction.
+    stamp = np.full(len(source), np.nan)
+    for one in np.unique(connection[used] * 2 + is_down[used]):
+        mine = used & (connection * 2 + is_down == one) & ~np.isnan(column["timestamp"])
+        if mine.any():
+            ticks = column["timestamp"][mine].astype(np.int64)
+            stamp[mine] = ((ticks - ticks[0] + 2**31) % 2**32 - 2**31) * TICK_S
+            elapsed = np.ptp(column["time_s"][mine])
+            if elapsed > 1.0 and not 1 / CLOCK < np.ptp(stamp[mine]) / elapsed < CLOCK:
+                stamp[mine] = np.nan
+    return _Log(
+        column["time_s"],
+        column["size_bytes"],
+        column["payload_bytes"].astype(np.int64),
+        column["seq"].astype(np.int64),
+        column["ack"].astype(np.int64),
+        is_down,
+        connection,
+        stamp,
+    ).of(used)
+
+
+# --- behind the line --------------------------------------------------------------------------------------------------
+
+
+def _behind(log: _Log) -> Observed | None:
+    """Measures a direction whose packets were captured behind the line."""
+    log = log.of(~np.isnan(log.stamp_s))
+    if len(log.time_s) < LEAST_GAPS:
+        return None
+    entered, is_fifo = _entries(log)
+    entered += float(np.min(log.time_s - entered))
+    # A packet that entered before the packet ahead of it left has waited, so the gap is its transmission time.
+    waited = entered[1:] < log.time_s[:-1] - 2 * TICK_S
+    sizes, gaps, errors = _gaps(log.size_bytes[1:][waited], np.diff(log.time_s)[waited])
+    if not len(sizes):
+        return None
+    framing = _framing(sizes, gaps, errors)
+    largest = int(np.argmax(sizes))
+    rate = float((framing or Framing()).on_wire(sizes[largest]) * 8 / gaps[largest])
+    octets = (framing or Framing()).on_wire(log.size_bytes)
+    burst = _burst(log.time_s, octets, rate)
+    # The packet with the smallest delay has not waited, but it was transmitted.
+    transmission = octets * 8 / rate if burst is None else 0.0
+    entered += float(np.min(log.time_s - transmission - entered))
+    places = np.arange(len(entered))
+    # The packet itself counts, as does the one in transmission.
+    length = places + 1 - np.searchsorted(log.time_s, entered, side="right")
+    lengths = _lengths_at_holes(log, length) if is_fifo else np.zeros(0)
+    discipline, buffer = _left_discipline(lengths, length, transmitting=burst is None)
+    return Observed(rate, framing, buffer, discipline, burst, sure=False)
+
+
+def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool) -> tuple[str, int | None]:
+    """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
+
+    A drop-tail queue is full at each drop, and is never longer. The packet in transmission does not count; a shaper
+    with a bucket has none. Where a
+    retransmission was lost too, the packets around the hole entered at other times than the lost one.
+    """
+    if len(at_drops) < LEAST_DROPS:
+        return "unknown", None
+    full = float(np.quantile(at_drops, 0.75))
+    bound = max(ALIKE * full, 2.0)
+    if np.quantile(lengths, 0.995) > full + bound:
+        return "aqm", None
+    is_often_full = np.mean(at_drops >= full - bound) >= OFTEN
+    return ("drop_tail", max(round(full) - int(transmitting), 1)) if is_often_full else ("unknown", None)
+
+
+def _entries(log: _Log) -> tuple[Floats, bool]:
+    """Returns the times at which packets entered the queue, on one clock for all connections, and true if packets leave
+    in the order in which they entered.
+
+    Each connection's timestamps have their own offset. Packets of two connections that follow each other entered in
+    this order, which bounds the difference of the offsets.
+    """
+    entered = log.stamp_s.copy()
+    numbers, counts = np.unique(log.connection, return_counts=True)
+    base = numbers[np.argmax(counts)]
+    one, other = log.connection[:-1], log.connection[1:]
+    apart = log.stamp_s[:-1] - log.stamp_s[1:]
+    is_fifo = True
+    for number in numbers[numbers != base]:
+        least, most = apart[(one == base) & (other == number)], -apart[(one == number) & (other == base)]
+        mine = log.connection == number
+        if len(least) and len(most):
+            low, high = float(np.quantile(least, 0.99)), float(np.quantile(most, 0.01))
+            if low <= high + 3 * TICK_S:
+                entered[mine] += (low + high) / 2
+                continue
+            is_fifo = False
+        # Without an order, assume that each connection once found an empty queue.
+        entered[mine] += float(
+            np.min((log.time_s - log.stamp_s)[mine]) - np.min((log.time_s - log.stamp_s)[log.connection == base])
+        )
+    return entered, is_fifo
+
+
+def _burst(left: Floats, octets: Floats, rate: float) -> int | None:
+    """Returns the bucket of a shaper in bytes: the largest number of bytes by which the packets of any period exceed
+    the rate. `None` for a line without a bucket, which is ahead by one packet at most."""
+    sums, passed = np.cumsum(octets), left * rate / 8
+    least = sums - octets - passed
+    # The minimum over the last 256 packets. In a longer period, a small error of the rate would look like a bucket.
+    for step in 2 ** np.arange(8):
+        least[step:] = np.minimum(least[step:], least[:-step])
+    ahead = sums - passed - least
+    # A few packets may pass late for other reasons, which lets those behind them catch up.
+    most = float(np.sort(ahead)[-min(OFTEN_AHEAD, len(ahead))])
+    return round(most) if most >= MOST_AHEAD * float(octets.max()) else None
+
+
+def _gaps(sizes: Floats, gaps: Floats) -> tuple[Floats, Floats, Floats]:
+    """Returns the packet sizes with enough gaps, the median gap of each, and the standard error of the median."""
+    found: list[tuple[float, float, float]] = []
+    for size in np.unique(sizes):
+        of_size = gaps[sizes == size]
+        if len(of_size) >= LEAST_GAPS:
+            middle = float(np.median(of_size))
+            # Normal distribution: standard deviation = 1.48 median deviations; the median's error is 1.25 times the
+            # mean's.
+            error = 1.25 * 1.48 * float(np.median(np.abs(of_size - middle))) / np.sqrt(len(of_size))
+            found.append((float(size), middle, float(error)))
+    return tuple(np.array(column) for column in zip(*found, strict=True)) if found else (np.zeros(0),) * 3  # pyright: ignore[reportReturnType]
+
+
+def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
+    """Returns the framing from the transmission times of packets of several sizes; `None` if they do not show it."""
+    if np.ptp(sizes) < LARGEST / 4:
+        return None
+    weights = 1 / np.maximum(errors, 1e-9)
+    slope, offset = np.polyfit(sizes, gaps, 1, w=weights)
+    overhead = float(offset / slope)
+    if float(np.min(errors[sizes < np.median([sizes.min(), sizes.max()])]) / slope) > SURE_BYTES:
+        return None
+    whole = round(overhead)
+    residuals = np.abs((sizes + whole) * slope - gaps) / slope
+    linear = float(np.max(residuals))
+    # A real framing adds a whole number of bytes, or fills whole cells.
+    if abs(overhead - whole) <= SURE_BYTES and 0 <= whole <= MOST_OVERHEAD and linear <= 1.0:
+        return Framing(whole)
+    found: tuple[float, int] | None = None
+    for bytes_ in range(MOST_OVERHEAD):
+        cells = Framing(bytes_, cells=True).on_wire(sizes)
+        per_byte = float(np.median(gaps / cells))
+        worst = float(np.max(np.abs(cells - gaps / per_byte)))
+        if worst <= 1.0 and (found is None or worst < found[0] - 1e-6):
+            found = (worst, bytes_)
+    return None if found is None else Framing(found[1], cells=True)
+
+
+def _lengths_at_holes(log: _Log, length: Integers) -> Floats:
+    """Returns the length of the queue in packets when a data packet was dropped.
+
+    The packet was dropped between the entries of the packets before and after the hole in the sequence numbers.
+    """
+    found: list[float] = []
+    for number in np.unique(log.connection):
+        mine = np.flatnonzero((log.connection == number) & (log.payload_bytes > 0))
+        if len(mine) < 2:
+            continue
+        start, end = _unwrapped(log.seq[mine]), _unwrapped(log.seq[mine]) + log.payload_bytes[mine]
+        after = np.flatnonzero(start[1:] > np.maximum.accumulate(end)[:-1]) + 1
+        found += list(np.maximum(length[mine[after - 1]], length[mine[after]]).astype(float))
+    return np.array(found)
+
+
+def _unwrapped(seq: Integers) -> Integers:
+    steps = (np.diff(seq) + 2**31) % 2**32 - 2**31
+    return np.concatenate([[0], np.cumsum(steps)])
+
+
+# --- in front of the line ---------------------------------------------------------------------------------------------
+
+
+def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
+    """Measures a direction whose packets were captured in front of the line.
+
+    Timestamps are too coarse to show framing and bucket, so those of the other direction are tried,
+    or buckets of usual sizes.
+    """
+    data, back = log.of(log.is_down == is_down), log.of(log.is_down != is_down)
+    if not (data.payload_bytes > 0).any():
+        return None
+    dropped, ends = _sent(data)
+    places, stamps, numbers = _arrivals(data, back, ends)
+    if len(places) < LEAST_ACKS:
+        return None
+    framings = [Framing(), *([of_other] if of_other and of_other != Framing() else [])]
+    best: tuple[float, float, Framing, int | None] | None = None
+    for framing in framings:
+        for burst in dict.fromkeys(bursts):
+            octets = np.where(dropped, 0.0, framing.on_wire(data.size_bytes))
+            found = _agreeing_rate(data.time_s, octets, burst or 0, places, stamps, numbers)
+            # A guessed bucket must make a clear difference.
+            share = BETTER if burst in BUCKETS and len(bursts) > 2 else 1.0
+            if found is not None and (best is None or found[1] < share * best[0]):
+                best = (found[1], found[0], framing, burst)
+    if best is None:
+        return None
+    apart, rate, framing, burst = best
+    octets, burst_s = framing.on_wire(data.size_bytes), (burst or 0) * 8 / rate
+    # Data that was never acknowledged may have been dropped without a retransmission.
+    judged = (data.payload_bytes > 0) & (np.arange(len(dropped)) <= places.max())
+    discipline, limit = _entered_discipline(data.time_s, octets * 8 / rate, burst_s, judged, dropped & judged)
+    if limit is not None:
+        # The capture does not show dropped ACKs, but the simulated queue does. They were not transmitted.
+        passed = np.where(dropped | _drops(data.time_s, octets * 8 / rate, burst_s, limit), 0.0, octets)
+        rate, apart = _agreeing_rate(data.time_s, passed, burst or 0, places, stamps, numbers) or (rate, apart)
+    # A shaper with a bucket has no packet in transmission.
+    buffer = None if limit is None else limit - int(burst is None)
+    error = RATE_ERROR * max(apart / TICK_S, 1.0)
+    return Observed(rate, framing if of_other else None, buffer, discipline, burst, sure=True, error=error)
+
+
+def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
+    """Returns true for each packet that was dropped, because its data was sent again, and the places of the packets
+    that end at a sequence number, by connection and number."""
+    dropped = np.zeros(len(data.time_s), dtype=bool)
+    ends: dict[tuple[int, int], list[int]] = {}
+    for place in np.flatnonzero(data.payload_bytes > 0):
+        key = (int(data.connection[place]), int(data.seq[place] + data.payload_bytes[place]) % 2**32)
+        places = ends.setdefault(key, [])
+        if places:
+            dropped[places[-1]] = True
+        places.append(int(place))
+    return dropped, ends
+
+
+def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]]) -> tuple[Integers, Floats, Integers]:
+    """Returns the packets whose arrival an ACK shows: their places, the timestamps of the ACKs, and the connections.
+
+    Only ACKs of at most two packets that were sent once are used: a receiver sends them at once (RFC 9293, section
+    3.8.6.3).
+    """
+    found: list[tuple[int, float, int]] = []
+    before: dict[int, int] = {}
+    for connection, ack, stamp in zip(back.connection.tolist(), back.ack.tolist(), back.stamp_s.tolist(), strict=True):
+        advance = (ack - before.get(connection, ack)) % 2**32
+        if advance < 2**31:
+            before[connection] = ack
+        if 0 < advance <= 2 * LARGEST and not np.isnan(stamp):
+            places = ends.get((connection, ack), ())
+            if len(places) == 1:
+                found.append((places[0], stamp, connection))
+    places_, stamps, numbers = zip(*found, strict=True) if found else ((), (), ())
+    return np.array(places_, dtype=np.int64), np.array(stamps, dtype=float), np.array(numbers, dtype=np.int64)
+
+
+def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> Floats:
+    """Returns when packets leave a first-in first-out queue (Lindley's recursion): a packet begins when it has entered
+    and the packet ahead of it has left. A bucket lets packets leave up to `burst_s` earlier."""
+    busy = np.cumsum(transmission)
+    left = busy + np.maximum.accumulate(entered - (busy - transmission))
+    return np.maximum(left - burst_s, entered) if burst_s else left
+
+
+def _agreeing_rate(
+    entered: Floats, octets: Floats, burst: int, places: Integers, stamps: Floats, numbers: Integers
+) -> tuple[float, float] | None:
+    """Returns the rate in bit/s with which computed departures agree best with measured arrivals, and the mean
+    difference in seconds; `None` if no rate does."""
+    rate = _first_rate(octets, places, stamps, numbers)
+    if rate is None:
+        return None
+
+    def apart(rate: float) -> float:
+        delay = stamps - _departures(entered, octets * 8 / rate, burst * 8 / rate)[places]
+        total = 0.0
+        for number in np.unique(numbers):
+            of_one = delay[numbers == number]
+            total += float(np.minimum(np.abs(of_one - np.median(of_one)), CAP_S).sum())
+        return total / len(delay)
+
+    least = float("inf")
+    for reach, points in ((0.03, 61), (0.002, 41), (0.0002, 21)):
+        rates = rate * (1 + np.linspace(-reach, reach, points))
+        found = [apart(float(each)) for each in rates]
+        rate, least = float(rates[int(np.argmin(found))]), min(found)
+    # If the queue was hardly ever filled, all rates agree.
+    if least > AGREE_S or min(apart(rate * 0.98), apart(rate * 1.02)) < 1.2 * least + TICK_S / 5:
+        return None
+    return rate, least
+
+
+def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integers) -> float | None:
+    """Returns the highest rate at which data arrived for half a second; `None` without such a window."""
+    sums = np.cumsum(octets)
+    rates: list[Floats] = []
+    for number in np.unique(numbers):
+        mine = numbers == number
+        at, of = stamps[mine], sums[places[mine]]
+        later = np.searchsorted(at, at + WINDOW_S)
+        whole = later < len(at)
+        later = later[whole]
+        rates.append((of[later] - of[whole]) * 8 / np.maximum(at[later] - at[whole], WINDOW_S / 2))
+    every = np.concatenate(rates) if rates else np.zeros(0)
+    return float(np.quantile(every, 0.9)) if len(every) >= LEAST_GAPS else None
+
+
+def _entered_discipline(
+    entered: Floats, transmission: Floats, burst_s: float, judged: Flags, dropped: Flags
+) -> tuple[str, int | None]:
+    """Returns `drop_tail`, `aqm` or `unknown`, and the packets that a drop-tail queue holds, with the one in
+    transmission.
+
+    A drop-tail queue that receives these packets drops the same data. ACKs that were dropped are not known, so the
+    queue is simulated instead of counted.
+    """
+    if dropped.sum() < LEAST_DROPS:
+        return "unknown", None
+    departures = _departures(entered, np.where(dropped, 0.0, transmission), burst_s)[~dropped]
+    before = np.concatenate([[0], np.cumsum(~dropped)])[:-1]
+    lengths = (before - np.searchsorted(departures, entered, side="right"))[dropped]
+    usual = int(np.argmax(np.bincount(np.maximum(lengths, 0))))
+    wrong: dict[int, int] = {}
+    for limit in range(max(usual - 3, 2), usual + 2):
+        wrong[limit] = int(np.sum(judged & (_drops(entered, transmission, burst_s, limit) != dropped)))
+    best = min(wrong, key=lambda limit: (wrong[limit], abs(limit - usual)))
+    share = wrong[best] / dropped.sum()
+    if share <= SAME_DROPS:
+        return "drop_tail", best
+    # An AQM drops while packets wait. A line that loses packets loses them from an empty queue, too.
+    waited = float(np.mean(lengths >= 2)) >= WAITED
+    return ("aqm" if share > OTHER_DROPS and waited else "unknown"), None
+
+
+def _drops(entered: Floats, transmission: Floats, burst_s: float, limit: int) -> Flags:
+    """Returns the packets that a drop-tail queue drops, which holds `limit` packets with the one in transmission."""
+    leaving: deque[float] = deque()
+    found = np.zeros(len(entered), dtype=bool)
+    last = 0.0
+    for place, (at, takes) in enumerate(zip(entered.tolist(), transmission.tolist(), strict=True)):
+        while leaving and leaving[0] <= at:
+            leaving.popleft()
+        if len(leaving) >= limit:
+            found[place] = True
+            continue
+        last = max(last, at) + takes
+        leaving.append(max(last - burst_s, at))
+    return found
