@@ -89,7 +89,7 @@ def _line(scores: Scores, case: Case, found: Fit) -> None:
 def _value(scores: Scores, quantity: str, row: Row, right: float) -> None:
     known = row["status"] != "unknown"
     scores.errors.setdefault(quantity, []).append(row["value"] / right - 1 if known else float("nan"))
-    if row["status"] == "fitted":
+    if row["low"] is not None and row["high"] is not None:
         scores.inside.setdefault(quantity, []).append(row["low"] <= right <= row["high"])
 
 

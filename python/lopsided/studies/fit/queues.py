@@ -413,13 +413,20 @@ def _agreeing_rate(
             total += float(np.minimum(np.abs(of_one - np.median(of_one)), CAP_S).sum())
         return total / len(delay)
 
-    least = float("inf")
-    for reach, points in ((0.03, 61), (0.002, 41), (0.0002, 21)):
-        rates = rate * (1 + np.linspace(-reach, reach, points))
-        found = [apart(float(each)) for each in rates]
-        rate, least = float(rates[int(np.argmin(found))]), min(found)
+    def closest(rate: float, steps: Collection[tuple[float, int]]) -> tuple[float, float]:
+        least = float("inf")
+        for reach, points in steps:
+            rates = rate * (1 + np.linspace(-reach, reach, points))
+            found = [apart(float(each)) for each in rates]
+            rate, least = float(rates[int(np.argmin(found))]), min(found)
+        return least, rate
+
+    # If the queue was busy for long, only rates very close to the true one agree, and the first estimate is exact. If
+    # it was busy for short times, the first estimate is up to 15 % too low.
+    fine = ((0.002, 41), (0.0002, 21))
+    least, rate = min(closest(rate, ((0.03, 61), *fine)), closest(rate, ((0.15, 41), (0.008, 17), *fine)))
     # If the queue was hardly ever filled, all rates agree.
-    if least > AGREE_S or min(apart(rate * 0.98), apart(rate * 1.02)) < 1.2 * least + TICK_S / 5:
+    if least > AGREE_S or min(apart(rate * 0.98), apart(rate * 1.02)) < 1.2 * least + TICK_S / 10:
         return None
     return rate, least
 
