@@ -350,7 +350,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         rate, apart = _agreeing_rate(data.time_s, passed, burst or 0, places, stamps, numbers) or (rate, apart)
     # A shaper with a bucket has no packet in transmission.
     buffer = None if limit is None else limit - int(burst is None)
-    error = RATE_ERROR * max(apart / TICK_S, 1.0)
+    error = RATE_ERROR * max(apart / TICK_S, 2.0)
     return Observed(rate, framing if of_other else None, buffer, discipline, burst, sure=True, error=error)
 
 

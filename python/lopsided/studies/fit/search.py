@@ -108,6 +108,9 @@ class Search:
     _settled: str | None = None
     """Key of the structure that was closest on average; `None` before the comparison, and for a single trial each."""
 
+    _final: Trial | None = None
+    """The best trial with its unknown parameters at their starting values; `None` before the end."""
+
     def distances(self, choice: str) -> dict[str, float]:
         """Returns the smallest distance per name that was tried for a choice such as `queue.down`."""
         return _closest(self.runner.made, choice)
@@ -118,6 +121,8 @@ class Search:
         If flows in both directions interact, a small change of a parameter changes which packets are lost. A trial can
         then be close by chance, so the mean score of the nearest trials counts as much as its own score.
         """
+        if self._final is not None:
+            return self._final
         made = [trial for trial in self.runner.made if self._settled in (None, trial.structure.key)]
         first = min(made, key=lambda trial: trial.score, default=None)
         if first is None or first.score < CALM:
@@ -143,6 +148,7 @@ class Search:
         best = self.best()
         if best is not None:
             self._around(best, max(self.trials - len(self.runner.made), POPULATION))
+            self._reset_unknown()
 
     # --- structures ---------------------------------------------------------------------------------------------------
 
@@ -334,6 +340,21 @@ class Search:
             (step,) = self.runner.run([(best.structure, list(np.clip(places, -BOUND, BOUND)))])
             if step.score < best.score:
                 best = step
+
+    def _reset_unknown(self) -> None:
+        """Sets the parameters that the packets do not determine back to their starting values, if the simulated packets
+        stay close.
+
+        The search moves such a parameter at random. A rate that is far too low for ACKs would spoil predictions.
+        """
+        best = self.best()
+        if best is None or not np.isfinite(best.distance):
+            return
+        known = [each.known for each in self.intervals(best)]
+        places = [at if is_known else 0.0 for at, is_known in zip(best.positions, known, strict=True)]
+        (reset,) = self.runner.run([(best.structure, places)])
+        if reset.distance <= CLOSE * best.distance + 0.05:
+            self._final = reset
 
     # --- intervals ----------------------------------------------------------------------------------------------------
 
