@@ -52,11 +52,6 @@ impl Entering {
     pub fn size(&self) -> Bytes {
         if self.size == 0 { self.packet.size() } else { Bytes::new(u64::from(self.size)) }
     }
-
-    /// The sort key: entry time, then leader.
-    fn key(&self) -> (Time, NodeId) {
-        (self.at, self.from)
-    }
 }
 
 /// The merge point in front of one link.
@@ -67,15 +62,31 @@ pub(crate) struct MergePoint {
     /// Entry time of the earliest packet; `Time::MAX` if there is none.
     first: Time,
     /// The packets, in the order in which they were added.
-    coming: Vec<Entering>,
+    coming: Waiting,
     /// Packets that were added before those in `coming` and enter the link much later than the last batch. Empty most
     /// of the time.
-    later: Vec<Entering>,
+    later: Waiting,
     /// The earliest entry time in `later`; `Time::MAX` if the list is empty.
     first_later: Time,
-    /// Scratch memory of [`MergePoint::scatter`]: the packets that enter the link after a batch, and the position of
-    /// each bucket.
-    rest: Vec<Entering>,
+}
+
+/// Packets in front of a link, in the order in which they were added. `None` only in a [`Batch`]: a packet that has
+/// entered the link.
+pub(crate) type Waiting = Vec<Option<Entering>>;
+
+/// The packets that leave a merge point. All merge points of a network share the memory.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// The next packets that enter the link, in order of entry.
+    pub ready: Vec<Entering>,
+    /// The packets of the merge point, in the order in which they were added.
+    packets: Waiting,
+    /// For each packet that enters the link, in order of entry, its index in `packets`. Indexes are sorted instead of
+    /// packets, because the list of a large network has hundreds of thousands of packets.
+    order: Vec<u32>,
+    /// Number of indexes in `order` whose packets have moved to `ready`.
+    loaded: usize,
+    /// The index in `order` at which each bucket of entry times begins.
     buckets: Vec<u32>,
 }
 
@@ -87,19 +98,20 @@ const MOST_BUCKETS: u32 = 16;
 /// Packets are put aside if the number of packets that remain in `coming` exceeds this multiple of the number that left
 /// it in the last batch.
 const MANY: usize = 4;
+/// Maximum number of packets in [`Batch::ready`]. The processor fetches that many packets from memory at a time.
+const LOADED: usize = 64;
+
+/// The sort key of a packet: entry time, then leader.
+#[inline(always)]
+fn key(entering: &Option<Entering>) -> (Time, NodeId) {
+    entering.as_ref().map_or((Time::MAX, NodeId(u32::MAX)), |entering| (entering.at, entering.from))
+}
 
 impl MergePoint {
     /// The merge point in front of a link with this delay.
     pub fn new(delay: Duration) -> MergePoint {
-        MergePoint {
-            delay,
-            first: Time::MAX,
-            coming: Vec::new(),
-            later: Vec::new(),
-            first_later: Time::MAX,
-            rest: Vec::new(),
-            buckets: Vec::new(),
-        }
+        let (coming, later) = (Vec::new(), Vec::new());
+        MergePoint { delay, first: Time::MAX, coming, later, first_later: Time::MAX }
     }
 
     /// Moves all packets of another merge point to this one. Packets of one leader must all be in one of the two,
@@ -121,32 +133,36 @@ impl MergePoint {
         if self.first == Time::MAX { Time::MAX } else { self.first + self.delay }
     }
 
-    /// Adds a packet. Returns true if it is now the earliest one, so that [`MergePoint::due`] changed.
+    /// Adds a packet. Returns true if it is now the earliest one, so that [`MergePoint::due`] changed. `spare` is
+    /// memory that an empty merge point takes over.
     #[inline(always)]
-    pub fn add(&mut self, entering: Entering) -> bool {
+    pub fn add(&mut self, entering: Entering, spare: &mut Waiting) -> bool {
         // A packet with the entry time of the first packet queues behind it, so the link's time does not change.
         let is_first = entering.at < self.first;
         if is_first {
             self.first = entering.at;
         }
         if self.coming.len() == self.coming.capacity() {
-            self.make_room();
+            self.make_room(spare);
         }
-        self.coming.push(entering);
+        self.coming.push(Some(entering));
         is_first
     }
 
-    /// Grows the list by 25 % instead of doubling it: 10,000 flows over one link have 40,000 packets here.
+    /// Takes over the memory of `spare`, or grows the list by 25 % instead of doubling it: 10,000 flows over one link
+    /// have 400,000 packets here.
     #[cold]
-    fn make_room(&mut self) {
-        self.coming.reserve_exact((self.coming.len() / 4).max(FEW));
+    fn make_room(&mut self, spare: &mut Waiting) {
+        if self.coming.capacity() == 0 && spare.capacity() > 0 {
+            std::mem::swap(&mut self.coming, spare);
+        } else {
+            self.coming.reserve_exact((self.coming.len() / 4).max(FEW));
+        }
     }
 
-    /// Moves the packets that enter the link by `until` to `batch`, in order of entry. `batch` must be empty.
-    pub fn take(&mut self, until: Time, batch: &mut Vec<Option<Entering>>) {
-        if self.first > until {
-            return;
-        }
+    /// Moves the packets that enter the link by `until` to an empty batch. The caller calls [`Batch::load`] until the
+    /// batch is empty, and then [`MergePoint::finish`].
+    pub fn take(&mut self, until: Time, batch: &mut Batch) {
         if self.first_later <= until {
             // Packets with equal keys must keep the order in which they were added, and those in `later` were added
             // first.
@@ -154,80 +170,122 @@ impl MergePoint {
             std::mem::swap(&mut self.coming, &mut self.later);
             self.first_later = Time::MAX;
         }
-        if self.coming.len() <= FEW {
-            self.coming.sort_by_key(Entering::key);
-            let entered = self.coming.partition_point(|entering| entering.at <= until);
-            batch.extend(self.coming.drain(..entered).map(Some));
+        batch.packets = std::mem::take(&mut self.coming);
+        batch.sort(self.first, until);
+        let stays = |at: &Time| *at > until;
+        let times = batch.packets.iter().map(|entering| key(entering).0);
+        self.first = if batch.order.len() == batch.packets.len() {
+            Time::MAX
         } else {
-            self.scatter(until, batch);
-        }
-        let first = self.coming.iter().map(|entering| entering.at).min().unwrap_or(Time::MAX);
-        self.first = first.min(self.first_later);
-        if self.coming.len() > MANY * batch.len().max(FEW) {
-            self.put_aside(first);
-        }
+            times.filter(stays).min().unwrap_or(Time::MAX)
+        };
+        self.first = self.first.min(self.first_later);
     }
 
-    /// Moves the packets that enter the link by `until` to `batch`, in order of entry. The list is almost in order
-    /// already: packets that were added together enter at similar times. Buckets of entry time therefore hold few
-    /// packets each, and only packets in the same bucket are compared.
-    fn scatter(&mut self, until: Time, batch: &mut Vec<Option<Entering>>) {
-        // `take` has merged `later` into `coming` if needed, so `first` is the earliest packet in `coming`.
-        let (first, last) = (self.first.as_nanos(), until.as_nanos());
-        let wanted = self.coming.len().ilog2().min(MOST_BUCKETS);
-        let shift = (u64::BITS - (last - first).leading_zeros()).saturating_sub(wanted);
-        let bucket = |at: Time| ((at.as_nanos() - first) >> shift) as usize;
-        self.buckets.clear();
-        self.buckets.resize(bucket(until) + 2, 0);
-        // Counting sort: first count the packets of each bucket. The running sums then are the positions at which the
-        // buckets begin.
-        for entering in self.coming.iter().filter(|entering| entering.at <= until) {
-            self.buckets[bucket(entering.at) + 1] += 1;
+    /// Takes back the packets of a batch that enter the link later. If there are none, their memory becomes `spare`.
+    pub fn finish(&mut self, batch: &mut Batch, spare: &mut Waiting) {
+        let taken = batch.order.len();
+        let mut rest = std::mem::take(&mut batch.packets);
+        if taken == rest.len() {
+            rest.clear();
+        } else {
+            rest.retain(Option::is_some);
         }
-        let mut sum = 0;
-        for count in &mut self.buckets {
-            sum += *count;
-            *count = sum;
+        if rest.is_empty() && self.coming.is_empty() && spare.capacity() == 0 {
+            *spare = rest;
+            return;
         }
-        batch.reserve_exact(sum as usize);
-        batch.resize_with(sum as usize, || None);
-        for entering in self.coming.drain(..) {
-            if entering.at > until {
-                self.rest.push(entering);
-                continue;
-            }
-            let place = &mut self.buckets[bucket(entering.at)];
-            batch[*place as usize] = Some(entering);
-            *place += 1;
-        }
-        self.coming.append(&mut self.rest);
-        let mut from = 0;
-        for to in &self.buckets {
-            let to = *to as usize;
-            // A stable sort: packets with equal keys keep the order in which they were added.
-            if to > from + 1 {
-                batch[from..to].sort_by_key(|entering| entering.as_ref().map(Entering::key));
-            }
-            from = to;
+        // The link may have led packets of this batch back to this merge point.
+        rest.append(&mut self.coming);
+        self.coming = rest;
+        if self.coming.len() > MANY * taken.max(FEW) {
+            self.put_aside();
         }
     }
 
     /// Moves packets from `coming` to `later` so that the next batches do not scan them: those in the last 75 % of the
-    /// time span from `first` to the latest entry. `first` is the earliest entry time.
+    /// time span from the earliest to the latest entry.
     #[cold]
-    fn put_aside(&mut self, first: Time) {
-        let last = self.coming.iter().map(|entering| entering.at).max().unwrap_or(first);
+    fn put_aside(&mut self) {
+        let times = || self.coming.iter().map(|entering| key(entering).0);
+        let (Some(first), Some(last)) = (times().min(), times().max()) else { return };
         let border = first + (last - first) / MANY as u64;
-        let (soon, later) = std::mem::take(&mut self.coming).into_iter().partition(|entering| entering.at <= border);
+        let (soon, later) =
+            std::mem::take(&mut self.coming).into_iter().partition(|entering| key(entering).0 <= border);
         self.coming = soon;
         // Appended at the end: the packets already in `later` were added before these.
-        self.later.extend::<Vec<Entering>>(later);
-        self.first_later = self.later.iter().map(|entering| entering.at).min().unwrap_or(Time::MAX);
+        self.later.extend::<Waiting>(later);
+        self.first_later = self.later.iter().map(|entering| key(entering).0).min().unwrap_or(Time::MAX);
     }
 
     /// Number and total size of the packets in this merge point.
     pub fn held(&self) -> Count {
-        Count::of(self.coming.iter().chain(&self.later).map(|entering| entering.size()))
+        Count::of(self.coming.iter().chain(&self.later).flatten().map(|entering| entering.size()))
+    }
+}
+
+impl Batch {
+    /// Moves the next packets to `ready`. Returns false if the batch is empty.
+    pub fn load(&mut self) -> bool {
+        let Batch { ready, packets, order, loaded, .. } = self;
+        let next = &order[*loaded..order.len().min(*loaded + LOADED)];
+        *loaded += next.len();
+        ready.extend(next.iter().filter_map(|place| packets[*place as usize].take()));
+        !ready.is_empty()
+    }
+
+    /// Computes `order` for the packets that enter the link by `until`. `first` is the earliest entry time.
+    fn sort(&mut self, first: Time, until: Time) {
+        let Batch { packets, order, loaded, .. } = self;
+        order.clear();
+        *loaded = 0;
+        if packets.len() > FEW {
+            return self.scatter(first, until);
+        }
+        let places = (0..).zip(&*packets);
+        order.extend(places.filter(|(_, entering)| key(entering).0 <= until).map(|(place, _)| place));
+        order.sort_by_key(|place| key(&packets[*place as usize]));
+    }
+
+    /// As [`Batch::sort`], for a long list. The list is almost in order already: packets that were added together enter
+    /// at similar times. Buckets of entry time therefore hold few packets each, and only packets in the same bucket are
+    /// compared.
+    fn scatter(&mut self, first: Time, until: Time) {
+        let Batch { packets, order, buckets, .. } = self;
+        let (first, last) = (first.as_nanos(), until.as_nanos());
+        let wanted = packets.len().ilog2().min(MOST_BUCKETS);
+        let shift = (u64::BITS - (last - first).leading_zeros()).saturating_sub(wanted);
+        let bucket = |at: Time| ((at.as_nanos() - first) >> shift) as usize;
+        buckets.clear();
+        buckets.resize(bucket(until) + 2, 0);
+        let enters = |(_, at): &(u32, Time)| *at <= until;
+        let times = || (0..).zip(packets.iter().map(|entering| key(entering).0)).filter(enters);
+        // Counting sort: first count the packets of each bucket. The running sums then are the positions at which the
+        // buckets begin.
+        for (_, at) in times() {
+            buckets[bucket(at) + 1] += 1;
+        }
+        let mut sum = 0;
+        for count in &mut *buckets {
+            sum += *count;
+            *count = sum;
+        }
+        order.reserve_exact(sum as usize);
+        order.resize(sum as usize, 0);
+        for (place, at) in times() {
+            let next = &mut buckets[bucket(at)];
+            order[*next as usize] = place;
+            *next += 1;
+        }
+        let mut from = 0;
+        for to in &*buckets {
+            let to = *to as usize;
+            // A stable sort: packets with equal keys keep the order in which they were added.
+            if to > from + 1 {
+                order[from..to].sort_by_key(|place| key(&packets[*place as usize]));
+            }
+            from = to;
+        }
     }
 }
 
@@ -272,6 +330,7 @@ mod tests {
             ),
         ) {
             let mut merge_point = MergePoint::new(Duration::from_millis(1));
+            let (mut batch, mut spare) = (Batch::default(), Waiting::new());
             let (mut waiting, mut now, mut number) = (Vec::new(), 0, 0);
             for (added, on) in steps {
                 for (later, from) in added {
@@ -279,17 +338,22 @@ mod tests {
                     let at = now + 1 + later;
                     waiting.push((at, from, number));
                     let first = waiting.iter().map(|(at, ..)| *at).min();
-                    let was_first = merge_point.add(entering(number, at, from));
+                    let was_first = merge_point.add(entering(number, at, from), &mut spare);
                     prop_assert!(!was_first || first == Some(at));
                     prop_assert_eq!(Some(merge_point.due()), first.map(|at| Time::from_nanos(at + 1_000_000)));
                 }
                 now += on;
                 waiting.sort();
                 let entered = waiting.partition_point(|(at, ..)| *at <= now);
-                let mut batch = Vec::new();
-                merge_point.take(Time::from_nanos(now), &mut batch);
-                let taken = batch.iter().flatten().map(|taken| (taken.at.as_nanos(), taken.from.0, taken.packet.id()));
-                prop_assert_eq!(taken.collect::<Vec<_>>(), waiting.drain(..entered).collect::<Vec<_>>());
+                let mut taken = Vec::new();
+                if merge_point.first() <= Time::from_nanos(now) {
+                    merge_point.take(Time::from_nanos(now), &mut batch);
+                    while batch.load() {
+                        taken.extend(batch.ready.drain(..).map(|of| (of.at.as_nanos(), of.from.0, of.packet.id())));
+                    }
+                    merge_point.finish(&mut batch, &mut spare);
+                }
+                prop_assert_eq!(taken, waiting.drain(..entered).collect::<Vec<_>>());
                 prop_assert_eq!(merge_point.held().packets, waiting.len() as u64);
             }
         }

@@ -39,7 +39,7 @@
 //! Rows and regions are optimizations. They never change a result: `tests/regions.rs` compares
 //! networks with and without them. See [`Network::with_followers`] for the conditions.
 
-use crate::merge_point::{Entering, MergePoint};
+use crate::merge_point::{Batch, Entering, MergePoint, Waiting};
 use crate::next_hop::{Follower, Hop, NextHops, Way};
 use crate::regions::{Inlet, ROOMY, Regions};
 use crate::{EventQueue, Router};
@@ -194,8 +194,10 @@ pub struct Network<H> {
     pub(crate) queue: EventQueue,
     /// The merge points, each with the link behind it.
     pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
-    /// Scratch memory: the packets that leave a merge point in one batch.
-    batch: Vec<Option<Entering>>,
+    /// The packets that leave a merge point in one batch. Kept for its memory.
+    batch: Option<Box<Batch>>,
+    /// Memory for the next merge point that gets packets: in a window, most packets are in front of one link.
+    spare: Waiting,
     /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,
     /// Stack of the nodes to poll; the last is polled first.
@@ -269,7 +271,8 @@ impl<H: Node> Network<H> {
             wires,
             queue,
             merge_points: Vec::new(),
-            batch: Vec::new(),
+            batch: None,
+            spare: Waiting::new(),
             next_hops: Arc::default(),
             dirty: Vec::new(),
             regions: None,
@@ -761,7 +764,7 @@ impl<H: Node> Network<H> {
                 Follower::OfSeveral(merge_point, way) => {
                     let (link, merge_point) = &mut self.merge_points[merge_point];
                     // The link's time changes only if this packet is the earliest at the merge point.
-                    if merge_point.add(Entering::new(at, node, packet, size, way)) {
+                    if merge_point.add(Entering::new(at, node, packet, size, way), &mut self.spare) {
                         let link = *link;
                         self.rearm(link);
                     }
@@ -771,35 +774,45 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves all packets that enter the link by `until` from the merge point into the link. No packet that enters by
+    /// Moves all packets that enter the link by `until` from the merge point with this number into the link. No packet that enters by
     /// `until` may be added later. The caller must update the link's event time afterwards.
-    pub(crate) fn admit(&mut self, merge_point: usize, until: Time) {
-        let mut batch = std::mem::take(&mut self.batch);
-        let (link, merge_point) = &mut self.merge_points[merge_point];
+    pub(crate) fn admit(&mut self, number: usize, until: Time) {
+        let (link, merge_point) = &mut self.merge_points[number];
         let link = *link;
-        merge_point.take(until, &mut batch);
-        for entering in batch.drain(..).flatten() {
-            let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
-            let mut node = link;
-            // The next hop behind this link was computed together with the previous hop, which saves a look-up.
-            if way != Way::UNKNOWN {
-                let place = &mut self.places[link.index()];
-                let next_hops = &self.next_hops[place.row.leads_by as usize];
-                let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
-                let mut cx = Cx::new(self.now, node, &mut self.accounting);
-                node = next_hops.follower_by(way);
-                let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { continue };
-                (at, packet) = passed;
-            }
-            // The link of a region may have left the processor's cache, so the packet waits in the inlet until the
-            // region runs.
-            if let Some(region) = self.region_behind(node) {
-                self.put_inbound(region, at, packet);
-            } else {
-                self.cross(node, packet, size, at);
-            }
+        if merge_point.first() > until {
+            return;
         }
-        self.batch = batch;
+        let mut batch = self.batch.take().unwrap_or_default();
+        merge_point.take(until, &mut batch);
+        while batch.load() {
+            batch.ready.drain(..).for_each(|entering| self.pass_shared(link, entering));
+        }
+        self.merge_points[number].1.finish(&mut batch, &mut self.spare);
+        self.batch = Some(batch);
+    }
+
+    /// Moves a packet of a merge point into the link behind it, and through all links that follow.
+    #[inline(always)]
+    fn pass_shared(&mut self, link: NodeId, entering: Entering) {
+        let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
+        let mut node = link;
+        // The next hop behind this link was computed together with the previous hop, which saves a look-up.
+        if way != Way::UNKNOWN {
+            let place = &mut self.places[link.index()];
+            let next_hops = &self.next_hops[place.row.leads_by as usize];
+            let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
+            let mut cx = Cx::new(self.now, node, &mut self.accounting);
+            node = next_hops.follower_by(way);
+            let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
+            (at, packet) = passed;
+        }
+        // The link of a region may have left the processor's cache, so the packet waits in the inlet until the region
+        // runs.
+        if let Some(region) = self.region_behind(node) {
+            self.put_inbound(region, at, packet);
+        } else {
+            self.cross(node, packet, size, at);
+        }
     }
 
     /// The region that a link belongs to, or `None` if the link leads to no host.
