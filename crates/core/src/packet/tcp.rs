@@ -369,24 +369,28 @@ impl OtherOption {
 /// The options of a segment that have no field in [`TcpOptions`], in their order: experimental options (kinds 253 and
 /// 254, RFC 6994), or options of a foreign packet. On the wire they follow each other, after padding to whole words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OtherOptions(Vec<OtherOption>);
+#[expect(
+    clippy::box_collection,
+    reason = "few segments have such options, and the options of each segment must be small"
+)]
+pub struct OtherOptions(Option<Box<Vec<OtherOption>>>);
 
 impl OtherOptions {
     const NONE: &OtherOptions = &OtherOptions::new();
 
     /// No options.
     pub const fn new() -> OtherOptions {
-        OtherOptions(Vec::new())
+        OtherOptions(None)
     }
 
     /// Appends an option. [`TcpOptions::other_on_wire`] returns the options only if all of them fit.
     pub fn push(&mut self, kind: u8, data: &[u8]) {
-        self.0.push(OtherOption { kind, data: data.to_vec() });
+        self.0.get_or_insert_default().push(OtherOption { kind, data: data.to_vec() });
     }
 
     /// The options in their order.
     pub fn as_slice(&self) -> &[OtherOption] {
-        &self.0
+        self.0.as_ref().map_or(&[], |options| options.as_slice())
     }
 
     /// The data of the first option of this kind; `None` if there is none.
@@ -396,7 +400,7 @@ impl OtherOptions {
 
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// Length on the wire with padding, in bytes.
@@ -405,7 +409,7 @@ impl OtherOptions {
     }
 
     pub(crate) fn unpadded_len(&self) -> u32 {
-        self.0.iter().map(OtherOption::len).sum()
+        self.as_slice().iter().map(OtherOption::len).sum()
     }
 }
 

@@ -44,10 +44,10 @@ pub(crate) struct TxRecord {
     pad: u16,
 }
 
-/// Number of records by which the ring grows.
-const STEP: usize = 16;
+/// The capacity of the ring is a multiple of this number of records.
+const STEP: usize = 8;
 /// Capacity below which the ring does not shrink, in records.
-const ROOMY: usize = 2 * STEP;
+const ROOMY: usize = 4 * STEP;
 /// The ring shrinks if less than 1/`SPARSE` of its capacity is used. The freed memory then fits the ring of another
 /// flow.
 const SPARSE: usize = 2;
@@ -346,7 +346,7 @@ impl Scoreboard {
     #[cold]
     fn grow_ring(&mut self) {
         let len = self.ring.len();
-        self.ring.reserve_exact((len + len / 4 + 1).next_multiple_of(STEP) - len);
+        self.ring.reserve_exact((len + len / 8 + 1).next_multiple_of(STEP) - len);
     }
 
     /// Appends a segment of new data. `pad` is the number of bytes by which the space that it takes in the congestion
