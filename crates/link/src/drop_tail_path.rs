@@ -23,8 +23,8 @@
 //!   It is removed at the first entry of another packet after its departure. This ring decides whether the buffer has
 //!   room.
 //! - `packets`: the packets whose arrival is an event of this link. [`DropTailPath::handle_packet`] adds them,
-//!   [`DropTailPath::take_arrived`] removes them. A packet that passes through ([`crate::Link::pass_through`]) is never
-//!   in this ring.
+//!   [`DropTailPath::take_arrived`] removes them. A packet that passes through ([`crate::Link::pass_through`]) is in
+//!   this ring only if the caller returns the packet ([`DropTailPath::take_back`]).
 //! - `courses`: the transit records of packets that an observer may see in the queue or on the line. A record is
 //!   removed when the packet's last event has been counted: its arrival, or its departure from the queue if the line
 //!   loses the packet.
@@ -557,6 +557,12 @@ impl DropTailPath {
         let first = self.packets.pop_front()?;
         self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
         Some(first.packet)
+    }
+
+    /// Takes back a packet that arrives at `at`, before all other packets.
+    pub(crate) fn take_back(&mut self, packet: Packet, at: Time) {
+        self.packets.push_front(Arriving { at, packet });
+        self.next_arrival = at;
     }
 
     /// Number and total size of the packets that this link holds.

@@ -129,6 +129,14 @@ impl Link {
         }
     }
 
+    /// Takes back a packet that arrives at `at`, before all packets on this link. The link must
+    /// [foretell](Link::foretells), and must have returned the packet since the last packet entered: from
+    /// [`Link::pass_through`], or from [`Node::poll_transmit`] at the packet's arrival.
+    pub fn take_back(&mut self, packet: Packet, at: Time) {
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
+        path.take_back(packet, at);
+    }
+
     /// Like [`Node::handle_packet`], for a packet that enters at `at`. `at` must be the current time unless the link
     /// [foretells](Link::foretells). Returns true if [`Node::poll_timeout`] may have changed.
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use crate::network::{NetNode, Network, Progress};
 use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink, Window, give_back_room};
-use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Time};
+use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
 
 /// Minimum lookahead for which a network is divided into regions, and the amount that each region adds to this minimum.
@@ -242,15 +242,13 @@ impl<H: Node> Network<H> {
         let packets = self.inbound[number].len();
         let port = self.places[link.index()].outlet.port;
         let mut own = self.queue.get(host.index()).unwrap_or(Time::MAX);
+        // The next packet that arrives at the host.
+        let mut next = None;
         let progress = loop {
-            let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("a link leads here") };
-            while node.poll_timeout().is_none() {
-                let Some((at, packet)) = self.inbound[number].pop_front() else { break };
-                let mut cx = Cx::new(window.begin.min(at), link, &mut self.accounting);
-                let size = packet.size();
-                node.handle_packet_at(packet, size, at, &mut cx);
+            if next.is_none() {
+                next = self.next_arriving(number, link, window.begin);
             }
-            let arrives = node.poll_timeout().unwrap_or(Time::MAX);
+            let arrives = next.as_ref().map_or(Time::MAX, |(at, _)| *at);
             let time = own.min(arrives);
             if time > window.end {
                 break Progress::Reached;
@@ -260,13 +258,7 @@ impl<H: Node> Network<H> {
             }
             self.begin_event(time);
             // At equal times the node with the lower number acts first, as in the order of all events.
-            let mut arrived = None;
-            if (arrives, link) < (own, host) {
-                let NetNode::Link(node) = &mut self.places[link.index()].node else {
-                    unreachable!("a link leads here")
-                };
-                arrived = node.poll_transmit(&mut Cx::new(self.now, link, &mut self.accounting));
-            }
+            let arrived = if (arrives, link) < (own, host) { next.take() } else { None };
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
             let mut cx = Cx::new(self.now, host, &mut self.accounting);
             if let Some((_, packet)) = arrived {
@@ -280,6 +272,9 @@ impl<H: Node> Network<H> {
             }
             own = self.send_all(host).unwrap_or(Time::MAX);
         };
+        if let (Some((at, packet)), NetNode::Link(node)) = (next, &mut self.places[link.index()].node) {
+            node.take_back(packet, at);
+        }
         self.queue.set(host.index(), Some(own));
         self.rearm(link);
         self.inbound_packets -= packets - self.inbound[number].len();
@@ -288,6 +283,26 @@ impl<H: Node> Network<H> {
         self.let_into_link(number, link, window.begin, window.end);
         give_back_room(&mut self.inbound[number], packets);
         progress
+    }
+
+    /// Removes the next packet that arrives over the link of a region, and returns it with its arrival: a packet on the
+    /// link, or else the first packet of the inlet. All events before `begin` must be done.
+    #[inline(always)]
+    fn next_arriving(&mut self, number: usize, link: NodeId, begin: Time) -> Option<(Time, Packet)> {
+        let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("a link leads here") };
+        if let Some(at) = node.poll_timeout() {
+            let (_, packet) = node.poll_transmit(&mut Cx::new(at, link, &mut self.accounting))?;
+            return Some((at, packet));
+        }
+        // A packet that the link drops does not arrive.
+        loop {
+            let (at, packet) = self.inbound[number].pop_front()?;
+            let size = packet.size();
+            let mut cx = Cx::new(begin.min(at), link, &mut self.accounting);
+            if let Some(arriving) = node.pass_through(packet, size, at, &mut cx) {
+                return Some(arriving);
+            }
+        }
     }
 
     /// Sends all packets that a host can send now, and returns the host's next event time.
