@@ -22,8 +22,7 @@ fn main() {
     }
 }
 
-/// Returns the time per arriving packet in nanoseconds, for a queue to which `connections` connections send ACKs in
-/// turn.
+/// Measures the nanoseconds per arriving packet. `connections` connections send their ACKs to the queue in turn.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn measure(config: &QueueConfig, connections: u32) -> f64 {
     let mut queue = config.build(1, "bench").expect("the settings are sound");

@@ -2,9 +2,9 @@
 //!
 //! At the start, one packet of each flow is in the queue. Then one packet arrives and one leaves in each microsecond.
 //! The packets are datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove an
-//! earlier ACK of the same connection from the queue. The kind `none` creates and ends each packet at once, without a
-//! queue. The kind of an ACK filter can include its rule: `ack_filter/conservative`. Without arguments the program
-//! lists the kinds.
+//! earlier ACK of the same connection from the queue. The kind `none` has no queue: each packet is deleted as soon as
+//! it is created, which measures the cost of the packets alone. For an ACK filter, KIND can name the rule as well:
+//! `ack_filter/conservative`. Without arguments the program lists the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{

@@ -54,7 +54,7 @@ pub(crate) fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>
     part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
 }
 
-/// The place of a queue in a run. It determines the queue's random stream.
+/// The seed of the run and the role of the queue, which together determine the queue's random stream.
 #[derive(Clone, Debug)]
 pub struct QueuePlace<'a> {
     /// Seed of the run.
@@ -97,7 +97,7 @@ impl QueueConfig {
         self.0.part.downcast()
     }
 
-    /// The settings, with their type erased.
+    /// Returns the settings without their type, for code that handles all disciplines.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
@@ -107,13 +107,13 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// The limit of the whole queue. `None` if the discipline has no key `limit`, or if that key is a plain number of
-    /// packets.
+    /// Returns the limit of the whole queue; `None` if the discipline has no key `limit`, or if `limit` is a plain
+    /// number of packets.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }
 
-    /// Builds an empty queue. The run's seed and the queue's role, such as `"link/up"`, key its random stream.
+    /// Builds an empty queue. Its random stream follows from the run's seed and the queue's role, such as `"link/up"`.
     ///
     /// # Errors
     /// If the discipline rejects its settings; the [`Fault`] names the key.

@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that dequeue from their child only while the child has packets, as in Linux. Because no dequeue finds
-/// the child empty, the child cannot detect in this way that it is idle.
+/// Disciplines that dequeue from their child only while the child has packets, as in Linux. A child that detects idle
+/// times by a dequeue from its empty queue (such as RED) therefore never detects them.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a discipline of this kind dequeues from its child only while the child has packets.
@@ -97,8 +97,8 @@ impl QueueConfig {
     }
 }
 
-// These implementations are in this file because the files of the three disciplines must not depend on `Queue`, which
-// has a variant for each of them.
+// These implementations are in this file because `Queue` has a variant for each of the three disciplines. The files of
+// the disciplines must not depend on `Queue`.
 
 impl Discipline for FifoConfig {
     fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {

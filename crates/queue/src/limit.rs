@@ -1,4 +1,4 @@
-//! The capacity of a buffer, for the three buffer architectures of merritt2010, section 2.3.1.
+//! The capacity of a buffer. It supports the three buffer architectures of merritt2010, section 2.3.1.
 
 use crate::Backlog;
 use crate::bounds;
@@ -60,7 +60,7 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// The number of packets or bytes of the threshold.
+    /// Returns the threshold as a plain number of packets or bytes.
     pub fn count(self) -> u64 {
         match self {
             Threshold::Packets(packets) => u64::from(packets),
@@ -68,7 +68,7 @@ impl Threshold {
         }
     }
 
-    /// The size of a backlog in the unit of this threshold.
+    /// Returns the packets or bytes of a backlog, in the unit of this threshold.
     pub fn measure(self, backlog: Backlog) -> u64 {
         match self {
             Threshold::Packets(_) => u64::from(backlog.packets),
@@ -156,19 +156,19 @@ impl BufferLimit {
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 
-    /// The room that a packet takes: a number of slots, bytes or bins.
+    /// Returns the space that a packet takes: a number of slots, bytes or bins.
     #[inline]
     fn cost(&self, size: Bytes) -> u64 {
         match self.unit {
             // A slot holds a packet of any size.
             Unit::Packet => 1,
             Unit::Octet => size.get() + self.header,
-            // Round up: the rest of the last bin is unused.
+            // Round up, because the rest of a packet's last bin stays unused.
             Unit::Bin { octets } => (size.get() + self.header).div_ceil(octets),
         }
     }
 
-    /// The capacity as a number of packets, or `None` if that number depends on the packets' sizes.
+    /// Returns the capacity as a number of packets; `None` if this number depends on the sizes of the packets.
     pub fn packets(&self) -> Option<u64> {
         matches!(self.unit, Unit::Packet).then_some(self.capacity)
     }
@@ -184,14 +184,14 @@ impl BufferLimit {
         self.cost(size) <= self.capacity
     }
 
-    /// Occupies the room of a packet. The packet must fit.
+    /// Counts the space of an enqueued packet as used. The packet must fit.
     #[inline]
     pub fn charge(&mut self, size: Bytes) {
         debug_assert!(self.fits(size));
         self.used += self.cost(size);
     }
 
-    /// Releases the room of a packet that leaves.
+    /// Counts the space of a packet that leaves as free.
     #[inline]
     pub fn release(&mut self, size: Bytes) {
         self.used -= self.cost(size);

@@ -17,8 +17,8 @@ use std::fmt::Debug;
 ///   inputs have not changed in between.
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
-/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`, in
-///   order of time with all other calls. It creates sensing packets in `poll_originate`; the caller then offers them to
+/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`.
+///   All calls are in order of time. It creates sensing packets in `poll_originate`; the caller then offers them to
 ///   the discipline like all other packets.
 ///
 /// # Composition
@@ -70,11 +70,12 @@ pub trait Qdisc: Debug + Send {
     /// reports an enqueued packet with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
-    /// Removes and returns the packet to send now. May drop or mark packets. Returns `None` if the queue is empty, or
-    /// if it dropped all packets that were ready.
+    /// Removes and returns the packet to send now. May drop or mark packets. Returns `None` if no packet is ready, or
+    /// if all packets that were ready were dropped.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
-    /// The classes of the discipline, or `None` if it has no classes. The default methods below use them.
+    /// Returns the classes of the discipline; `None` if it has no classes. The default implementations of the methods
+    /// below use the result.
     fn children(&self) -> Option<&Classes> {
         None
     }
@@ -84,8 +85,8 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// The time at which the next packet can leave: `now` if it can leave now, a later time if the discipline delays
-    /// its packets, `None` if the queue is empty.
+    /// Returns the time at which the next packet can leave: `now`, or a later time if the discipline delays all its
+    /// packets. `None` if the queue is empty.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
             // A discipline with classes is ready when one of its classes is.
@@ -98,7 +99,8 @@ pub trait Qdisc: Debug + Send {
     /// The number and total size of the queued packets.
     fn backlog(&self) -> Backlog;
 
-    /// The size of the IP packet that `dequeue` would return now, or `None` if the size is unknown before the dequeue.
+    /// Returns the size of the IP packet that `dequeue` would return now; `None` if the size is unknown before the
+    /// dequeue.
     ///
     /// A shaper and a deficit round robin need the size before they release a packet. If the result is `None`, they
     /// dequeue the packet and hold it, like Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
@@ -108,38 +110,40 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// The place at which the discipline's sensing packets turn around; `None` if it sends none. Called once, when the
-    /// network is built. If the result is `None`, the next two methods are never called.
+    /// Returns the place from which the discipline's sensing packets (delay probes) are sent back; `None` if the
+    /// discipline sends no sensing packets. Called once, when the network is built. If the result is `None`, the next
+    /// two methods are never called.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)
     }
 
-    /// Observes a packet of the opposite direction at this end of the link. Returns true if the packet is one of the
-    /// discipline's own sensing packets, which has returned and ends here.
+    /// Handles a packet of the opposite direction at this end of the link. Returns true if it is a sensing packet of
+    /// this discipline that has come back. The caller then deletes the packet instead of forwarding it.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// A packet that the caller must create and offer to the discipline; `None` if there is none. Called after each
-    /// offered packet until the result is `None`.
+    /// Returns a sensing packet that the caller must create and offer to the discipline; `None` if there is none.
+    /// Called after each offered packet until the result is `None`.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)
     }
 
-    /// True if [`Qdisc::remove`] is supported. A discipline with classes supports it if all its classes do.
+    /// True if the discipline implements [`Qdisc::remove`]. A discipline with classes returns true if all its classes
+    /// do.
     fn removes(&self) -> bool {
         self.children().is_some_and(Classes::removes)
     }
 
-    /// Removes a packet from the middle of the queue for a filter around the discipline, and frees the packet's room.
-    /// Returns `None` if the packet is no longer queued or was dequeued early by a peek. Must not search the whole
-    /// queue.
+    /// Removes a packet from the middle of the queue, for a filter that wraps the discipline, and frees the packet's
+    /// space. Returns `None` if the packet is no longer queued or was dequeued early by a peek. Must not search the
+    /// whole queue.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// The place number that a packet enqueued now would get, if `remove` finds packets by number: see
-    /// [`Waiting::place`]. Only disciplines that preserve the order of arrival have place numbers.
+    /// Returns the place number that a packet enqueued now would get, if `remove` finds packets by this number (see
+    /// [`Waiting::place`]); otherwise `None`. Only disciplines that preserve the order of arrival have place numbers.
     fn next_place(&self) -> Option<u64> {
         None
     }
@@ -149,8 +153,8 @@ pub trait Qdisc: Debug + Send {
         self.children().into_iter().for_each(|classes| classes.classes(out));
     }
 
-    /// Calls `out` with the name and the value of each internal quantity that is worth plotting, such as a drop
-    /// probability or an average.
+    /// Calls `out` with the name and the value of each gauge: an internal quantity that is worth plotting, such as a
+    /// drop probability or an average.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.children().into_iter().for_each(|classes| classes.gauges(out));
     }
@@ -244,16 +248,17 @@ pub struct QueuedPacket {
     pub enqueued_at: Time,
 }
 
-/// Identifies a queued packet, for [`Qdisc::remove`].
+/// Identifies a queued packet for [`Qdisc::remove`].
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<'a> {
     /// Number of the packet.
     pub id: u64,
     /// Time at which the packet was enqueued.
     pub enqueued_at: Time,
-    /// Result of [`Qdisc::next_place`] just before the packet was enqueued.
+    /// Result of [`Qdisc::next_place`] immediately before the packet was enqueued.
     pub place: Option<u64>,
-    /// A packet of the same connection and direction, which the discipline assigns to the same queue.
+    /// Another packet of the same connection and direction. The discipline assigns it to the same queue as the packet
+    /// to remove.
     pub like: &'a Packet,
 }
 
@@ -278,7 +283,7 @@ impl Backlog {
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
         self.bytes += size;
-        // The backlog that observers receive includes the new packet.
+        // Count the packet first, because the backlog that observers receive includes it.
         cx.trace_enqueued(packet, self.packets, self.bytes);
     }
 
@@ -291,7 +296,7 @@ impl Backlog {
 }
 
 impl Backlog {
-    /// The bytes of the backlog, plus a link header of size `header` for each packet.
+    /// Returns the bytes of the backlog, with a link header of `header` bytes for each packet.
     pub fn with_headers(self, header: Bytes) -> Bytes {
         Bytes::new(self.bytes.get() + u64::from(self.packets) * header.get())
     }

@@ -29,7 +29,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Wraps the queue in checks of its contract, which run after every operation.
+    /// Wraps the queue in a checker that verifies its contract after every operation.
     pub fn checked(self) -> Queue {
         Queue::Checked(Box::new(CheckedQdisc::new(self)))
     }

@@ -95,8 +95,8 @@ fn the_paper_leaves_duplicates_and_its_implementation_window_updates_alone() {
 #[test]
 fn cake_keeps_what_the_new_ack_does_not_cover() {
     for rule in [FilterRule::Conservative, FilterRule::Aggressive, FilterRule::AccurateEcn] {
-        // Without SACK, the sender must be able to count duplicates. With SACK, the later ACK contains more
-        // information.
+        // Without SACK, the sender must be able to count duplicate ACKs. With SACK, the later ACK carries all the
+        // information of the earlier ones.
         assert_eq!(ids(&by_rule(rule), &acks(&[1, 1, 1, 1])), [0, 1, 2, 3], "{rule:?}");
         // `gone`: the new ACK does not report the SACK blocks of the older ones. `dsack`: the blocks report a duplicate
         // segment.
@@ -104,7 +104,7 @@ fn cake_keeps_what_the_new_ack_does_not_cover() {
         assert_eq!(ids(&by_rule(rule), &gone)[..2], [0, 1], "{rule:?}");
         let dsack = [with_sack(9, &[(1, 2)]), with_sack(9, &[(1, 2)]), with_sack(10, &[(1, 2)])];
         assert_eq!(ids(&by_rule(rule), &dsack), [0, 1, 2], "{rule:?}");
-        // A timestamp that goes back.
+        // A timestamp that is older than the previous one.
         let stamped = |ack, value| Segment { timestamps: Some((value, 1)), ..Segment::ack(1, ack) };
         let back = [stamped(1, 9), stamped(2, 9), stamped(3, 8)];
         assert!(ids(&by_rule(rule), &back).contains(&1), "{rule:?}");
@@ -225,8 +225,8 @@ impl Marks {
 }
 
 proptest! {
-    /// The sender counts the same number of marks from the ACKs that the filter leaves as from all ACKs, whatever
-    /// packets leave the queue in between.
+    /// The sender counts the same number of marks with and without the filter, whichever packets leave the queue
+    /// between two arrivals.
     #[test]
     fn counts_of_marks_are_the_same_behind_the_filter(
         steps in prop::collection::vec((1..4_u32, 0..5_u64, any::<bool>()), 1..200),
@@ -262,8 +262,8 @@ proptest! {
         prop_assert_eq!(marks.acked, acked);
     }
 
-    /// The paper's rules leave the same ACKs as a filter that searches the whole queue for each packet, even if packets
-    /// arrive at the same instant, leave in between, or belong to many connections.
+    /// The paper's rules leave the same ACKs as a filter that searches the whole queue for each packet. This also holds
+    /// if packets arrive at the same instant, leave between arrivals, or belong to many connections.
     #[test]
     fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
         rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),

@@ -42,7 +42,7 @@ fn checked(config: QueueConfig) -> QueueConfig {
     QueueConfig::new(Checked(config))
 }
 
-/// A discipline that releases a packet only at multiples of this many nanoseconds, and hides the packet's size before.
+/// A discipline that releases packets only at multiples of this many nanoseconds, and does not implement `peek`.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SlottedConfig(u64, QueueConfig);
 
@@ -121,7 +121,7 @@ enum Operation {
         dscp: u8,
         ecn: Ecn,
     },
-    /// Creates and offers the sensing packets that disciplines of the tree request.
+    /// Creates and offers the sensing packets that the disciplines of the tree have prepared.
     Originate,
     /// Offers an ACK of one of two connections.
     Ack {
@@ -173,7 +173,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     let step = above.prop_map(|mark_threshold| {
         QueueConfig::new(ThresholdConfig { limit: Limit::Packets(15), mark_threshold, ect: Markable::Ect })
     });
-    // The target and the interval are so short that the control laws act within the nanoseconds of a test.
+    // Target and interval are so short that the control laws act within the nanoseconds that a test lasts.
     let codel = (1..4_u64, 1..8_u64, any::<bool>()).prop_map(|(target, interval, ecn)| CodelConfig {
         target: Duration::from_nanos(1024 * target),
         interval: Duration::from_nanos(1024 * interval),
@@ -384,8 +384,8 @@ impl Inside {
         self.0.insert(id, (cx.now(), new));
     }
 
-    /// Removes the packet at this position from the middle of the queue. Returns its number, and the packet if the
-    /// queue could remove it.
+    /// Removes one of the listed packets from the middle of the queue. Returns its number, and the packet if the queue
+    /// was able to remove it.
     fn remove(&mut self, queue: &mut dyn Qdisc, at: usize, cx: &mut Cx<'_>) -> (u64, Option<Packet>) {
         let (id, (enqueued_at, new)) = self.0.iter().nth(at).expect("a position below the number of packets");
         let (id, like) = (*id, Packet::unbooked(*id, *enqueued_at, new.clone()));
@@ -463,12 +463,13 @@ proptest! {
             drops.seen().iter().for_each(|(id, _)| drop(inside.0.remove(id)));
             prop_assert_eq!(inside.0.len(), queue.backlog().packets as usize);
             if let Some(sum) = sum_of_classes(&queue) {
-                // The classes do not contain a packet that an outer discipline dequeued early by a peek.
+                // A packet that an outer discipline dequeued early by a peek counts in the total backlog, but in no
+                // class.
                 prop_assert!(sum.backlog.packets <= queue.backlog().packets);
             }
         }
-        // No starvation: after the last arrival, each `dequeue` at the time of `ready_at` returns a packet or drops
-        // one.
+        // No starvation: after the last arrival, each `dequeue` at the time that `ready_at` returns must return a
+        // packet or drop one.
         let mut looks = 0;
         while let Some(ready) = queue.ready_at(now) {
             looks += 1;
@@ -555,7 +556,7 @@ fn a_packet_is_removed_from_a_discipline_inside_another() {
             let segment = Segment { payload: 1000, ..Segment::ack(1, 1) }.to_new();
             inside.enqueue(&mut queue, id, segment, &mut cx);
         }
-        // The newest packets first, because a peek may have dequeued the oldest.
+        // Remove the newest packets first, because a peek may have dequeued the oldest.
         let removed = (0..9).rev().filter(|at| inside.remove(&mut queue, at + 1, &mut cx).1.is_some()).count();
         assert_eq!((removed, queue.removes()), if queue.removes() { (9, true) } else { (0, false) }, "{config:?}");
         assert_eq!(queue.backlog().packets as usize, 10 - removed, "{config:?}");

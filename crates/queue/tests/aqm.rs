@@ -26,8 +26,8 @@ fn codel(config: CodelConfig) -> CodelQueue {
     CodelQueue::new(&CodelQueueConfig { limit, codel: config, ..CodelQueueConfig::default() }).unwrap()
 }
 
-/// Fills the queue at once, then dequeues one packet per millisecond. Returns the times of the drops in ms, and the
-/// number of marks.
+/// Enqueues all packets at once, then dequeues one packet per millisecond. Returns the times of the drops in ms, and
+/// the number of marks.
 fn drain_overloaded(queue: &mut CodelQueue, packets: u64, ecn: Ecn) -> (Vec<u64>, u64) {
     let mut accounting = Accounting::new(1);
     for id in 0..packets {

@@ -22,11 +22,11 @@ fn cake(config: CakeConfig) -> Cake {
     Cake::new(&config, Rng::for_role(1, "test")).unwrap()
 }
 
-/// A `rtt` so long that COBALT never acts in a test: COBALT's target is then 3 s.
+/// A value of `rtt` so large that COBALT never acts in a test: COBALT's target is then 3 s.
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// The bytes that each source sends in the first `packets` packets, if all flows `(source, destination, port)` always
-/// have packets.
+/// Returns the number of bytes that each source sends in the first `packets` departures, if all flows `(source,
+/// destination, port)` always have packets.
 fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<u64> {
     let tins = TinMode::Besteffort;
     let mut queue = cake(CakeConfig { isolation, tins, rtt: PATIENT, ..CakeConfig::default() });
@@ -108,8 +108,8 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // When the small flows are found empty, the large flow receives its host's full share at once, although its deficit
-    // alone would need 400 rounds.
+    // When the small flows are found empty, the large flow is credited with its host's full share at once. Because of
+    // its deficit alone, it would have skipped 400 rounds.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));
@@ -133,7 +133,7 @@ fn the_shaper_counts_cells() {
     for id in 0..100 {
         queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(Time::ZERO, &mut accounting));
     }
-    // A packet of 140 bytes takes 3 cells, which are 159 bytes or 1.5 ms.
+    // A packet of 140 bytes takes 3 ATM cells, which are 159 bytes and take 1.5 ms.
     let mut now = Time::ZERO;
     for id in 0..100_u64 {
         now = queue.ready_at(now).unwrap();
@@ -150,7 +150,7 @@ fn the_shaper_counts_cells() {
     assert_eq!(queue.ready_at(later), Some(later + Duration::from_micros(1500)));
 }
 
-/// The number of packets of each class that leave within the test's duration, if both classes always have packets.
+/// Returns how many packets of each class leave during the test, if both classes always have packets.
 fn by_class(tins: TinMode, classes: [u8; 2], bandwidth: Option<BitRate>) -> [u64; 2] {
     let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
@@ -180,7 +180,7 @@ fn tins_have_the_parts_that_they_are_sure_of() {
     near(by_class(TinMode::Diffserv3, [8, 0], rate), 1.0 / 16.0);
     near(by_class(TinMode::Diffserv4, [34, 0], rate), 0.5);
     near(by_class(TinMode::Besteffort, [46, 0], rate), 0.5);
-    // Without a shaper, the tins share by deficit round robin with the same weights: 1/4 to 1.
+    // Without a shaper, the tins share the link by deficit round robin with the same weights, 1/4 to 1.
     near(by_class(TinMode::Diffserv4, [46, 0], None), 0.2);
 }
 
@@ -241,7 +241,8 @@ fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
     assert!((99..=101).contains(&classic), "{classic} of 1000");
 }
 
-/// The fractions of packets marked in L and in C, and the number of packets dropped, for a long-standing delay of C.
+/// Returns the fraction of packets marked in L and in C, and the number of packets dropped, while the delay of C stays
+/// at `delay`.
 fn signals(delay: Duration) -> (f64, f64, u64) {
     let mut queue =
         DualPi2::new(&DualPi2Config { min_th: Duration::from_secs(10), ..DualPi2Config::default() }).unwrap();

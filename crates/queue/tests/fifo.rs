@@ -38,7 +38,7 @@ fn config() -> impl Strategy<Value = FifoConfig> {
     })
 }
 
-/// The room that packets of these sizes take in a buffer of this kind.
+/// Returns the space that packets of these sizes take in a buffer of this kind.
 fn needs(config: &FifoConfig, sizes: impl Iterator<Item = u64>) -> u64 {
     let header = config.header.get();
     match config.limit {

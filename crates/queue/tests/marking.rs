@@ -1,5 +1,5 @@
-//! RED and the marking threshold: the averages at which packets are marked or dropped. A mark must never be set on a
-//! packet that is not ECN-capable.
+//! RED and the marking threshold: at which averages packets are marked or dropped. A packet that is not ECN-capable
+//! must never be marked.
 
 mod common;
 
@@ -150,7 +150,7 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     for _ in 0..3 {
         queue.dequeue(&mut cx(at(10), &mut accounting)).unwrap();
     }
-    // The queue is idle from 10 to 14 ms, the time of four packets of 1 ms each.
+    // The queue is idle from 10 to 14 ms, in which the line could have sent four packets of 1 ms each.
     queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut accounting));
     let average = average * 0.75f64.powi(4);
     assert!((average_of(&queue) - average).abs() < 1e-12);
@@ -204,8 +204,8 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
     assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
-    // Six packets arrive above the step. One of them, packet 6, is not ECN-capable. Packets dropped on arrival are not
-    // counted.
+    // Six packets arrive above the step. Packet 6 is one of them and is not ECN-capable. Packets dropped on arrival are
+    // not counted.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 

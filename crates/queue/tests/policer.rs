@@ -24,7 +24,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
     for id in 1..=5 {
         queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
-    // Packet 6 arrives 1 ms too early. At 8 ms there are tokens for exactly one packet.
+    // Packet 6 arrives 1 ms before there are enough tokens. At 8 ms there are tokens for exactly one packet.
     for (id, millis) in [(6, 7), (7, 8), (8, 8)] {
         queue.enqueue(packet(id, 1000), &mut cx(at(millis), &mut accounting));
     }

@@ -35,8 +35,7 @@ fn by_flow(classes: u32) -> Vec<Rule> {
     (0..classes).map(|class| Rule { class, flow: Some(class), ..Rule::default() }).collect()
 }
 
-/// Serves a queue at the line's rate for a time in which all flows always have packets. Returns the rate of each flow
-/// in Mbit/s.
+/// Serves a queue at the line's rate while all flows always have packets. Returns the rate of each flow in Mbit/s.
 fn shares(queue: &mut Queue, flows: &[u16], dscp: u8, line: BitRate, millis: u64) -> Vec<f64> {
     let mut accounting = Accounting::new(1);
     let (mut sent, mut waiting) = (vec![0.0; flows.len()], vec![0; flows.len()]);
@@ -177,7 +176,8 @@ fn tbf_finds_an_empty_flow_at_once() {
 fn htb_charges_afterwards_so_that_one_packet_more_than_the_burst_goes_at_once() {
     let class = HtbClass { burst: Some(Bytes::new(2000)), cburst: Some(Bytes::new(2000)), ..htb_class(None, 8, 8) };
     let config = HtbConfig { classes: vec![class], ..HtbConfig::default() };
-    // The bucket has credit for 2,000 bytes. The third packet lowers it from zero to a negative level.
+    // The bucket has credit for 2,000 bytes. The third packet is sent when the bucket is at zero, and makes it
+    // negative.
     assert_eq!(departures(&mut build(config), &[1000; 5]), [0, 0, 0, 1000, 2000]);
 }
 

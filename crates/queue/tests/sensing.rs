@@ -1,5 +1,5 @@
-//! ASQM and BDP: their control laws are compared with the dissertation's text. The test controls when sensing packets
-//! return. Other tests cover sensing packets that are lost, forged, replayed or never returned.
+//! Compares the control laws of ASQM and BDP with the dissertation's text. The tests decide when sensing packets come
+//! back. Other tests cover sensing packets that are lost, forged, replayed or never sent back.
 
 mod common;
 
@@ -57,8 +57,8 @@ impl Bench {
         std::iter::from_fn(|| queue.dequeue(&mut cx(now, accounting))).map(|given| given.packet).collect()
     }
 
-    /// Passes four segments through the queue. Returns the sensing packet that follows them, after it has turned
-    /// around.
+    /// Passes four segments through the queue. Returns the sensing packet that follows them, as the far end sends it
+    /// back.
     fn sense(&mut self, port: u16) -> Packet {
         (0..4).for_each(|_| self.offer(port));
         let mut left = self.drain();

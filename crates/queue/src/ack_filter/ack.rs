@@ -13,7 +13,7 @@ pub(super) fn acknowledges(header: &TcpHeader) -> bool {
 /// can compare.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
-    // The last condition excludes packets from outside whose headers could not be parsed completely.
+    // The last condition excludes packets from real hosts whose headers could not be parsed completely.
     packet.payload_len() == 0
         && header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0
         && (header.options.are_usual() || are_known(&header.options))
@@ -41,8 +41,8 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// True if a newer ACK makes this one superfluous: it has a larger acknowledgement number or, with `also_windows`,
-    /// the same number and another window.
+    /// True if the ACK `newer` makes this ACK superfluous: `newer` has a larger acknowledgement number or, with
+    /// `also_windows`, the same number and another window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
@@ -56,9 +56,10 @@ pub(super) struct Ack {
     pub number: Seq,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
-    /// The options other than timestamps. Boxed because they are rare, and every ACK is moved.
+    /// The options other than timestamps. Boxed because such options are rare, and a small `Ack` is cheaper to move.
     others: Option<Box<TcpOptions>>,
-    /// True if the connection sent a data segment with other ECN flags directly after this ACK.
+    /// True if the connection's next segment after this ACK was a data segment whose ECN flags differ from those of the
+    /// ACK.
     pub parted: bool,
 }
 
@@ -99,10 +100,10 @@ impl Ack {
         self.flags.0 & FEEDBACK
     }
 
-    /// True if this ACK is at least as new as the other, judged by acknowledgement number and timestamps.
+    /// True if neither the acknowledgement number nor the timestamps of this ACK are older than those of `other`.
     #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
-        // Timestamps wrap around, so the difference is interpreted as signed (RFC 7323).
+        // Timestamps wrap around, so interpret their difference as a signed number (RFC 7323).
         let behind = |other: u32, own: u32| own.wrapping_sub(other) as i32 >= 0;
         let timed = match (other.timestamps, self.timestamps) {
             (None, _) => true,
@@ -112,9 +113,9 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Compares the SACK blocks of both ACKs. Returns `None` if the other ACK's blocks report something that this ACK's
-    /// blocks do not. A block below its own acknowledgement number reports a duplicate segment (D-SACK, RFC 2883),
-    /// which no other block covers.
+    /// Compares the SACK blocks of this ACK with those of `other`. Returns `None` if a block of `other` is not covered
+    /// by a block of this ACK. A D-SACK block (RFC 2883), which lies below the acknowledgement number of its own ACK
+    /// and reports a duplicate segment, is never covered.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
         // Fast path: almost no ACK has SACK blocks.
@@ -132,7 +133,7 @@ impl Ack {
         let covered = older
             .iter()
             .all(|block| !other.number.after(block.start) && newer.iter().any(|outer| within(block, outer)));
-        // The newer blocks cover all older ones, so they report more if they cover more bytes.
+        // The newer blocks cover all older ones. They report additional data if their total size is larger.
         let octets =
             |blocks: &[SackBlock]| blocks.iter().map(|block| u64::from(block.end.since(block.start))).sum::<u64>();
         covered.then(|| if octets(newer) > octets(older) { SackCover::More } else { SackCover::Same })
@@ -142,7 +143,7 @@ impl Ack {
 /// The flags with which a receiver reports ECN marks to the sender.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// The reports that newer SACK blocks make in addition to the older blocks that they cover.
+/// Compares newer SACK blocks with the older blocks that they cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
     /// The newer and the older blocks report the same bytes.

@@ -1,5 +1,5 @@
-//! The rules `conservative`, `aggressive` and `accurate_ecn`, which remove a queued ACK if the new ACK reports all the
-//! information of the queued one.
+//! The rules `conservative`, `aggressive` and `accurate_ecn`. They remove a queued ACK if the new ACK carries all the
+//! information of the queued ACK.
 
 use super::ack::{self, Ack};
 use super::connections::{Connection, Connections, Known};
@@ -54,8 +54,7 @@ impl ByContent {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // The packet opens or closes a connection, so the stored state belongs to an older connection with the same
-            // ports.
+            // The segment is a SYN or a RST, or has no ACK flag. Any stored state of the connection is no longer valid.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
@@ -77,7 +76,7 @@ impl ByContent {
         if is_pure {
             waits.acks.push(WaitingAck::new(packet, new, queue, cx));
         } else if let Some(last) = waits.acks.last_mut() {
-            // The data segment has other ECN flags than the last ACK. CAKE does not remove an ACK across such a change,
+            // If the data segment has other ECN flags than the last ACK, CAKE removes no ACK across this change,
             // because the sender must see the change.
             last.ack.parted |= !rule::has_flags_as(&last.ack, &new);
         }
@@ -86,8 +85,8 @@ impl ByContent {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // With a share below 1, even an ACK that has left the queue counts towards the share if it is still listed. So
-        // apply departures immediately.
+        // With a share below 1, an ACK that has left the queue but is still listed would use up a part of the share. So
+        // update the list at each departure.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
@@ -101,7 +100,8 @@ impl Waits {
     /// Returns the position in `acks` of an ACK that the new ACK makes superfluous.
     fn superfluous(&self, rule: FilterRule, new: &Ack, segment: Bytes) -> Option<usize> {
         let acks = &self.acks;
-        // Accurate ECN counts marks. Only the latest ACK can be removed without losing a count.
+        // With accurate ECN, the sender counts marks from one ACK to the next. So check only the latest queued ACK,
+        // which directly precedes the new one.
         if rule == FilterRule::AccurateEcn {
             let last = acks.len().checked_sub(1)?;
             let older = &acks.get(last)?.ack;
@@ -113,7 +113,8 @@ impl Waits {
             };
             return (tells && rule::is_covered(older, new)).then_some(last);
         }
-        // `conservative` leaves at least two ACKs, including the new one, so that the sender still sees duplicates.
+        // `conservative` leaves at least two ACKs, including the new one, so that the sender can still detect duplicate
+        // ACKs.
         if rule == FilterRule::Conservative && acks.len() < 2 {
             return None;
         }

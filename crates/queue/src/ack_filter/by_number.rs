@@ -1,5 +1,6 @@
 //! The paper's rules `cumulative` and `window`, which compare only acknowledgement numbers and windows. With
-//! `fast_retransmit`, duplicate ACKs are removed, too, and the filter counts duplicates instead of the sender.
+//! `fast_retransmit`, duplicate ACKs are removed, too. The filter then counts the duplicates, because the sender no
+//! longer receives them all.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -17,7 +18,8 @@ use lopsided_core::{Cx, Packet, Rng};
 pub(super) struct ByNumber {
     /// True for the rule `window`: an ACK also replaces an older one with the same number and another window.
     also_windows: bool,
-    /// Number of duplicates from which on an ACK is marked for fast retransmit; 0 if duplicates are never removed.
+    /// Number of duplicate ACKs at which the filter starts to mark ACKs for fast retransmit. 0: duplicates are never
+    /// removed.
     fast_retransmit: u32,
     bounds: Bounds,
     share: Share,
@@ -63,8 +65,7 @@ impl ByNumber {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // The packet opens or closes a connection, so the stored state belongs to an older connection with the same
-            // ports.
+            // The segment is a SYN or a RST, or has no ACK flag. Any stored state of the connection is no longer valid.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Numbers::of(header), ack::is_pure(packet, header));
@@ -78,7 +79,8 @@ impl ByNumber {
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
-                // The share applies to each ACK only once, so the ACK leaves the list even if it stays in the queue.
+                // The share decides only once about each ACK. So remove the ACK from the list, even if it stays in the
+                // queue.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;
@@ -97,8 +99,8 @@ impl ByNumber {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // With a share below 1, even an ACK that has left the queue counts towards the share if it is still listed. So
-        // apply departures immediately.
+        // With a share below 1, an ACK that has left the queue but is still listed would use up a part of the share. So
+        // update the list at each departure.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
@@ -113,8 +115,8 @@ impl ByNumber {
     }
 }
 
-/// Sets the flag in response to which a sender with `marked_retransmit` retransmits at once. Returns true if the flag
-/// was set.
+/// Sets the fast-retransmit flag in the ACK. A sender with `marked_retransmit` then retransmits at once. Returns true
+/// if the flag was set.
 #[cold]
 fn mark(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     cx.rewrite(packet, |editor| {
@@ -131,15 +133,15 @@ impl Known for Waits {
 }
 
 impl Duplicates {
-    /// Counts a pure ACK. Returns true if it is the `most`-th consecutive duplicate or a later one, and the filter has
-    /// removed a duplicate.
+    /// Counts a pure ACK. Returns true if at least `most` consecutive duplicates have arrived, including this ACK, and
+    /// the filter has removed one of them.
     fn note(&mut self, ack: Numbers, most: u32) -> bool {
         if self.of == Some(ack) {
             self.count += 1;
         } else {
             *self = Duplicates { of: Some(ack), count: 0, filtered: false };
         }
-        // If no duplicate was removed, the sender can count duplicates itself.
+        // If the filter removed no duplicate, the sender can count the duplicates itself.
         self.filtered && self.count >= most
     }
 }

@@ -2,9 +2,9 @@
 //! describes the removed ACKs in a prefix of the remaining ACK. Behind the line, the stage `ack_expand` sends the
 //! removed ACKs again.
 //!
-//! Only plain ACKs for new data are removed, without data, other flags, SACK blocks or counts of marks. Any other
-//! segment of the connection, such as a duplicate ACK, ends the run of ACKs that a later one can remove, so the
-//! expander sends no number after a larger one.
+//! The filter removes only plain ACKs for new data. A plain ACK has no data, no flag except ACK, no SACK blocks and no
+//! count of ECN marks. Any other segment of the connection, such as a duplicate ACK, protects all ACKs before it from
+//! removal. The expander therefore never sends a smaller acknowledgement number after a larger one.
 //!
 //! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. The RFC's mark corresponds to `prefix_most = 1`:
 //! "this ACK is marked to ensure it is not subsequently deleted".
@@ -32,21 +32,21 @@ pub(super) struct Compactor {
 /// The state of one connection.
 #[derive(Debug, Default)]
 struct Run {
-    /// The ACKs that a later one can remove, oldest first. An ACK that left or was dropped stays listed until a later
-    /// packet of the connection removes it.
+    /// The ACKs that a later ACK can remove, oldest first. An ACK that left the queue or was dropped stays in this list
+    /// until a later packet of the connection arrives.
     acks: Few<WaitingAck<Removable>>,
-    /// Number of the connection's last segment.
+    /// Acknowledgement number of the connection's last segment.
     newest: Option<Seq>,
 }
 
-/// An ACK in the queue, with the removed ACKs that its own prefix describes.
+/// An ACK in the queue, with a summary of the removed ACKs that its prefix describes.
 #[derive(Clone, Copy, Debug)]
 struct Removable {
-    /// Number of ACKs in its prefix.
+    /// Number of removed ACKs that the prefix describes.
     removed: u8,
-    /// Number of the first ACK that the prefix describes; the ACK's own number without a prefix.
+    /// Acknowledgement number of the first removed ACK. Without a prefix, the number of this ACK.
     first: Seq,
-    /// Arrival time of the first ACK that the prefix describes; the ACK's own arrival time without a prefix.
+    /// Arrival time of the first removed ACK. Without a prefix, the arrival time of this ACK.
     came: Time,
 }
 
@@ -61,7 +61,7 @@ impl Compactor {
         }
     }
 
-    /// Removes the ACKs that an arriving ACK makes superfluous, and writes its prefix.
+    /// Removes the ACKs that an arriving ACK makes superfluous, and describes them in the prefix of the arriving ACK.
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
@@ -95,8 +95,8 @@ impl Compactor {
             let octets = u16::try_from(number.since(own.first) / count).unwrap_or(u16::MAX);
             let spacing = (self.prefix == RemovedAcks::Spacing).then(|| (cx.now() - own.came) / u64::from(count));
             let prefix = AckPrefix { removed: own.removed, octets, spacing };
-            // The rewrite fails only if the headers of another host have no room. The ACK then has no prefix, as with a
-            // plain filter.
+            // The rewrite fails only if the ACK comes from a real host and its header has no room for the prefix. The
+            // ACK is then sent without a prefix, as by a plain filter.
             _ = cx.rewrite(packet, |editor| editor.tcp(|header| prefix.write(&mut header.options)));
         }
         if u32::from(own.removed) < self.most {

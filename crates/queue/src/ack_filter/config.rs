@@ -14,19 +14,19 @@ pub struct AckFilterConfig {
     pub rule: FilterRule,
     /// Fraction of the superfluous ACKs that is removed, from 0 to 1.
     pub share: f64,
-    /// Which of the superfluous ACKs are removed if `share` is below 1.
+    /// If `share` is below 1: selects the superfluous ACKs that are removed.
     pub pick: Pick,
     /// ACKs are removed only if the backlog is at least this large. `None`: no lower bound.
     pub above: Option<Threshold>,
     /// ACKs are removed only if the backlog is smaller than this. `None`: no upper bound.
     pub below: Option<Threshold>,
-    /// For `cumulative` and `window`: duplicate ACKs are removed, and from this number of duplicates on an ACK is
-    /// marked for fast retransmit. 0: duplicates are never removed.
+    /// For `cumulative` and `window`: number of duplicate ACKs at which the filter starts to mark ACKs for fast
+    /// retransmit. The filter then also removes duplicate ACKs. 0: duplicates are never removed.
     pub fast_retransmit: u32,
-    /// For `accurate_ecn`: minimum size of a full data segment in bytes. Without the accurate ECN option, the count of
-    /// marks is unambiguous for at most 7 segments.
+    /// For `accurate_ecn`: minimum size of a full data segment in bytes. An ACK without the accurate ECN option can
+    /// report the marks of at most 7 segments unambiguously.
     pub segment: Bytes,
-    /// With `cumulative`: the description of the removed ACKs that the remaining ACK carries.
+    /// For `cumulative`: how the remaining ACK describes the ACKs that were removed.
     pub prefix: RemovedAcks,
     /// With a prefix: an ACK whose prefix counts at least this number of ACKs is not removed.
     pub prefix_most: u32,
@@ -62,14 +62,14 @@ impl Choice for Pick {
     const WORDS: &'static [(&'static str, Pick)] = &[("even", Pick::Even), ("random", Pick::Random)];
 }
 
-/// The description of the removed ACKs that the remaining ACK carries (RFC 3449, section 5.3.2).
+/// How the remaining ACK describes the ACKs that were removed (RFC 3449, section 5.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovedAcks {
     /// No description.
     None,
-    /// The number of removed ACKs, and the mean number of bytes between them: ACK compaction.
+    /// ACK compaction: the number of removed ACKs, and the mean number of bytes that each of them acknowledged.
     Count,
-    /// In addition, the mean time between the removed ACKs: ACK companding.
+    /// ACK companding: in addition, the mean time between the removed ACKs.
     Spacing,
 }
 

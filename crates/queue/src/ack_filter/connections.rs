@@ -35,8 +35,8 @@ impl Connection {
     }
 }
 
-/// Multiplies, and combines the two halves of the product by XOR, so that each input bit affects all bits of the
-/// result.
+/// Mixes two words: multiplies them and combines both halves of the product by XOR, so that each input bit affects all
+/// bits of the result.
 #[inline]
 fn mix(sum: u64, word: u64) -> u64 {
     let product = u128::from(sum ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xbf58_476d_1ce4_e5b9);
@@ -48,12 +48,12 @@ pub(super) trait Known: Default {
     /// The fields of an ACK that are stored.
     type Ack;
 
-    /// The connection's ACKs in the queue, oldest first. The table may evict a connection that has none.
+    /// The connection's ACKs in the queue, oldest first. The table may evict a connection that has no ACK in the queue.
     fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
-/// A hash table with open addressing. The order of its entries never affects a result: it is traversed only to evict
-/// connections.
+/// A hash table with open addressing. The order of the entries never affects a result, because the table is traversed
+/// only to evict connections.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
     /// The slots. Their number is a power of two, and at most 25 % of them are in use. A slot contains an index into
@@ -94,7 +94,8 @@ impl<T> Default for Connections<T> {
 }
 
 impl<T: Known> Connections<T> {
-    /// The state of a connection, or `None` if it is unknown. With `begins`, an unknown connection is added.
+    /// Returns the state of a connection; `None` if the table does not contain the connection. If `begins` is true, a
+    /// missing connection is added.
     #[inline(always)]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let number = match self.find(connection) {
@@ -108,15 +109,15 @@ impl<T: Known> Connections<T> {
         Some(known)
     }
 
-    /// Handles a packet that left the queue. Updates the state of its connection, or only records the departure if
-    /// `later` is true. `later` is allowed if the queue preserves order and no caller needs exact state before the
-    /// connection's next packet arrives.
+    /// Handles a packet that left the queue. Updates the state of its connection. If `later` is true, only records the
+    /// departure, and the state is updated when the next packet of the connection arrives. `later` may be true only if
+    /// the queue preserves order and no caller needs exact state before that time.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
         if later { self.departures.note(given) } else { self.strike_at_once(given) }
     }
 
-    /// Removes the packet that left, and all packets before it, from its connection's list.
+    /// Removes the packet that left, and all packets before it, from the list of its connection.
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
@@ -129,7 +130,7 @@ impl<T: Known> Connections<T> {
     /// Adds a connection. `slot` is the free slot that [`Connections::find`] returned.
     #[cold]
     fn begin(&mut self, connection: Connection, mut slot: usize) -> usize {
-        // Growing moves all connections, so the slot must be looked up again.
+        // Growing the table moves all connections, so look up the slot again.
         if 4 * (self.known.len() + 1) > self.slots.len() {
             self.make_room();
             slot = self.find(connection).expect_err("it is not there yet");
@@ -163,8 +164,8 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// Evicts connections that have no ACKs in the queue. Then grows the table if more than 12.5 % of it would be in
-    /// use.
+    /// Evicts the connections that have no ACKs in the queue. If more than 12.5 % of the table would still be in use,
+    /// grows the table.
     #[cold]
     fn make_room(&mut self) {
         // Apply departures first, because a connection may still list ACKs that have left.

@@ -1,7 +1,7 @@
 //! Departures from a queue that preserves order, applied lazily.
 //!
-//! In such a queue, all packets ahead of the last departed packet have left, too. A departure therefore need not look
-//! up its connection: the connection's list is updated when its next packet arrives.
+//! In such a queue, all packets ahead of the last departed packet have left, too. So it suffices to store the last
+//! departure. The list of a connection is updated when the connection's next packet arrives.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
@@ -29,7 +29,8 @@ impl Departures {
     /// last departed packet may stay in the list.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
-        // An ACK that was enqueued at the same time may still be in the queue. Only earlier ones have certainly left.
+        // An ACK that was enqueued at the same time as the last departed packet may still be in the queue. Only ACKs
+        // that were enqueued earlier have certainly left.
         while acks.first().is_some_and(|entry| entry.enqueued_at < self.came || entry.id == self.id) {
             acks.drop_first();
         }

@@ -1,4 +1,4 @@
-//! A list that usually has at most one entry, and then needs no allocation.
+//! A list that usually has at most one entry. With one entry or none, it allocates no memory.
 
 use std::collections::VecDeque;
 

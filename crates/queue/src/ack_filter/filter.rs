@@ -15,7 +15,7 @@ use lopsided_core::{Cx, Packet, Rng};
 #[derive(Debug)]
 pub struct AckFilter(Filter);
 
-/// The implementation of the configured rule.
+/// The filter that implements the configured rule.
 #[derive(Debug)]
 enum Filter {
     Number(ByNumber),
@@ -24,7 +24,7 @@ enum Filter {
 }
 
 impl AckFilter {
-    /// Creates the filter. Only this filter uses the random stream `rng`.
+    /// Creates the filter. No other component may use the random stream `rng`.
     pub fn new(config: &AckFilterConfig, rng: Rng) -> AckFilter {
         AckFilter(match config.rule {
             _ if config.prefix != RemovedAcks::None => Filter::Compact(Compactor::new(config)),

@@ -55,14 +55,15 @@ impl Discipline for AckFilterConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         self.check()?;
         let queue = self.queue.build(place.seed, place.role)?;
-        // Check this when the scenario is built: with any other discipline the filter would silently do nothing.
+        // Check this when the scenario is built. With a discipline that cannot remove packets from the middle, the
+        // filter would do nothing and report no error.
         if !queue.removes() {
             let fault = Fault::new("queue", format!("`{}` cannot give up a packet from its middle", self.queue.kind()));
             return Err(fault.help("put the filter inside, around each of its classes"));
         }
         let rng = Rng::for_role(place.seed, &format!("{}/ack filter", place.role));
         let filter = AckFilter::new(self, rng);
-        // The inner queue is usually a FIFO. With its concrete type, calls need no second dispatch.
+        // The inner queue is usually a FIFO. Use its concrete type, so that calls to the FIFO need no dynamic dispatch.
         Ok(Queue::Custom(match queue {
             Queue::Fifo(fifo) => Box::new(FilteredQueue::new(filter, fifo)),
             queue => Box::new(FilteredQueue::new(filter, queue)),
@@ -137,7 +138,8 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
         self.queue.classes(out);
     }
 
-    /// The gauges of the queue, plus `filtered_acks` and `marked_acks`, which count since the start.
+    /// Calls `out` with the gauges of the inner queue, and with the numbers of ACKs filtered (`filtered_acks`) and
+    /// marked (`marked_acks`) since the start.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("filtered_acks", self.filter.filtered() as f64);
         out("marked_acks", self.filter.marked() as f64);

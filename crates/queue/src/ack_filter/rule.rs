@@ -14,11 +14,11 @@ pub enum FilterRule {
     Cumulative,
     /// Like `Cumulative`, but also ACKs with the same number and another window (section 8.4, as implemented in PPP).
     Window,
-    /// CAKE's `ack-filter`: the oldest ACK that the new ACK covers, if it covers at least two consecutive ACKs with the
-    /// same ECN flags.
+    /// CAKE's `ack-filter`: removes the oldest ACK that the new ACK covers, if the new ACK covers at least two
+    /// consecutive ACKs with the same ECN flags.
     Conservative,
-    /// CAKE's `ack-filter-aggressive`: like `Conservative`, but also a single covered ACK, if it is the connection's
-    /// latest packet and has the new ACK's ECN flags.
+    /// CAKE's `ack-filter-aggressive`: like `Conservative`, but also removes a single covered ACK, if this ACK is the
+    /// connection's latest packet and has the same ECN flags as the new ACK.
     Aggressive,
     /// ACKs that the new ACK covers completely, including their counts of ECN marks.
     AccurateEcn,
@@ -34,8 +34,8 @@ impl Choice for FilterRule {
     ];
 }
 
-/// CAKE's test: true if the newer ACK reports everything that the older one does (number, timestamps, SACK blocks), and
-/// also a larger number or more SACK data.
+/// CAKE's test of whether `newer` covers `older`: `newer` carries all the information of `older` (number, timestamps,
+/// SACK blocks), and has a larger number or reports more SACK data.
 #[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)
@@ -46,28 +46,31 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
         }
 }
 
-/// True if CAKE may remove the ACK. CAKE keeps ACKs with fields that it cannot compare, such as those of accurate ECN.
+/// True if CAKE may remove the ACK. CAKE keeps an ACK with fields that CAKE cannot compare, such as those of accurate
+/// ECN.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
 }
 
-/// True if both ACKs have the same RFC 3168 flags. CAKE requires this of all ACKs from the removed one to the new one.
+/// True if both ACKs have the same RFC 3168 flags. CAKE removes an ACK only if all ACKs from this one to the new one
+/// have the same flags.
 #[inline]
 pub(super) fn has_flags_as(one: &Ack, other: &Ack) -> bool {
     (one.flags.0 ^ other.flags.0) & (Flags::ECE.0 | Flags::CWR.0) == 0
 }
 
-/// True if the ECN flags of both ACKs mean the same to a sender without accurate ECN.
+/// True if the ECN flags of both ACKs have the same meaning for a sender without accurate ECN.
 #[inline]
 pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 
-/// For accurate ECN: true if a sender counts the same number of marks whether or not it receives `older` between
-/// `before` and `newer`.
+/// For accurate ECN: true if the sender counts the same number of marks with and without the ACK `older`, which arrives
+/// between `before` and `newer`.
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
-    // RFC 9768, section 3.2.2: the ACE field counts modulo 8, so both steps together must stay below 8.
+    // RFC 9768, section 3.2.2: the ACE field counts modulo 8. The increase from `before` to `newer` must therefore be
+    // below 8.
     let step = |from: &Ack, to: &Ack| to.ace().wrapping_sub(from.ace()) & 7;
     let counted_by_option = match (older.accurate_ecn(), newer.accurate_ecn()) {
         // RFC 9768, section 3.2.2.5.2 and appendix A: if one ACK covers more than 7 full segments, the ACE field may

@@ -9,7 +9,7 @@ pub(super) struct Share {
     share: f64,
     pick: Pick,
     rng: Rng,
-    /// Accumulated fraction of the next ACK to remove, below 1.
+    /// Sum of `share` over all superfluous ACKs so far, minus the number of removed ACKs; always below 1.
     credit: f64,
 }
 
@@ -34,7 +34,7 @@ impl Share {
         match self.pick {
             Pick::Random => self.rng.unit() < self.share,
             Pick::Even => {
-                // Error accumulation as in Bresenham's algorithm: with a share of 0.25, every 4th ACK is removed.
+                // Error accumulation as in Bresenham's line algorithm: with a share of 0.25, every 4th ACK is removed.
                 self.credit += self.share;
                 let takes = self.credit >= 1.0;
                 if takes {

@@ -9,14 +9,14 @@ use std::num::NonZero;
 pub(super) struct WaitingAck<A> {
     pub id: u64,
     pub enqueued_at: Time,
-    /// The packet's place number plus 1, if the queue numbers its packets. With `NonZero`, the `Option` takes no
-    /// additional space.
+    /// The packet's place number plus 1; `None` if the queue does not number its packets. The value is never 0, so the
+    /// `Option` takes no additional space.
     place: Option<NonZero<u64>>,
     pub ack: A,
 }
 
 impl<A> WaitingAck<A> {
-    /// The entry of a packet that is about to be enqueued.
+    /// Creates the entry for a packet that is about to be enqueued.
     #[inline]
     pub fn new(packet: &Packet, ack: A, queue: &impl Qdisc, cx: &Cx<'_>) -> WaitingAck<A> {
         WaitingAck {
@@ -27,8 +27,8 @@ impl<A> WaitingAck<A> {
         }
     }
 
-    /// Removes the ACK from the queue and returns true. Returns false if the ACK is no longer in the queue. `like` is
-    /// another packet of the same connection.
+    /// Removes the ACK from the queue. Returns false if the ACK is no longer in the queue. `like` is another packet of
+    /// the same connection, which identifies the queue of the flow.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
         let waiting = Waiting {
             id: self.id,

@@ -1,12 +1,13 @@
 //! ACKs-first variable-size queueing (AFVQ; Park, Park, Hong and Park, Preventing TCP Performance Interference on
 //! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
-//! data. The number of ACKs that may wait adapts to the traffic and stays small.
+//! data. The limit on the number of queued ACKs adapts to the traffic and stays small.
 //!
 //! The paper names two causes of throughput loss in two-way traffic: ACKs that wait behind data, and too many ACKs. It
 //! proposes one policy for each. Only its abstract was available, which does not state how the size of the ACK queue is
-//! computed. This module uses the following rule. While data waits, one more ACK may wait than were sent between the
-//! last two data packets. An ACK then waits at most about as long as one data packet takes. If the ACK queue is full,
-//! the oldest ACK is dropped, because the new ACK covers it. While no data waits, up to `ack_limit` ACKs may wait.
+//! computed. This module uses the following rule. While data waits, the limit on queued ACKs is the number of ACKs sent
+//! between the last two data packets, plus 1. An ACK then waits for about one transmission of a data packet at most. If
+//! the ACK queue is full, the oldest ACK is dropped, because the new ACK covers it. While no data waits, up to
+//! `ack_limit` ACKs may wait.
 //!
 //! If the ACKs alone exceed the capacity of the line, they leave none for data, whatever the size of their queue. RFC
 //! 3449, section 5.4.1 (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of
@@ -26,7 +27,7 @@ pub struct AfvqConfig {
     pub queue: QueueConfig,
     /// Maximum number of ACKs in the ACK queue.
     pub ack_limit: u32,
-    /// Maximum share of the link's bytes for ACKs while data waits.
+    /// Maximum share of ACKs in the bytes that the link sends while data waits.
     pub ack_share: f64,
 }
 
@@ -82,9 +83,9 @@ pub struct Afvq {
     classes: Classes,
     /// Maximum number of ACKs in the ACK queue.
     most: u32,
-    /// Maximum share of the link's bytes for ACKs while data waits.
+    /// Maximum share of ACKs in the bytes that the link sends while data waits.
     share: f64,
-    /// Current limit of the ACK queue in packets, which applies while data waits.
+    /// Limit of the ACK queue in packets while data waits. It changes with each data packet.
     size: u32,
     /// Number and total size of the ACKs that were sent since the last data packet.
     turn: Backlog,
@@ -117,7 +118,7 @@ impl Afvq {
         acks * (1.0 - self.share) <= self.share * data.get() as f64
     }
 
-    /// Returns the class that sends the next packet.
+    /// Returns the class whose packet is sent next; `None` if no packet is ready.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
         let now = cx.now();
         let ready = |classes: &Classes, class| classes.is_ready(class, now);
@@ -140,7 +141,7 @@ impl Qdisc for Afvq {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let class = self.classes.classify(&packet);
         self.classes.enqueue_to(class, packet, cx);
-        // Drop the oldest ACK, because a newer ACK covers it.
+        // Drop the oldest ACKs, because newer ACKs cover them.
         while self.classes.backlog_of(DATA).packets > 0 && self.classes.backlog_of(ACKS).packets > self.size {
             self.classes.drop_head_of(ACKS, DropReason::HeadDrop, cx);
         }
@@ -152,7 +153,7 @@ impl Qdisc for Afvq {
         if class == ACKS {
             self.turn = self.turn + Backlog { packets: 1, bytes: given.packet.size() };
         } else {
-            // One more ACK may wait than were sent since the previous data packet.
+            // The limit on queued ACKs is the number of ACKs sent since the previous data packet, plus 1.
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();
         }

@@ -6,12 +6,13 @@
 //! - Dropping starts with the next departing packet when the smoothed delay of the link reaches `target`.
 //! - While dropping, one packet per interval is marked or dropped. The interval after the n-th packet is `interval /
 //!   sqrt(n)`.
-//! - Dropping ends with the first sample below `target`. The next time, n starts at 1 again.
+//! - Dropping ends with the first sample below `target`. When dropping starts again, n is 1.
 //!
-//! **Interpretations.** In the text the smoothed delay starts dropping, and a single raw sample ends it. The text does
-//! not cover a sample below the target while the smoothed delay is still above it; in this module such a sample does
-//! not start dropping. Packets are dropped when they leave; sensing packets are never dropped. The text calls the
-//! estimate both the round trip of the link and its queueing delay; the key `base_delay` selects one.
+//! **Interpretations.** According to the text, the smoothed delay decides when dropping starts, and a single raw sample
+//! when it ends. The text does not cover a sample below the target while the smoothed delay is still above it; in this
+//! module such a sample does not start dropping. Packets are dropped when they leave; sensing packets are never
+//! dropped. The text calls the estimate both the round trip of the link and its queueing delay; the key `base_delay`
+//! selects one.
 //!
 //! **Consequence.** A round trip does not distinguish its two directions. If both directions have a standing queue, or
 //! only the one that carries the ACKs, the discipline drops packets of a direction that is not the cause.
@@ -38,11 +39,11 @@ pub struct AsqmConfig {
     pub interval: Duration,
     /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// The place at which sensing packets turn around.
+    /// The place from which sensing packets are sent back.
     pub far_end: FarEnd,
-    /// Whether the link's own delay is part of the samples.
+    /// Whether the samples include the link's own delay, without queues.
     pub base_delay: BaseDelay,
-    /// How the delay samples are smoothed.
+    /// The rule by which delay samples are smoothed.
     pub smoothing: Smoothing,
 }
 
@@ -133,7 +134,8 @@ impl Asqm {
     /// Handles a new sample of the link's delay.
     fn on_sample(&mut self, sample: Duration, now: Time) {
         self.link.update(sample, self.config.smoothing, now);
-        // A single sample ends dropping; only the smoothed delay starts it (see the interpretations above).
+        // A single sample below the target ends the dropping phase. Only the smoothed delay can start it (see the
+        // interpretations above).
         if sample < self.config.target {
             self.dropping = None;
         } else if self.dropping.is_none() && self.link.get(now) >= Some(self.config.target) {
@@ -144,7 +146,7 @@ impl Asqm {
     /// Returns true if the departing packet must be marked or dropped. In that case, also sets the time of the next
     /// mark or drop.
     fn is_due(&mut self, now: Time) -> bool {
-        // The link's state is unknown without recent samples, so dropping ends.
+        // Without recent samples the delay of the link is unknown, so end the dropping phase.
         if self.link.get(now).is_none() {
             self.dropping = None;
         }
@@ -165,7 +167,8 @@ impl Qdisc for Asqm {
             return cx.drop(packet, DropReason::QueueFull);
         }
         self.room.charge(size);
-        // Create a sensing packet only after a packet was enqueued, so that it waits in the same queue.
+        // Prepare a sensing packet only after a packet that is enqueued, so that the sensing packet waits behind that
+        // packet.
         self.sensor.follow(&packet, &mut self.since_sensed, 0, cx.now());
         self.ring.push(packet, cx);
     }
@@ -174,7 +177,7 @@ impl Qdisc for Asqm {
         loop {
             let mut given = self.ring.pop()?;
             self.room.release(given.packet.size());
-            // Never drop a sensing packet, because its sample could end the dropping phase.
+            // Never drop a sensing packet: the sample from this packet could end the dropping phase.
             if is_sensing(&given.packet) || !self.is_due(cx.now()) {
                 return Some(given);
             }

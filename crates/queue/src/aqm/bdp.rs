@@ -37,13 +37,13 @@ pub struct BdpConfig {
     pub flows: u32,
     /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// The place at which sensing packets turn around.
+    /// The place from which sensing packets are sent back.
     pub far_end: FarEnd,
-    /// Whether the link's own delay is part of the samples.
+    /// Whether the samples include the link's own delay, without queues.
     pub base_delay: BaseDelay,
-    /// How the two bounds of eq 6.3 are combined.
+    /// Whether the larger or the smaller bound of eq 6.3 applies.
     pub bound: BdpBound,
-    /// How the delay samples are smoothed.
+    /// The rule by which delay samples are smoothed.
     pub smoothing: Smoothing,
 }
 
@@ -62,7 +62,7 @@ impl Default for BdpConfig {
     }
 }
 
-/// How the two bounds of eq 6.3 are combined.
+/// Selects which of the two bounds of eq 6.3 applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BdpBound {
@@ -77,7 +77,7 @@ impl Choice for BdpBound {
 }
 
 impl BdpBound {
-    /// The maximum acceptable round trip of the link, for a flow whose whole round trip is `measured`.
+    /// Returns the longest acceptable round trip of the link, for a flow whose whole round trip takes `measured`.
     fn of(self, measured: Duration) -> Duration {
         let (share, least) = (measured / 10, Duration::from_millis(25));
         match self {
@@ -157,7 +157,7 @@ impl Flow {
     /// mark or drop.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
-        // Without timestamps the flow's round trip is unknown, but it is at least that of the link.
+        // Without timestamps the whole round trip is unknown. It cannot be shorter than the round trip of the link.
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
         // Eq 6.3.
         if bloat <= bound.of(measured) {
@@ -176,7 +176,7 @@ impl Flow {
 }
 
 impl Bdp {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl Bdp {
     /// Appends the packet to a queue. If this exceeds the limit, drops a packet of the longest queue.
     fn push(&mut self, at: usize, packet: Packet, cx: &mut Cx<'_>) {
         let flow = &mut self.flows[at];
-        // Observers must see the backlog of all queues, not of this queue only.
+        // Observers must receive the total backlog of all queues, not the backlog of this queue.
         let beside = self.total - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.total = beside + flow.ring.backlog();
@@ -215,7 +215,8 @@ impl Bdp {
             (flow.listed, flow.deficit) = (true, QUANTUM);
             self.turn.push_back(at as u32);
         }
-        // As in FQ-CoDel, the packet is enqueued first, so that its own queue can be the longest.
+        // As in FQ-CoDel, enqueue the packet before the longest queue is determined, because the packet's own queue may
+        // be the longest.
         if self.total.packets > self.config.limit {
             self.drop_from_longest(cx);
         }
@@ -232,8 +233,8 @@ impl Qdisc for Bdp {
         let hash = self.hash.flow(&packet);
         let at = queue_of(hash, self.flows.len());
         let flow = &mut self.flows[at];
-        // A new flow takes over an empty queue and starts new measurements. In a queue with packets, it shares the
-        // measurements of the flow before.
+        // If another flow used this queue before and the queue is empty, the measurements start again for the new flow.
+        // If the queue still has packets, both flows share the measurements of the earlier flow.
         if flow.hash != hash && flow.ring.backlog().packets == 0 {
             *flow = Flow { hash, listed: flow.listed, deficit: flow.deficit, ..Flow::default() };
         }

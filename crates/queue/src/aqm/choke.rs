@@ -8,11 +8,12 @@
 //!
 //! **The average** uses Linux's fixed-point arithmetic. A sample moves the average by the difference between the
 //! backlog and the average's integer part, so the mean of the average is half a packet above the mean backlog. Packets
-//! are compared as soon as the average is above `min` by any fraction, but RED's probability depends on the whole
-//! packets above `min`. If two flows keep the queue at `min`, these details determine how often packets are dropped.
+//! are compared even if the average is above `min` by less than one packet, but RED's probability depends only on the
+//! whole packets above `min`. If two flows keep the queue at `min`, these details determine how often packets are
+//! dropped.
 //!
-//! **Deviation.** Linux draws a slot of its ring, which may be empty, up to 3 times, and then takes the head. This
-//! module draws uniformly from the queued packets.
+//! **Deviation.** Linux picks a random slot of its ring buffer. If the slot is empty, it tries again, up to 3 times in
+//! all, and then takes the packet at the head. This module draws uniformly from the queued packets.
 
 use crate::aqm::red::law::{self, Average, Slope, Verdict};
 use crate::bounds;
@@ -123,7 +124,7 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    /// Creates an empty queue. No other component may use the random stream `rng`.
     ///
     /// # Errors
     ///
@@ -158,7 +159,7 @@ impl Choke {
         Some(victim)
     }
 
-    /// Starts the idle time for the average if the queue is now empty.
+    /// If the queue is now empty, notifies the average that an idle time starts.
     fn leave_if_empty(&mut self, cx: &Cx<'_>) {
         if self.packets.is_empty() {
             self.average.emptied(cx.now());
@@ -187,7 +188,7 @@ impl Qdisc for Choke {
                 return self.leave_if_empty(cx);
             }
         }
-        // Linux's choke_enqueue uses the integer part of the average.
+        // As in Linux's choke_enqueue, RED uses only the integer part of the average.
         let verdict = self.slope.judge(libm::floor(average), &mut self.rng);
         if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);

@@ -1,19 +1,21 @@
 //! COBALT: a combination of CoDel and BLUE (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN
 //! 2019). It is the AQM of CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times, with two changes. When the delay falls below the target, its count decreases step by
-//! step at the pace of the control law, and the rest of the count carries over to the next episode. BLUE acts on
-//! unresponsive flows: its drop probability grows while the queue overflows and shrinks while the queue is empty, at
-//! most once per `target`. BLUE drops packets even if they are ECN-capable.
+//! CoDel acts on sojourn times, with two changes. When the delay falls below the target, CoDel's count decreases step
+//! by step, at the times that the control law sets. If the delay exceeds the target again, CoDel continues with the
+//! remaining count. BLUE acts on unresponsive flows: its drop probability grows while the queue overflows and shrinks
+//! while the queue is empty, at most once per `target`. BLUE drops packets even if they are ECN-capable.
 //!
 //! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue under
 //! COBALT. The last packet of a queue is never dropped.
 //!
-//! As in Linux, the first episode of a queue starts without a wait for an interval, because the first step of the
-//! control law is zero. The first slow start thus gets a signal as soon as the delay exceeds the target.
+//! As in Linux, COBALT does not wait for an interval when the delay of a new queue exceeds the target for the first
+//! time, because the first step of the control law is zero. The first slow start thus gets a signal as soon as the
+//! delay exceeds the target.
 //!
-//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method. Counts below 16 take 4 steps,
-//! starting from the value of the previous count. Larger counts take one step at each change of the count.
+//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method. For counts below 16, the value
+//! results from 4 Newton steps that start from the value of the previous count. For larger counts, each change of the
+//! count makes one Newton step.
 
 use crate::codel;
 use crate::tools::ring::PacketRing;
@@ -30,8 +32,8 @@ pub struct CobaltConfig {
     pub interval: Duration,
     /// True if CoDel marks ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Transmission time of a full packet. A delay does not count as a standing queue if it is at most 4 times this
-    /// value, or at most 2 times this value per busy flow.
+    /// Transmission time of a full packet. Delays up to 4 times this value, or up to 2 times this value per busy flow,
+    /// do not count as a standing queue.
     pub mtu_time: Duration,
     /// Amount by which BLUE's drop probability grows at an overflow.
     pub p_inc: f64,
@@ -57,7 +59,7 @@ impl Default for CobaltConfig {
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
-    /// `1 / sqrt(count)` in units of 2^-32, updated with each change of the count. 0 before the first change.
+    /// `1 / sqrt(count)` in units of 2^-32, updated when the count changes. 0 before the first change.
     inverse_sqrt: u32,
     dropping: bool,
     /// Time of the next signal (drop or mark) of the control law.
@@ -90,7 +92,7 @@ impl Cobalt {
         let now = cx.now();
         let sojourn = now - packet.enqueued_at;
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
-        // If the count has not decayed to 0, the control law acts at once when the delay exceeds the target again.
+        // If the count has not decayed to 0, the control law signals as soon as the delay exceeds the target again.
         let mut is_due = self.is_due(now);
         // Linux's cobalt_should_drop: `is_late` is updated after each change of `drop_next`, except at the start of an
         // episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
@@ -125,8 +127,8 @@ impl Cobalt {
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // If the count is 0, the first signal of the next episode comes after one interval. Overdue signals are not
-        // made up for: only one signal is due now.
+        // With a count of 0, the first signal of the next episode is sent after one interval. If several signals are
+        // overdue, only one of them is sent, now.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {
@@ -147,8 +149,8 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Records that the queue is empty, so that BLUE's probability and CoDel's count decay. Returns true if there is
-    /// state left to decay.
+    /// Reports that the queue is empty. BLUE's probability and CoDel's count then decay. Returns true if one of them is
+    /// not yet 0, or if the next signal time of the control law has not passed.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
@@ -294,7 +296,7 @@ pub struct CobaltQueue {
 }
 
 impl CobaltQueue {
-    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    /// Creates an empty queue. No other component may use the random stream `rng`.
     ///
     /// # Errors
     ///

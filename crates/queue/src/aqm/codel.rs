@@ -74,7 +74,7 @@ pub struct Codel {
     dropping: bool,
     /// `1 / sqrt(count)` in units of 2^-16.
     inverse_sqrt: u16,
-    /// The time at which dropping may start: one interval after the sojourn time rose above the target. 0 while the
+    /// The time at which dropping may start: one interval after the sojourn time exceeded the target. 0 while the
     /// sojourn time is below the target.
     first_above: Ticks,
     /// Time of the control law's next drop or mark.
@@ -121,8 +121,8 @@ impl Codel {
         cx: &mut Cx<'_>,
     ) -> Option<QueuedPacket> {
         let Some(mut packet) = source.pop() else {
-            // Linux's codel_dequeue: an empty queue clears `first_above`, because the next packet may belong to another
-            // connection of the same hash bucket.
+            // As in Linux's codel_dequeue, an empty queue clears `first_above`, because the next packet may belong to
+            // another flow with the same hash.
             self.first_above = 0;
             self.dropping = false;
             return None;
@@ -184,7 +184,8 @@ impl Codel {
         self.count
     }
 
-    /// Adds packets that were dropped because there was no room, so that the control law acts faster.
+    /// Adds to the count the packets that were dropped because the buffer was full. The control law then drops more
+    /// often.
     pub fn add_drops(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
@@ -213,10 +214,9 @@ impl Codel {
     /// Starts a dropping episode.
     fn begin(&mut self, config: &CodelConfig, now: Ticks) {
         self.dropping = true;
-        // As in Linux, only the drops of the latest episode count, not those of earlier ones.
+        // As in Linux, use only the number of drops in the latest episode.
         let gained = self.count.wrapping_sub(self.last_count);
-        // RFC 8289, section 4.1: if the latest episode was recent, the control law resumes near its drop rate in that
-        // episode.
+        // RFC 8289, section 4.1: if the latest episode ended recently, resume with about its last drop rate.
         let recent = now.wrapping_sub(self.drop_next) < ticks(config.interval.as_nanos()).saturating_mul(16);
         if gained > 1 && recent {
             self.count = gained;

@@ -13,10 +13,10 @@
 //!
 //! Constants and states are those of the RFC's appendix A.
 //!
-//! **Deviations.** The delay is not taken from the direction's own shaper: `msr` (maximum sustained rate), `peak_rate`
-//! and `burst` describe the shaper. Without `peak_rate` the delay is the backlog divided by the sustained rate.
-//! DOCSIS-PIE does not mark. Missed updates are replayed at the next call, at most 65,536 of them; after a longer pause
-//! the oldest are skipped.
+//! **Deviations.** The delay is not computed from the link's own token bucket, but from the keys `msr` (maximum
+//! sustained rate), `peak_rate` and `burst`, which must describe this bucket. Without `peak_rate` the delay is the
+//! backlog divided by the sustained rate. DOCSIS-PIE does not mark. Missed updates are replayed at the next call, at
+//! most 65,536 of them; after a longer pause the oldest are skipped.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;
@@ -114,7 +114,7 @@ const B: f64 = 2.5;
 /// The controller of one service flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisPieLaw {
-    /// Drop probability of a packet of mean size, which may exceed 1.
+    /// Drop probability of a packet of mean size. It may exceed 1.
     probability: f64,
     /// Sum of the drop probabilities of the packets since the last drop.
     accumulated: f64,
@@ -131,14 +131,14 @@ pub struct DocsisPieLaw {
 enum AqmState {
     /// No packet is dropped until 1/3 of the buffer is full.
     Inactive,
-    /// The next drop starts a burst allowance. The value is the time since which delays have been short.
+    /// The next drop starts a burst allowance. The value is the time for which delays have been short.
     Quiescent(Duration),
     /// Packets are dropped.
     Active,
 }
 
 impl Default for DocsisPieLaw {
-    /// The state after delays have been short for a long time.
+    /// The state of an unloaded queue: delays have been short for a long time.
     fn default() -> DocsisPieLaw {
         DocsisPieLaw {
             probability: 0.0,
@@ -184,7 +184,7 @@ impl DocsisPieLaw {
             return false;
         }
         self.accumulated = 0.0;
-        // Section 4.4: the first drop after a quiet time starts a burst allowance.
+        // Section 4.4: the first drop after a time with short delays starts a burst allowance.
         if matches!(self.state, AqmState::Quiescent(_)) {
             self.state = AqmState::Active;
             self.burst_left = MAX_BURST;
@@ -208,7 +208,7 @@ impl DocsisPieLaw {
             self.burst_left = self.burst_left.saturating_sub(INTERVAL);
         }
         let delays_are_short = self.delay < target / 2 && self.old_delay < target / 2;
-        // Appendix A: quiet means short delays, a drop probability of 0 and no burst allowance.
+        // Appendix A: the queue is quiet if delays are short, the drop probability is 0 and no burst allowance is left.
         let is_quiet = delays_are_short && self.probability == 0.0 && self.burst_left.is_zero();
         self.state = match self.state {
             AqmState::Active if is_quiet => AqmState::Quiescent(Duration::ZERO),
@@ -223,7 +223,7 @@ impl DocsisPieLaw {
     fn step(&mut self, target: Duration) {
         let (now, old) = (self.delay.as_secs_f64(), self.old_delay.as_secs_f64());
         let mut step = (A * (now - target.as_secs_f64()) + B * (now - old)) * scale(self.probability);
-        // Section 4.2: the growth of a high probability is limited, so that the probability does not oscillate.
+        // Section 4.2: limit the growth of a high probability, so that the probability does not oscillate.
         if self.probability >= 0.1 {
             step = step.min(0.02);
         }
@@ -238,7 +238,8 @@ impl DocsisPieLaw {
     }
 }
 
-/// The factor by which a step is scaled at this probability: PIE's factor below 10 %, and a larger one from 10 % on.
+/// Returns the factor by which a change of the probability is scaled: PIE's factor if the probability is below 10 %,
+/// otherwise a larger one.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),
@@ -265,7 +266,7 @@ pub struct DocsisPie {
 }
 
 impl DocsisPie {
-    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    /// Creates an empty queue. No other component may use the random stream `rng`.
     ///
     /// # Errors
     ///
@@ -285,24 +286,24 @@ impl DocsisPie {
         })
     }
 
-    /// Replays the updates that are due. The backlog is the same for all of them, because it has not changed since the
-    /// last call.
+    /// Replays the updates that are due. All of them use the current backlog, because the backlog has not changed since
+    /// the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
-            // The predicted delay depends on the tokens, so an update changes nothing only if the tokens are constant
-            // as well.
+            // Compare the tokens as well, because the predicted delay depends on them.
             let before = (self.law.clone(), self.tokens);
             let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);
-            // The backlog is constant: if one update changes nothing, the following updates change nothing either.
+            // The backlog is constant. If one update changes neither state nor tokens, the following updates change
+            // nothing, so skip them.
             if (&self.law, self.tokens) == (&before.0, before.1) {
                 self.updates.skip_to_last(now);
             }
         }
     }
 
-    /// Predicted queueing delay: the backlog is sent at the peak rate while there are tokens, and the rest at the
-    /// sustained rate.
+    /// Returns the predicted queueing delay. The line sends the backlog at the peak rate until the tokens are used up,
+    /// and the rest at the sustained rate.
     fn foretold_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
         let waiting = self.ring.backlog().bytes.get() as f64;
@@ -332,7 +333,8 @@ impl Qdisc for DocsisPie {
             self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
-        // For a limit in bins the fill level is not computed. The buffer then always counts as at least 1/3 full.
+        // For a limit in bins, the fraction of the buffer that is in use is not computed. The buffer then always counts
+        // as at least 1/3 full.
         let third = match self.config.limit {
             Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
             Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),

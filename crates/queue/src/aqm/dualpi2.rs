@@ -2,15 +2,16 @@
 //!
 //! Packets with ECT(1) or CE enter queue L, all others queue C. A PI controller computes a base probability p' from the
 //! larger of the two queues' delays. Queue C drops or marks with probability p'^2. Queue L marks with the larger of two
-//! probabilities: `coupling_factor` times p', and a ramp over its own delay. Queue L is served before queue C, but C is
-//! guaranteed `c_protection` of the link. Drops and marks are spread evenly: each queue adds up its probabilities and
-//! drops or marks whenever the sum exceeds 1 (the appendix's `recur`).
+//! probabilities. The first is `coupling_factor` times p'. The second rises from 0 to 1 with the delay of queue L
+//! itself (a ramp). Queue L is served before queue C, but queue C gets at least the share `c_protection` of the link.
+//! Drops and marks are spread evenly: each queue adds up its probabilities and drops or marks whenever the sum exceeds
+//! 1 (the appendix's `recur`).
 //!
 //! When the coupled probability has reached 1, marking cannot signal more congestion. From then on packets of both
 //! queues are dropped with probability p'^2, regardless of their ECN field (section 4.2.3).
 //!
-//! There is no timer: missed updates are replayed at the next call, each with the delays at its own time. At most
-//! 65,536 updates are replayed; after a longer pause the oldest are skipped.
+//! There is no timer: missed updates are replayed at the next call. Each update uses the delays at the time at which it
+//! was due. At most 65,536 updates are replayed; after a longer pause the oldest are skipped.
 //!
 //! **Deviations.** The scheduler shares the link by weight, which the RFC allows; its time-shifted FIFO is not
 //! implemented. The delay of a queue is the age of its oldest packet.
@@ -26,7 +27,7 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 pub struct DualPi2Config {
     /// Capacity of both queues together.
     pub limit: Limit,
-    /// Target of the controller for the queueing delay of C.
+    /// The controller's target for the queueing delay of C.
     pub target: Duration,
     /// Interval between two updates of the probability.
     pub tupdate: Duration,
@@ -36,9 +37,9 @@ pub struct DualPi2Config {
     pub beta: f64,
     /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// Delay of L from which on L marks by itself, without a signal from C.
+    /// Delay of L at which L starts to mark because of its own queue, even if C is empty.
     pub min_th: Duration,
-    /// Width of L's ramp: every packet of L with a delay of at least `min_th + range` is marked.
+    /// Width of L's ramp. Every packet of L is marked if its delay is at least `min_th + range`.
     pub range: Duration,
     /// Share of the link that C is guaranteed while both queues have packets.
     pub c_protection: f64,
@@ -145,7 +146,7 @@ impl CoupledLaw {
         self.base * self.base
     }
 
-    /// The marking probability of L that results from the coupling: k p'.
+    /// The probability with which L marks packets because of the coupling: k p'.
     pub fn coupled(&self, config: &DualPi2Config) -> f64 {
         config.coupling_factor * self.base
     }
@@ -217,13 +218,15 @@ impl DualPi2 {
         })
     }
 
-    /// Replays the updates that are due. No packet has left since the last call.
+    /// Replays the updates that are due. Call this before each departure, so that no packet has left since the last
+    /// call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             // The controller uses the longer of the two delays.
             let delay = self.classic.delay(at).max(self.low_latency.delay(at));
             self.law.update(&self.config, delay);
-            // While no packet leaves, delays only grow, so a probability of 1 above the target stays at 1.
+            // Delays only grow while no packet leaves. If the probability is 1 and the delay exceeds the target, the
+            // following updates leave the probability at 1, so skip them.
             let stays_at_one = self.law.base == 1.0 && delay >= self.config.target;
             let stays_at_zero = self.law.base == 0.0 && self.backlog().packets == 0;
             if stays_at_one || stays_at_zero {
@@ -250,8 +253,8 @@ impl DualPi2 {
         };
     }
 
-    /// The marking probability that results from L's own delay: a ramp (RFC 9332, figure 5, `laqm`), or 0 if no other
-    /// packet is in L.
+    /// Returns the probability with which L marks because of its own delay: a ramp (RFC 9332, figure 5, `laqm`), or 0
+    /// if no other packet is in L.
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low_latency.ring.backlog().packets == 0 || sojourn < self.config.min_th {
             return 0.0;
@@ -271,7 +274,7 @@ impl DualPi2 {
         let sojourn = cx.now() - given.enqueued_at;
         let (coupled, classic) = (self.law.coupled(&self.config), self.law.classic());
         let is_overloaded = coupled >= 1.0;
-        // L also marks by its own delay, because C may be empty.
+        // L also marks because of its own delay, even if C is empty.
         let own = self.ramp(sojourn);
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
         // Section 4.2.3: in overload both queues drop packets, even ECN-capable ones.

@@ -1,8 +1,8 @@
 //! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
 //!
-//! The RTT is the sum of two halves. The far half is the time from a timestamp that passes towards the receiver to its
-//! echo in an ACK. The near half is the time from a timestamp of the receiver to its echo in the data that the ACK
-//! released.
+//! The RTT is the sum of two halves. The far half starts when a timestamp of the sender passes towards the receiver,
+//! and ends when an ACK with its echo passes back. The near half starts when a timestamp of the receiver passes towards
+//! the sender, and ends when data with its echo passes.
 //!
 //! Only one timestamp per half is tracked at a time, so a connection needs little memory and yields one sample per RTT,
 //! as RFC 6298 recommends. The far half uses only data and SYN segments, which a receiver answers at once. A sender
@@ -35,10 +35,10 @@ struct Half {
 }
 
 impl Half {
-    /// Time after which a timestamp without an echo is no longer tracked.
+    /// If no echo arrives within this time, the timestamp is no longer tracked.
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// Handles a timestamp that passes, and tracks it if no other timestamp is being tracked.
+    /// Handles a timestamp that passes. The timestamp is tracked if no other timestamp is being tracked.
     fn sent(&mut self, value: u32, now: Time) {
         // Track one timestamp at a time, which gives one sample per RTT.
         if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
@@ -46,8 +46,8 @@ impl Half {
         }
     }
 
-    /// Handles an echo. Returns the time since the tracked timestamp passed, if the echo is at least as new as that
-    /// timestamp.
+    /// Handles an echo that passes. If the echo is at least as new as the tracked timestamp, returns the time since the
+    /// tracked timestamp passed.
     fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
         let (value, since) = self.watched?;
         // Timestamps wrap around: a negative difference means an older timestamp.
@@ -75,7 +75,7 @@ impl PassiveRtt {
         if let Some(sample) = self.near.echoed(timestamps.echo, now) {
             self.near_recent[self.near_samples % self.near_recent.len()] = Some(sample);
             self.near_samples += 1;
-            // A sender that has no data delays its echo, so only the smallest samples are close to the path's delay.
+            // A sender delays its echo while it has no data, so the smallest sample is the closest to the path's delay.
             let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
             self.near_estimate.update(shortest, smoothing, now);
         }
@@ -94,7 +94,7 @@ impl PassiveRtt {
         self.near.sent(timestamps.value, now);
     }
 
-    /// The whole round trip, or only the far half if the near half has no sample yet.
+    /// Returns the whole round trip, or only the far half if the near half has no sample yet.
     pub fn get(&self, now: Time) -> Option<Duration> {
         let far = self.far_estimate.get(now)?;
         Some(far + self.near_estimate.latest().unwrap_or_default())

@@ -11,20 +11,21 @@
 //! (section 5.2).
 //!
 //! There is no timer. The inputs of an update change only when a packet arrives or leaves, so missed updates are
-//! replayed at the next call, each with the state of its own time. At most 65,536 are replayed; after a longer pause
-//! the oldest are skipped.
+//! replayed at the next call. Each update uses the state at the time at which it was due. At most 65,536 updates are
+//! replayed; after a longer pause the oldest are skipped.
 //!
 //! Where the RFC leaves a choice, or differs from Linux 6.1, this module follows Linux:
 //!
-//! - With timestamps, the sojourn time of the last packet that left, not the delay at the last update, determines
-//!   whether an arriving packet may be dropped at all. The sojourn time counts as 0 if that packet left an empty queue.
+//! - With sojourn times: the check of section 4.1, which forbids drops while the delay is short, uses the sojourn time
+//!   of the last packet that left. The RFC uses the delay at the last update. The sojourn time counts as 0 if that
+//!   packet left an empty queue.
 //! - The burst allowance decreases at departures, by the time since the previous departure, not at updates.
 //! - A delay above 250 ms adds 2 % to each update of the probability.
 //! - Without delay the probability decreases by 1/64 per update.
 //! - The probability is capped at 256 instead of 1. (Any value above 1 drops every packet.)
 //! - A measured departure rate is smoothed with a weight of 1/8.
-//! - Every drop, including one by a full queue, restarts the even spreading of drops (section 5.4). `derandomise =
-//!   false` disables the spreading.
+//! - Every drop, including one that a full queue causes, restarts the even spreading of drops (section 5.4).
+//!   `derandomise = false` disables the spreading.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;
@@ -43,7 +44,7 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the change of the delay since the last update, in 1/s.
     pub beta: f64,
-    /// Burst allowance: the time after a quiet period in which no packet is dropped (`MAX_BURST`).
+    /// Burst allowance: time after a period with short delays during which no packet is dropped (`MAX_BURST`).
     pub max_burst: Duration,
     /// True if ECN-capable packets are marked instead of dropped while the probability is at most `mark_threshold`.
     pub ecn: bool,
@@ -81,9 +82,9 @@ impl Default for PieConfig {
 /// Number of bytes over which the departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Maximum drop probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
-/// (`pie_calculate_probability`), so a long overload raises the value far above 1, and it then falls slowly. RFC 8033,
-/// section 4.2, limits it to 1.
+/// Maximum drop probability. Linux stores the probability in 56 of 64 bits and limits it only to prevent overflow
+/// (`pie_calculate_probability`). During a long overload the probability therefore grows far above 1, and afterwards it
+/// falls slowly. RFC 8033, section 4.2, limits the probability to 1.
 const MOST_PROBABILITY: f64 = 256.0;
 /// Delay above which the probability grows faster, as in Linux.
 const LONG_DELAY: Duration = Duration::from_millis(250);
@@ -98,8 +99,7 @@ pub struct Pie {
     old_delay: Duration,
     /// Remaining burst allowance.
     burst_left: Duration,
-    /// Time of the latest departure in this busy period. The burst allowance decreases by the time from one departure
-    /// to the next.
+    /// Time of the latest departure in this busy period. The burst allowance decreases by the time between departures.
     left_at: Option<Time>,
     updates: Updates,
     /// Sum of the drop probabilities since the last drop.
@@ -109,10 +109,10 @@ pub struct Pie {
     rate: DepartureRate,
 }
 
-/// The departure rate, measured over bursts of [`DQ_THRESHOLD`] bytes (RFC 8033, section 5.2).
+/// The departure rate, measured over [`DQ_THRESHOLD`] consecutive bytes (RFC 8033, section 5.2).
 #[derive(Clone, Debug, Default)]
 struct DepartureRate {
-    /// Start and bytes so far of the burst over which the rate is being measured; `None` between measurements.
+    /// The current measurement: its start time, and the number of bytes sent since. `None` between measurements.
     burst: Option<(Time, u64)>,
     /// Smoothed departure rate in bytes per second. `None` before the first measurement.
     average: Option<f64>,
@@ -122,7 +122,7 @@ struct DepartureRate {
 const RATE_WEIGHT: f64 = 1.0 / 8.0;
 
 impl DepartureRate {
-    /// Handles a departure. If it completes the measurement of a burst, returns the duration of the burst.
+    /// Handles a departure. If it completes a measurement, returns the duration of the measurement.
     fn left(&mut self, now: Time, size: u64, waiting: u64) -> Option<Duration> {
         if self.burst.is_none() && waiting >= DQ_THRESHOLD {
             self.burst = Some((now, 0));
@@ -138,7 +138,7 @@ impl DepartureRate {
         if took.is_zero() {
             return None;
         }
-        // An exponentially weighted moving average of the rates of the bursts.
+        // Smooth the measured rates with an exponentially weighted moving average.
         let rate = octets as f64 / took.as_secs_f64();
         self.average = Some(self.average.map_or(rate, |average| average + (rate - average) * RATE_WEIGHT));
         Some(took)
@@ -173,7 +173,7 @@ impl Pie {
             return false;
         }
         let delay = if config.dq_rate_estimator { self.delay } else { self.sojourn };
-        // Section 4.1: no drops while the delay is short and the probability small.
+        // Section 4.1: drop nothing while the delay is short and the probability is small.
         if delay < config.target / 2 && self.probability < 0.2 {
             return false;
         }
@@ -185,7 +185,8 @@ impl Pie {
             probability *= size.get() as f64 / config.mtu.get() as f64;
         }
         if config.derandomise {
-            // Section 5.4: below a sum of 0.85 no packet is dropped, from 8.5 on every packet, in between at random.
+            // Section 5.4: drop no packet if the sum is below 0.85, every packet if the sum is at least 8.5, and at
+            // random in between.
             self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
             if self.accumulated < 0.85 {
                 return false;
@@ -199,7 +200,7 @@ impl Pie {
         rng.unit() < probability
     }
 
-    /// Handles a drop for any reason: PIE's even spacing of drops starts again.
+    /// Handles a drop for any reason. Restarts the even spreading of drops.
     pub fn dropped(&mut self) {
         self.accumulated = 0.0;
     }
@@ -216,14 +217,14 @@ impl Pie {
         self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
     }
 
-    /// Replays the updates that are due by `now`. `backlog` applies to all of them, because no packet arrived or left
+    /// Replays the updates that are due by `now`. All of them use `backlog`, because no packet has arrived or left
     /// since the last call.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updates.due(now).is_some() {
             let before = self.state();
             self.update(config, backlog);
-            // If one update changes nothing, the following updates change nothing either, so they are skipped. A long
-            // idle time thus costs little.
+            // If one update changes nothing, the following updates change nothing either, so skip them. A long idle
+            // time thus costs little.
             if self.state() == before {
                 self.updates.skip_to_last(now);
             }
@@ -243,7 +244,7 @@ impl Pie {
             (self.delay.as_secs_f64(), self.old_delay.as_secs_f64(), config.target.as_secs_f64());
         let mut change = config.alpha * (delay - target) + config.beta * (delay - old);
         change *= scale(self.probability);
-        // Section 5.5: while the probability is at least 10 %, this term adds at most 2 % per update.
+        // Section 5.5: if the probability is at least 10 %, this change is limited to 2 %.
         if self.probability >= 0.1 {
             change = change.min(0.02);
         }
@@ -255,9 +256,9 @@ impl Pie {
         if self.delay.is_zero() && self.old_delay.is_zero() && backlog.packets == 0 {
             self.probability -= self.probability / 64.0;
         }
-        // Section 4.4: after a quiet time the full burst allowance is available again.
+        // Section 4.4: after a time with short delays, the full burst allowance is available again.
         let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
-        // Without a measured departure rate the delay is unknown, and an unknown delay does not count as short.
+        // Before the first measurement of the departure rate, the delay is unknown and does not count as short.
         let measured = !config.dq_rate_estimator || self.rate.average.is_some();
         if self.probability == 0.0 && quiet && measured {
             self.burst_left = config.max_burst;
@@ -279,7 +280,7 @@ impl Pie {
     }
 }
 
-/// The factor by which a step is scaled at this probability (RFC 8033, section 4.2).
+/// Returns the factor by which a change of the probability is scaled (RFC 8033, section 4.2).
 pub(crate) fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 1.0 / 2048.0,
@@ -373,7 +374,7 @@ pub struct PieQueue {
 }
 
 impl PieQueue {
-    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    /// Creates an empty queue. No other component may use the random stream `rng`.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use lopsided_core::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Updates {
     every: Duration,
-    /// Time of the last update that was made or skipped.
+    /// Time at which the last update was due, whether it was made or skipped.
     made: Time,
 }
 
@@ -14,19 +14,21 @@ impl Updates {
     /// Maximum number of missed updates that are replayed per call. After a longer pause the oldest are skipped.
     const MOST: u64 = 1 << 16;
 
-    /// A schedule with an update every `every`, starting at time zero.
+    /// Creates a schedule with one update per `every`. The first one is due at the time `every`.
     pub fn every(every: Duration) -> Updates {
         Updates { every, made: Time::ZERO }
     }
 
-    /// Returns the time of the next update that is due, and counts this update as made. `None` if no update is due.
+    /// Returns the time of the oldest update that is due and not yet made, and counts this update as made. `None` if no
+    /// update is due.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now.saturating_since(self.made) < self.every {
             return None;
         }
         let missed = self.missed(now);
-        // A controller soon forgets old inputs, so skipping the oldest updates after a long pause does not matter.
+        // Old inputs have no effect on a controller after many updates, so the oldest updates can be skipped after a
+        // long pause.
         if missed > Updates::MOST {
             self.made += self.every * (missed - Updates::MOST);
         }
@@ -34,9 +36,9 @@ impl Updates {
         Some(self.made)
     }
 
-    /// Skips all due updates except the last. Call this if they would change nothing.
+    /// Skips all due updates except the last one. Call this only if the skipped updates would change nothing.
     pub fn skip_to_last(&mut self, now: Time) {
-        // The last update must still be made, so that the controller's state belongs to the latest update time.
+        // Do not skip the last update, so that the controller's state is that of the latest update time.
         self.made += self.every * self.missed(now).saturating_sub(1);
     }
 

@@ -1,12 +1,12 @@
 //! Weighted RED: one queue with one average, but separate thresholds for each drop precedence (Cisco IOS's
 //! `random-detect dscp-based`; RFC 2597's assured forwarding in one queue; Linux's `sch_gred` with a shared average).
 //!
-//! Packets of all precedences wait in one FIFO, so none overtakes another packet of its class. When the average rises,
+//! Packets of all precedences wait in one FIFO, so packets of one class are never reordered. When the average rises,
 //! packets with the highest drop precedence are dropped or marked first.
 //!
 //! The defaults are those of IOS for the 12 AF codepoints: drops start at an average of 32 packets for AFx1, 28 for
-//! AFx2 and 24 for AFx3. For all of them the probability reaches 10 % at 40 packets. The weight is 2^-9. Packets with
-//! other codepoints have the thresholds of the last profile.
+//! AFx2 and 24 for AFx3. For all of them the probability reaches 10 % at 40 packets. The weight is 2^-9. For packets
+//! with other codepoints, the thresholds of the last profile apply.
 //!
 //! Not modelled: a separate average for each precedence (RIO), which `gred` also offers.
 
@@ -171,7 +171,7 @@ pub struct Wred {
 }
 
 impl Wred {
-    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    /// Creates an empty queue. No other component may use the random stream `rng`.
     ///
     /// # Errors
     ///
@@ -202,8 +202,8 @@ impl Qdisc for Wred {
         if verdict != Verdict::Pass && !(self.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }
-        // Check for room first: the FIFO drops a packet that does not fit, and such a packet must not be counted as
-        // marked.
+        // Mark the packet only if there is room for it. Otherwise the FIFO drops the packet, and the mark must not be
+        // counted.
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
             if verdict != Verdict::Pass {

@@ -38,9 +38,9 @@ pub struct CbwfqConfig {
 pub struct CbwfqClass {
     /// Guaranteed bandwidth.
     pub bandwidth: BitRate,
-    /// True if the class has strict priority over other classes and is policed.
+    /// True if the class is served before all classes without priority, and is policed.
     pub priority: bool,
-    /// With `priority`: maximum burst in bytes. `None`: 200 ms of the bandwidth.
+    /// With `priority`: maximum burst in bytes. `None`: the bytes that the class may send in 200 ms at its bandwidth.
     pub burst: Option<Bytes>,
     /// The queue of the class.
     pub queue: QueueConfig,
@@ -124,7 +124,7 @@ impl Discipline for CbwfqConfig {
     }
 }
 
-/// The discipline: classes, and their guarantees.
+/// The discipline: the classes and their guaranteed bandwidths.
 #[derive(Debug)]
 pub struct Cbwfq {
     classes: Classes,
@@ -137,13 +137,14 @@ pub struct Cbwfq {
 #[derive(Debug)]
 struct Share {
     bandwidth: BitRate,
-    /// Virtual start time of the class's head packet, in nanoseconds at the class's bandwidth.
+    /// Virtual start time of the packet at the head of the class, in nanoseconds of transmission at the class's
+    /// bandwidth.
     start: u64,
     /// The policer of a priority class.
     policer: Option<Tokens>,
 }
 
-/// The policer of a priority class. A token is one nanosecond of the class's bandwidth.
+/// The policer of a priority class. One token is the right to send for 1 ns at the class's bandwidth.
 #[derive(Debug)]
 struct Tokens {
     depth: u64,
@@ -151,14 +152,14 @@ struct Tokens {
     counted: Time,
 }
 
-/// Returns the time that this many bytes take at a rate, in nanoseconds.
+/// Returns the time in nanoseconds that it takes to send this many bytes at this rate.
 fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
     rate.time_to_send(size, 0).0.as_nanos()
 }
 
 impl Tokens {
-    /// Removes the tokens for a packet that takes `cost` nanoseconds. Returns false and removes none if there are not
-    /// enough.
+    /// Removes the tokens of a packet whose transmission takes `cost` nanoseconds. If there are too few tokens, removes
+    /// none and returns false.
     fn allow(&mut self, cost: u64, now: Time) -> bool {
         let waited = now.saturating_since(self.counted).as_nanos();
         self.left = self.depth.min(self.left.saturating_add(waited));
@@ -224,13 +225,13 @@ impl Qdisc for Cbwfq {
         let share = &mut self.shares[class];
         if let Some(policer) = &mut share.policer {
             let cost = nanos_at(share.bandwidth, packet.size());
-            // IOS's priority policer is conditional: without congestion it removes tokens but drops nothing.
+            // IOS's priority policer is conditional: without congestion, a packet removes tokens but is never dropped.
             if !policer.allow(cost, cx.now()) && congested {
                 return cx.drop(packet, DropReason::Policed);
             }
         }
         if self.classes.backlog_of(class).packets == 0 {
-            // An idle class earns no credit.
+            // A class that was idle starts at the current virtual time, so it gains no credit.
             share.start = share.start.max(self.clock);
         }
         self.classes.enqueue_to(class, packet, cx);

@@ -3,11 +3,12 @@
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
-/// A discipline with room for one packet that was dequeued early because its size was needed (Linux's `gso_skb`).
+/// A child discipline, with room for one packet that was dequeued early because its size was needed (Linux's
+/// `gso_skb`).
 ///
 /// A discipline that implements [`Qdisc::peek`] keeps its packets until `dequeue`. From any other discipline, the
-/// packet is dequeued early and held here. It still counts in the backlog, but the discipline can no longer drop it or
-/// send another packet first.
+/// packet is dequeued early and held here. The held packet still counts in the backlog, but the child can no longer
+/// drop it or send another packet before it.
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,
@@ -21,12 +22,12 @@ impl<Q: Qdisc> Child<Q> {
         Child { qdisc, held: None }
     }
 
-    /// The wrapped discipline. Its queue does not contain the held packet.
+    /// Returns the child discipline. Its queue does not contain the held packet.
     pub fn qdisc(&self) -> &Q {
         &self.qdisc
     }
 
-    /// The held packet as a backlog; zero if no packet is held.
+    /// Returns the backlog that consists of the held packet; zero if no packet is held.
     fn held(&self) -> Backlog {
         match &self.held {
             None => Backlog::default(),

@@ -31,8 +31,7 @@ impl Class {
         let marked = cx.counters().marked_total().packets;
         let given = self.child.dequeue(cx);
         if let Some(given) = &given {
-            // Count the departure here. `settle` then sees only the remaining change of the backlog, which consists of
-            // drops.
+            // Count the departure here. After that, `settle` can attribute any other decrease of the backlog to drops.
             let (size, sojourn) = (given.packet.size(), cx.now() - given.enqueued_at);
             self.stats.backlog.remove(size);
             self.stats.sent_packets += 1;
@@ -44,7 +43,7 @@ impl Class {
         given
     }
 
-    /// Drops the packet that `dequeue` would return now.
+    /// Drops the packet that `dequeue` would return now, for the reason `why`.
     pub fn drop_head(&mut self, why: DropReason, cx: &mut Cx<'_>) {
         let marked = cx.counters().marked_total().packets;
         if let Some(head) = self.child.dequeue(cx) {
@@ -112,15 +111,15 @@ impl Class {
         self.child.gauges(&mut |inner, value| out(&format!("{}/{inner}", self.name), value));
     }
 
-    /// Counts the drops and marks of the child since the last call, from the changes of the child's backlog and of the
-    /// accounting.
+    /// Counts the packets that the child dropped or marked since the last call: drops from the decrease of its backlog,
+    /// and marks from the node's counter.
     fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
-        // The child reports drops only to the accounting, so this class infers them from the backlog.
+        // The child does not report drops to this class, so compute them from the decrease of the backlog.
         let dropped = self.stats.backlog - self.child.backlog();
         self.stats.backlog = self.child.backlog();
         self.stats.dropped_packets += u64::from(dropped.packets);
         self.stats.dropped_bytes += dropped.bytes;
-        // No other discipline ran since the operation began, so every mark since then was set by this child.
+        // Only this child ran between the two readings of the counter, so it set every mark that was added.
         self.stats.marked_packets += cx.counters().marked_total().packets - marked_before;
     }
 }

@@ -21,7 +21,8 @@ impl Classes {
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();
-        // Check the class numbers here, so that `classify` can return them without a check.
+        // Check the class numbers once, when the classes are created, so that `classify` need not check them for each
+        // packet.
         if highest >= count {
             let plural = if word == "class" { "classes".to_owned() } else { format!("{word}s") };
             let what = format!("there is no {word} {highest}: {count} {plural} count from 0");
@@ -36,7 +37,7 @@ impl Classes {
         self.classifier.classify(packet)
     }
 
-    /// Offers a packet to a class.
+    /// Offers a packet to a class, which enqueues or drops it.
     pub fn enqueue_to(&mut self, class: usize, packet: Packet, cx: &mut Cx<'_>) {
         let class = &mut self.classes[class];
         let beside = self.backlog - class.backlog();
@@ -49,7 +50,8 @@ impl Classes {
         self.act(class, |class| class.drop_head(why, cx));
     }
 
-    /// Calls `act` with a class, and then updates the total backlog.
+    /// Calls `act` with a class. Updates the total backlog afterwards, because `act` may change the backlog of the
+    /// class.
     pub fn act<T>(&mut self, class: usize, act: impl FnOnce(&mut Class) -> T) -> T {
         let class = &mut self.classes[class];
         let beside = self.backlog - class.backlog();

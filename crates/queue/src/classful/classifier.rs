@@ -41,7 +41,7 @@ pub struct Rule {
     pub src_port: Option<u32>,
     /// Destination port.
     pub dst_port: Option<u32>,
-    /// Purpose of the packet: data, ACK or control.
+    /// Type of the packet: data, ACK or control.
     pub packet: Option<PacketKind>,
 }
 
@@ -84,7 +84,7 @@ impl Choice for Protocol {
     const WORDS: &'static [(&'static str, Protocol)] = &[("tcp", Protocol::Tcp), ("udp", Protocol::Udp)];
 }
 
-/// The purpose of a packet.
+/// The type of a packet: data, ACK or control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketKind {
@@ -102,7 +102,7 @@ impl Choice for PacketKind {
 }
 
 impl PacketKind {
-    /// Returns the purpose of a packet.
+    /// Returns the type of a packet.
     pub fn of(packet: &Packet) -> PacketKind {
         match packet.transport() {
             Transport::Tcp(_) if !packet.payload().is_empty() => PacketKind::Data,
@@ -125,7 +125,7 @@ impl Classifier {
         self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class as usize)
     }
 
-    /// Returns the highest class that a packet can be assigned to.
+    /// Returns the highest class number in the rules and the default.
     pub fn highest_class(&self) -> usize {
         self.rules.iter().map(|rule| rule.class as usize).fold(self.default, usize::max)
     }
@@ -137,7 +137,8 @@ impl Rule {
         let (protocol, ports) = match packet.transport() {
             Transport::Tcp(header) => (Some(Protocol::Tcp), Some((header.src_port, header.dst_port))),
             Transport::Udp(header) => (Some(Protocol::Udp), Some((header.src_port, header.dst_port))),
-            // A rule with a protocol or a port does not match a packet without a known transport.
+            // For other transports neither protocol nor ports are known, so a rule that names one of them does not
+            // match.
             Transport::Other { .. } => (None, None),
         };
         agrees(self.dscp, u32::from(packet.dscp()))
@@ -150,7 +151,7 @@ impl Rule {
     }
 }
 
-/// True if the rule ignores the field, or if the field has the wanted value.
+/// True if the rule does not set the field (`wanted` is `None`), or if the packet's field has the wanted value.
 fn agrees<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }

@@ -3,7 +3,7 @@
 //!
 //! When a packet arrives at an empty class, the class joins the end of the round with a deficit of one quantum. The
 //! class at the front sends packets as long as its head packet is not larger than its deficit. Then the class gains a
-//! quantum and moves to the end. It keeps its unused deficit while it has packets.
+//! quantum and moves to the end of the round. A class with packets carries its unused deficit over to the next round.
 //!
 //! A class whose child delays packets is skipped until the child is ready; Linux does not allow such a child. Packets
 //! that no rule matches enter `default_class`; Linux drops them.
@@ -106,7 +106,7 @@ pub struct Drr {
     active: VecDeque<usize>,
 }
 
-/// The state of a class in the round.
+/// The position and the deficit of a class in the round.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     quantum: u64,
@@ -158,7 +158,7 @@ impl Qdisc for Drr {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // The loop must end if all classes in the round delay their packets.
+        // Count the classes that delay their packets, so that the loop ends if all classes in the round do.
         let mut held_back = 0;
         while held_back < self.active.len() {
             let class = *self.active.front()?;
@@ -172,7 +172,7 @@ impl Qdisc for Drr {
                 None => None,
             };
             let Some(head) = head else {
-                // The child returned no packet, because it dropped its packets or delays them.
+                // The child returned no packet, because it dropped all its packets or delays them.
                 if self.classes.backlog_of(class).packets == 0 {
                     self.leave_round();
                 }

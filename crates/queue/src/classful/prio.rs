@@ -1,5 +1,5 @@
-//! Strict priorities: a classifier, and for each class a band with a discipline of its own (Linux's `sch_prio`,
-//! tc-prio(8)).
+//! Strict priorities: a classifier assigns each packet to a band, and each band has its own discipline (Linux's
+//! `sch_prio`, tc-prio(8)).
 //!
 //! The first band that can return a packet is served. A band sends only while all bands above it are empty or delay
 //! their packets. Linux's default map from the TOS byte is not built in; the classifier's rules assign packets to
@@ -50,7 +50,7 @@ impl Part for PrioConfig {
 
 impl Discipline for PrioConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        // The subtraction saturates for an empty list, which `Prio::new` rejects.
+        // For an empty list, which `Prio::new` rejects, the subtraction must not overflow.
         let last = self.bands.len().saturating_sub(1);
         let default = self.default_class.map_or(last, |class| class as usize);
         let classifier = Classifier { rules: self.classify.clone(), default };
@@ -91,7 +91,7 @@ impl Prio {
         for band in 0..self.bands.count() {
             if self.bands.is_ready(band, now) {
                 let done = self.bands.act(band, |band| act(band, cx));
-                // A band may drop all packets that were ready; the next band is then tried.
+                // A band that was ready may have dropped all its packets. In that case, continue with the next band.
                 if done.is_some() {
                     return done;
                 }

@@ -3,13 +3,14 @@
 //! `fair-queue`).
 //!
 //! A hash assigns flows to queues. The finish time of a packet is its start time plus its size divided by the flow's
-//! weight. The start time is the later of the flow's last finish time and the finish time of the packet that was served
-//! last. The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP). A flow with few and small
-//! packets thus does not wait for other flows.
+//! weight. The start time is the later of two times: the finish time of the flow's previous packet, and the finish time
+//! of the packet that was served last. The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP).
+//! A flow with few and small packets thus does not wait for other flows.
 //!
-//! The buffer is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If the flow of an
-//! arriving packet has `threshold` packets or more, one packet is dropped: the last packet of another flow if that
-//! packet has a later finish time, otherwise the arriving packet.
+//! The buffer is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If a packet arrives
+//! whose flow already has at least `threshold` packets, one packet is dropped. This is the queued packet with the
+//! latest finish time, if it belongs to another flow and finishes after the arriving packet. Otherwise it is the
+//! arriving packet.
 //!
 //! Not modelled: the reservation of queues by RSVP.
 
@@ -25,7 +26,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct WfqConfig {
     /// Maximum number of packets in all queues.
     pub limit: u32,
-    /// Queue length of a flow in packets. At this length, each further arrival of the flow causes a drop.
+    /// Number of packets of a flow at which each further arrival of the flow causes a drop.
     pub threshold: u32,
     /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,
@@ -69,7 +70,7 @@ impl Discipline for WfqConfig {
     }
 }
 
-/// Virtual time of one byte at precedence 0. It is divisible by 1 to 8, so the division by a weight is exact.
+/// Virtual time of one byte at precedence 0. The number can be divided by each weight from 1 to 8 without a remainder.
 const OCTET: u64 = 840;
 
 /// Weighted fair queueing: the queues of all flows.
@@ -97,7 +98,7 @@ struct Flow {
 }
 
 impl Wfq {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
     ///
     /// # Errors
     ///
@@ -115,11 +116,11 @@ impl Wfq {
         })
     }
 
-    /// Drops the packet with the latest finish time if it belongs to another flow than `flow` and finishes later than
-    /// `finish`. Returns true if a packet was dropped.
+    /// Drops the queued packet with the latest finish time, if it finishes after `finish` and does not belong to the
+    /// flow `flow`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
-        // Either the arriving packet finishes last, or the packet that finishes last belongs to the same flow. In both
+        // The arriving packet finishes last, or the queued packet that finishes last belongs to the same flow. In both
         // cases the caller drops the arriving packet.
         if latest <= finish || other == flow {
             return false;
@@ -131,7 +132,7 @@ impl Wfq {
             Some((finish, _)) => self.tails.insert((*finish, other)),
             None => self.heads.remove(&(latest, other)),
         };
-        // The flow's next packet takes over the start time of the dropped one.
+        // The next packet of the flow can start when the dropped packet would have started.
         self.flows[other as usize].last_finish = packets_end(&self.flows[other as usize], self.clock);
         self.backlog.remove(victim.packet.size());
         cx.drop(victim.packet, DropReason::QueueFull);
@@ -139,8 +140,8 @@ impl Wfq {
     }
 }
 
-/// The start time of a flow's next packet: the finish time of the flow's last queued packet, or the clock if the queue
-/// is empty.
+/// Returns the earliest start time of a flow's next packet: the finish time of the flow's last queued packet, or the
+/// clock if the flow has no packet.
 fn packets_end(flow: &Flow, clock: u64) -> u64 {
     flow.packets.back().map_or(clock, |(finish, _)| *finish)
 }

@@ -57,7 +57,7 @@ impl FlowHash {
     }
 }
 
-/// The protocol and the ports. The ports are 0 if the transport has none.
+/// The protocol and the ports. Both ports are 0 if the transport has no ports.
 #[inline]
 fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     match packet.transport() {
@@ -94,7 +94,7 @@ mod tests {
         QueueConfig::from_value(Value::Part(part)).unwrap().build(PLACE.seed, PLACE.role).unwrap()
     }
 
-    /// Creates a packet of a flow. The hosts of the flow belong to no other flow.
+    /// Creates a packet of a flow. No two flows have a host in common.
     fn packet(flow: u32, id: u64) -> Packet {
         let ip = IpHeader::v4(Ipv4Addr::from_bits(flow), Ipv4Addr::from_bits(2)).with_ecn(Ecn::NotEct);
         let transport = Transport::Udp(UdpHeader { src_port: flow as u16, dst_port: 2 });
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn flows_chosen_to_collide_starve_nobody_beyond_their_place() {
-        // If each of the 40 flows had its own queue, the other flow would get 1/41 of the line.
+        // If each of the attacker's 40 flows had its own queue, the other flow would get 1/41 of the line.
         for (kind, places) in
             [("fq_codel", 1024), ("fq_pie", 1024), ("sfq", 1024), ("fq", 1024), ("wfq", 256), ("bdp", 1024)]
         {

@@ -13,7 +13,7 @@ pub(crate) struct FlowRounds {
 }
 
 impl FlowRounds {
-    /// Adds a flow to the new flows. The flow must not be in either list.
+    /// Adds a flow to the new flows. The flow must be in neither list.
     pub fn begin(&mut self, flow: u32) {
         self.new.push_back(flow);
     }
@@ -29,7 +29,7 @@ impl FlowRounds {
         self.old.extend(flow);
     }
 
-    /// Handles a flow at the head that is empty. Returns true if the flow was removed from both lists.
+    /// Handles the case that the flow at the head is empty. Returns true if the flow was removed from both lists.
     pub fn emptied(&mut self) -> bool {
         let was_new = !self.new.is_empty();
         let flow = self.take_head();

@@ -6,9 +6,10 @@
 //! first credit is `initial_quantum`, so that an initial window leaves at once. After an idle time of `refill_delay`, a
 //! flow has a full quantum again.
 //!
-//! **Pacing.** With `maxrate`, a flow without credit waits for the time that its packet, or a quantum if that is
-//! larger, takes at this rate. If a packet leaves late, the next wait is shortened accordingly, by at most 50 %. If the
-//! rate is at most `low_rate_threshold`, a flow has no credit, so each of its packets waits.
+//! **Pacing.** With `maxrate`, a flow that has used up its credit must wait. The wait is the transmission time at
+//! `maxrate` of its last packet or of a quantum, whichever is larger. If a packet leaves late, the next wait is
+//! shortened accordingly, by at most 50 %. If the rate is at most `low_rate_threshold`, a flow has no credit, so each
+//! of its packets waits.
 //!
 //! A hash assigns flows to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!
@@ -38,7 +39,7 @@ pub struct FqConfig {
     pub initial_quantum: Bytes,
     /// Rate at which each flow is paced. `None`: no pacing.
     pub maxrate: Option<BitRate>,
-    /// If `maxrate` is at most this rate, every packet is paced individually, without a burst of a quantum.
+    /// If `maxrate` is at most this rate, every packet is paced individually instead of in bursts of a quantum.
     pub low_rate_threshold: BitRate,
     /// Idle time after which a flow again has a full quantum of credit.
     pub refill_delay: Duration,
@@ -125,7 +126,7 @@ pub struct Fq {
     /// Flows that wait because of their rate, ordered by departure time and then by the time at which they started to
     /// wait.
     throttled: BTreeMap<(Time, u64), u32>,
-    /// Number of such waits so far.
+    /// Number of times that a flow has been throttled. The number orders flows with the same departure time.
     throttlings: u64,
     backlog: Backlog,
 }
@@ -136,7 +137,7 @@ struct Flow {
     ring: PacketRing,
     /// Number of bytes that the flow may still send in its turn.
     credit: i64,
-    /// Earliest departure of the next packet at the flow's rate.
+    /// Earliest departure time of the flow's next packet if the flow is paced.
     next: Time,
     place: Place,
 }
@@ -151,7 +152,7 @@ enum Place {
 }
 
 impl Fq {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
     ///
     /// # Errors
     ///
@@ -187,7 +188,7 @@ impl Fq {
         }
     }
 
-    /// Updates the flow's next departure time after a packet, if the flow is paced and has used up its credit.
+    /// Sets the flow's next departure time after it has sent a packet, if the flow is paced and has used up its credit.
     fn pace(&mut self, at: usize, size: u64, now: Time) {
         let (flow, config) = (&mut self.flows[at], &self.config);
         let Some(rate) = config.maxrate else { return };
@@ -201,7 +202,7 @@ impl Fq {
                 return;
             }
         }
-        // As in Linux's fq_dequeue, a single wait is at most 1 s.
+        // As in Linux's fq_dequeue, a wait is at most 1 s.
         let mut wait = rate.time_to_send(Bytes::new(counted), 0).0.as_nanos().min(1_000_000_000);
         // Linux's fq_dequeue: if the packet left late, shorten the next wait accordingly, by at most 50 %.
         if flow.next > Time::ZERO {
@@ -228,7 +229,7 @@ impl Qdisc for Fq {
         // The flow was idle, so it joins the new flows.
         if let Place::Detached(since) = flow.place {
             if cx.now().saturating_since(since) > self.config.refill_delay {
-                // The refill never lowers the credit: the flow may still have the rest of its initial quantum.
+                // The refill must not lower the credit, because the flow may still have a part of its initial quantum.
                 flow.credit = flow.credit.max(self.config.quantum.get() as i64);
             }
             flow.place = Place::Listed;
@@ -273,7 +274,7 @@ impl Qdisc for Fq {
             let mut given = flow.ring.pop()?;
             let size = given.packet.size();
             self.backlog.remove(size);
-            // Subtract the wait for the flow's own rate, because it is not queueing delay.
+            // Do not count the time for which the flow's own rate delayed the packet: it is not queueing delay.
             let due = given.enqueued_at.max(flow.next);
             if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
                 cx.mark(&mut given.packet, MarkReason::Threshold);

@@ -113,7 +113,7 @@ struct Flow {
     listed: bool,
 }
 
-/// A view of one flow's queue from which CoDel dequeues.
+/// The view of one flow's queue that CoDel uses to dequeue.
 struct Source<'a> {
     ring: &'a mut PacketRing,
     total: &'a mut Backlog,
@@ -133,7 +133,7 @@ impl CodelSource for Source<'_> {
 }
 
 impl FqCodel {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
     ///
     /// # Errors
     ///
@@ -172,7 +172,8 @@ impl FqCodel {
                 break;
             }
         }
-        // As in Linux's fq_codel_drop: an overflow makes the flow's control law act faster.
+        // As in Linux's fq_codel_drop, the overflow drops increase CoDel's count, so that the flow's control law drops
+        // more often.
         flow.codel.add_drops(dropped.0);
     }
 }
@@ -181,7 +182,7 @@ impl Qdisc for FqCodel {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
-        // Observers must see the backlog of all queues, not of this queue only.
+        // Observers must receive the total backlog of all queues, not the backlog of this queue.
         let before = self.total - flow.ring.backlog();
         cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
         self.total = before + flow.ring.backlog();
@@ -190,8 +191,8 @@ impl Qdisc for FqCodel {
             flow.deficit = self.config.quantum.get() as i64;
             self.rounds.begin(at as u32);
         }
-        // RFC 8290, section 4.1: enqueue the packet first, then drop packets of the longest queue, which may be another
-        // queue.
+        // RFC 8290, section 4.1: enqueue the packet first. Then drop packets of the longest queue, which is not
+        // necessarily the queue of this packet.
         if self.total.packets > self.config.limit {
             self.drop_from_fattest(cx);
         }

@@ -4,7 +4,8 @@
 //! A hash assigns flows to `flows` queues, which are served as in FQ-CoDel. An arriving packet is dropped or marked
 //! with the probability of its flow's queue. If `limit` packets are queued, an arriving packet is dropped.
 //!
-//! Missed updates of a flow are replayed when the flow is next used, each with the state at its own time, as in PIE.
+//! As in PIE, missed updates of a flow are replayed when the flow is next used. Each update uses the state at the time
+//! at which it was due.
 //!
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
@@ -108,8 +109,8 @@ struct Flow {
 }
 
 impl FqPie {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`: it perturbs the hash and selects
-    /// packets.
+    /// Creates empty queues. `rng` perturbs the hash and decides which packets PIE drops or marks. No other component
+    /// may use this random stream.
     ///
     /// # Errors
     ///
@@ -132,13 +133,13 @@ impl Qdisc for FqPie {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
-        // If FQ-PIE is full, the arriving packet is dropped, not a packet of the longest queue as in FQ-CoDel.
+        // If FQ-PIE is full, it drops the arriving packet. FQ-CoDel drops packets of the longest queue instead.
         if self.total.packets >= self.config.limit {
             flow.pie.dropped();
             return cx.drop(packet, DropReason::QueueFull);
         }
         let held = flow.ring.backlog();
-        // The updates that are due happened before this arrival, so they use the backlog without this packet.
+        // The updates were due before this packet arrived, so they use the backlog without this packet.
         flow.pie.catch_up(&self.config.pie, cx.now(), held);
         if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
             // RFC 8033, section 5.1: above the threshold even ECN-capable packets are dropped.
@@ -162,7 +163,8 @@ impl Qdisc for FqPie {
             let at = self.rounds.head()?;
             let flow = &mut self.flows[at as usize];
             if flow.deficit <= 0 {
-                // fq_pie_qdisc_dequeue: a flow with a spent deficit gets a quantum and waits for its next turn.
+                // As in Linux's fq_pie_qdisc_dequeue, a flow that has used its deficit gains a quantum and waits for
+                // its next turn.
                 flow.deficit += self.config.quantum.get() as i64;
                 self.rounds.spent();
                 continue;

@@ -2,14 +2,14 @@
 //! Queuing, 1990; Linux's `sch_sfq`, tc-sfq(8)).
 //!
 //! When a packet arrives at an empty queue, the queue joins the end of the round with an allotment of one quantum. The
-//! queue at the front sends while it has allotment left. Then it gains a quantum and moves to the end. If there is no
-//! room, the longest queue drops its newest packet, or with `headdrop` its oldest packet. With `perturb` the hash
+//! queue at the front sends until its allotment is used up. Then it gains a quantum and moves to the end. If there is
+//! no room, the longest queue drops its newest packet, or with `headdrop` its oldest packet. With `perturb` the hash
 //! changes periodically and queued packets move to their new queues, so that flows that share a queue do not share it
 //! forever.
 //!
-//! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. Among equally long queues, the
-//! queue that reached this length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to
-//! 6.1; earlier versions count units of 8 bytes.
+//! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. If several queues have the same
+//! maximum length, the queue that reached this length last drops a packet. Allotments are in bytes, as in Linux 6.13
+//! and its backports to 6.1; earlier versions count units of 8 bytes.
 //!
 //! Not modelled: Linux's RED inside each queue (`redflowlimit`).
 
@@ -110,7 +110,7 @@ pub struct Sfq {
     hash: FlowHash,
     /// Time of the next change of the hash.
     perturb_at: Time,
-    /// For each hash value, the queue of its flows; `None` if they have no packets.
+    /// For each hash value, the queue of its flows; `None` if these flows have no packets.
     by_hash: Vec<Option<u32>>,
     /// All queues.
     queues: Vec<Slot>,
@@ -118,7 +118,7 @@ pub struct Sfq {
     free: Vec<u32>,
     /// The non-empty queues, in the order in which they are served.
     round: VecDeque<u32>,
-    /// For each length, the queues of this length, in the order in which they reached it.
+    /// For each length, the queues that have this length, in the order in which they reached it.
     by_length: Vec<Vec<u32>>,
     backlog: Backlog,
 }
@@ -140,7 +140,7 @@ impl Slot {
 }
 
 impl Sfq {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
     ///
     /// # Errors
     ///
@@ -180,7 +180,8 @@ impl Sfq {
         }
     }
 
-    /// The queue of a hash value. If there is none, assigns a free queue; `None` if all queues are in use.
+    /// Returns the queue of a hash value, or assigns a free queue to it. Returns `None` if a queue is needed but all
+    /// queues are in use.
     fn queue_for(&mut self, hash: usize) -> Option<u32> {
         if let Some(queue) = self.by_hash[hash] {
             return Some(queue);
@@ -220,11 +221,11 @@ impl Sfq {
         taken
     }
 
-    /// Drops a packet of the longest queue to make room. If all queues have one packet, drops the packet of the queue
-    /// that is served next.
+    /// Drops a packet of the longest queue to make room. If no queue has more than one packet, drops the packet of the
+    /// queue that is served next.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
-        // As in Linux's sfq_drop: if all queues have one packet, there is no longest queue.
+        // As in Linux's sfq_drop: if no queue has more than one packet, there is no longest queue.
         let longest = match self.by_length.len() - 1 {
             1 => self.round.front(),
             length => self.by_length[length].last(),
@@ -240,10 +241,10 @@ impl Sfq {
         if self.perturb_at > cx.now() {
             return;
         }
-        // Several missed changes have the same effect as one.
+        // If several changes of the hash were missed, a single change has the same effect.
         let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
         self.perturb_at += period * (missed + 1);
-        // With another hash, flows that shared a queue are separated, and other flows may share one.
+        // The new hash separates flows that shared a queue, and may bring other flows together.
         self.hash = FlowHash::new(&mut self.rng);
         // Empty the queues in the order of service, so that the packets of each flow keep their order.
         let mut waiting = Vec::new();
@@ -300,7 +301,7 @@ impl Qdisc for Sfq {
         loop {
             let queue = *self.round.front()?;
             let slot = &mut self.queues[queue as usize];
-            // As in Linux, a queue may exceed its allotment by one packet.
+            // As in Linux, the last packet of a turn may exceed the allotment.
             if slot.allotment <= 0 {
                 slot.allotment += self.config.quantum.get() as i64;
                 self.round.rotate_left(1);

@@ -19,7 +19,7 @@ pub struct FifoConfig {
     pub limit: Limit,
     /// The packet that is dropped if there is no room.
     pub drop: DropFrom,
-    /// Size of the link header that the buffer counts with each IP packet, in bytes.
+    /// Size in bytes of the link header that counts towards the limit with each IP packet.
     pub header: Bytes,
 }
 
@@ -51,8 +51,8 @@ pub enum DropFrom {
     /// The arriving packet.
     #[default]
     Tail,
-    /// The oldest packets are dropped until the arriving packet fits. The sender then detects the loss earlier, by one
-    /// queueing delay.
+    /// The oldest packets are dropped until the arriving packet fits. The sender then detects the loss one queueing
+    /// delay earlier.
     Front,
 }
 
@@ -91,7 +91,7 @@ impl Fifo {
         Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })
     }
 
-    /// The buffer, with its capacity and its used part.
+    /// Returns the buffer: its limit, and the space in use.
     pub fn room(&self) -> &BufferLimit {
         &self.room
     }
@@ -116,7 +116,7 @@ impl Fifo {
         true
     }
 
-    /// Removes the packet at this position. Positions are in the order of arrival, counted from 0.
+    /// Removes and returns the packet at this position, counted from 0 in the order of arrival.
     pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
         let packet = self.ring.take_at(place)?;
         self.room.release(packet.size());

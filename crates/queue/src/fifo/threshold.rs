@@ -5,11 +5,11 @@
 //! A time is compared with the sojourn time when a packet departs, as in the native step of DualPI2's low-latency queue
 //! (RFC 9332, appendix A.1) and in the `ce_threshold` of Linux's codel and fq_codel.
 //!
-//! The setting `ect` selects the packets that may be marked. The first choice is all ECN-capable packets, as in data
-//! centres (RFC 3168, section 5, treats ECT(0) and ECT(1) equally). The second is only L4S packets with ECT(1) (RFC
-//! 9331, section 5): a sender of ECT(0) reacts to each mark as to a loss, so this queue would starve it. Packets that
-//! may not be marked are dropped only if there is no room. (RED with equal thresholds and a weight of 1 would drop them
-//! at the threshold.)
+//! The setting `ect` selects the packets that may be marked: either all ECN-capable packets, as in data centres (RFC
+//! 3168, section 5, treats ECT(0) and ECT(1) equally), or only L4S packets with ECT(1) (RFC 9331, section 5). A sender
+//! of ECT(0) reacts to each mark as to a loss, so marks at an L4S threshold would starve its flow. Packets that may not
+//! be marked are dropped only if there is no room. (RED with equal thresholds and a weight of 1 would drop them at the
+//! threshold.)
 //!
 //! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 
@@ -115,9 +115,9 @@ impl ThresholdFifo {
         Ok(ThresholdFifo { fifo, mark_threshold: config.mark_threshold, ect: config.ect })
     }
 
-    /// Marks the packet if it may be marked.
+    /// Sets CE if the packet is ECN-capable and the setting `ect` permits a mark.
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
-        // `cx.mark` does not change packets that are not ECN-capable.
+        // `cx.mark` ignores packets that are not ECN-capable.
         if self.ect == Markable::Ect || packet.ecn() != Ecn::Ect0 {
             cx.mark(packet, MarkReason::Threshold);
         }
@@ -127,7 +127,8 @@ impl ThresholdFifo {
 impl Qdisc for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         if let MarkThreshold::Depth(depth) = self.mark_threshold {
-            // If there is no room, the packet is dropped and must not be counted as marked.
+            // Mark the packet only if there is room for it. Otherwise the FIFO drops the packet, and the mark must not
+            // be counted.
             if depth.measure(self.fifo.backlog()) > depth.count() && self.fifo.room().fits(packet.size()) {
                 self.mark(&mut packet, cx);
             }

@@ -39,7 +39,7 @@ pub enum CellFormat {
     None,
     /// ATM cells of 53 bytes, 48 of them payload. The last cell is padded.
     Atm,
-    /// One byte of synchronization for every 64 bytes or part of them (PTM).
+    /// One byte of synchronization for every 64 bytes, or for a shorter rest (PTM).
     Ptm,
 }
 
@@ -82,7 +82,7 @@ impl Part for Framing {
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
         self.check()?;
-        // If a scenario gives a kind and an overhead, the overhead is added to that of the kind.
+        // If a scenario sets both the kind and the overhead, the overhead of the kind is added.
         if let Some(base) = given.preset.and_then(Framing::named).filter(|_| given.has("overhead")) {
             self.overhead += base.overhead;
         }
@@ -90,7 +90,8 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // The limit applies to the overhead that the scenario states. The overhead of the named kind is added to it.
+        // The limit applies to the overhead that the scenario sets. Allow 100 B more, because `complete` has added the
+        // overhead of the kind.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {

@@ -14,7 +14,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerConfig {
-    /// Rate at which tokens are added: a bit rate that counts whole IP packets.
+    /// Rate at which tokens are added, in bits of whole IP packets per second.
     pub rate: BitRate,
     /// Depth of the bucket in bytes of IP packets.
     pub burst: Bytes,
@@ -53,7 +53,8 @@ impl Discipline for PolicerConfig {
     }
 }
 
-/// Number of tokens per byte. A token is 10^-9 bit, so a rate in bit/s adds a whole number of tokens per nanosecond.
+/// Number of tokens per byte. With tokens of 10^-9 bit, a rate in bit/s adds a whole number of tokens in each
+/// nanosecond.
 const OCTET: u128 = 8 * 1_000_000_000;
 
 /// A policer, and the FIFO queue behind it.

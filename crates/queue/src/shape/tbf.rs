@@ -5,7 +5,7 @@
 //! until there are tokens for all of it. With a `peakrate` it also waits for a second bucket whose depth is `mtu`. A
 //! link's own token bucket (`shaper`) behaves in the same way if nothing is between the bucket and the line.
 //!
-//! The size of the head packet is looked up at every change, as in the kernel. If the child cannot return the size
+//! As in the kernel, each enqueue and dequeue looks up the size of the head packet. If the child cannot return the size
 //! ([`Qdisc::peek`]), the head packet is dequeued from the child at that time.
 //!
 //! Sizes are those of IP packets plus `overhead`. A packet larger than the bucket is dropped on arrival; Linux would
@@ -24,11 +24,11 @@ pub struct TbfConfig {
     pub rate: BitRate,
     /// Depth of the bucket in bytes.
     pub burst: Bytes,
-    /// Maximum rate of a burst. `None`: infinitely fast.
+    /// Maximum rate during a burst. `None`: no limit.
     pub peakrate: Option<BitRate>,
-    /// Depth of the second bucket, which limits the rate to `peakrate`, in bytes.
+    /// Depth in bytes of the second bucket, which limits the rate to `peakrate`.
     pub mtu: Bytes,
-    /// Number of bytes that are counted with each IP packet.
+    /// Number of bytes that are added to the size of each IP packet.
     pub overhead: Bytes,
     /// The queue behind the bucket.
     pub queue: QueueConfig,
@@ -88,7 +88,7 @@ impl Discipline for TbfConfig {
     }
 }
 
-/// A token bucket. A token is one nanosecond at the bucket's rate.
+/// A token bucket. One token is the right to send for 1 ns at the bucket's rate.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     rate: BitRate,
@@ -102,14 +102,14 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// Returns the tokens that are left after `waited` nanoseconds and a packet of this size. The result is negative if
+    /// Returns the number of tokens after `waited` nanoseconds and a packet of this size. A negative result means that
     /// the packet must wait longer.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }
 }
 
-/// The transmission time of this many bytes at a rate, in nanoseconds.
+/// Returns the transmission time in nanoseconds of this many bytes at this rate.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
@@ -161,7 +161,7 @@ impl Tbf {
         };
     }
 
-    /// The nanoseconds until both buckets have enough tokens for a packet of this size.
+    /// Returns the number of nanoseconds until both buckets have enough tokens for a packet of this size.
     fn lacking(&self, size: Bytes, now: Time) -> u64 {
         let waited = now.saturating_since(self.counted).as_nanos() as i64;
         let lack = |bucket: &Bucket| -bucket.left_after(waited, size + self.overhead);
@@ -184,7 +184,7 @@ impl Qdisc for Tbf {
         let now = cx.now();
         self.look(cx);
         let size = self.head?;
-        // The head packet needs more tokens than there are. `ready_at` returns the time at which there will be enough.
+        // There are too few tokens for the head packet. `ready_at` returns the time at which there will be enough.
         if self.lacking(size, now) > 0 {
             return None;
         }
@@ -196,8 +196,8 @@ impl Qdisc for Tbf {
             bucket.tokens = bucket.left_after(waited, size);
         }
         self.counted = now;
-        // As in the kernel, the size of the next head packet is looked up at once. A child without `peek` releases this
-        // packet now.
+        // As in the kernel, look up the size of the next head packet at once. If the child does not implement `peek`,
+        // this dequeues the packet from the child.
         self.look(cx);
         Some(given)
     }

@@ -1,9 +1,9 @@
 //! Checks a discipline against its contract after every operation. Each enqueued packet must leave once, be dropped
-//! once with a reason, or count in the backlog, and its ECN field may change only by a mark in the accounting.
+//! once with a reason, or count in the backlog. Its ECN field may change only by a mark that the discipline reports.
 //!
-//! The discipline uses a private accounting, so that the drops that it reports can be compared with its contents. The
-//! events are then copied to the real accounting. Each packet costs an operation on a tree, so the checks are for tests
-//! and debug runs.
+//! The discipline gets an `Accounting` of its own (the private accounting), so that the drops that it reports can be
+//! compared with the packets that it still contains. The events are then copied to the accounting of the run. Each
+//! packet costs an operation on a tree, so the checks are for tests and debug runs.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
@@ -31,7 +31,7 @@ pub struct CheckedQdisc<Q> {
     inside: BTreeMap<u64, Entry>,
     /// Total size of the packets in `inside`.
     bytes: Bytes,
-    /// The accounting that the discipline uses.
+    /// The accounting to which the discipline reports drops and marks.
     private: Accounting,
     /// Events that the private accounting reported since the last operation.
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -100,7 +100,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
-    /// Returns the queue inside.
+    /// Returns the wrapped queue.
     pub fn inner(&self) -> &Q {
         &self.queue
     }
@@ -111,15 +111,15 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         self.latest = now;
     }
 
-    /// Adds a packet to the expected contents.
+    /// Adds a packet to the packets that the queue must contain.
     fn put(&mut self, packet: &Packet, enqueued_at: Time) {
         let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn() };
         self.bytes += entry.size;
         assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
     }
 
-    /// Updates the expected size of the offered packet, and counts the change in the real accounting. An ACK filter may
-    /// lengthen the packet before the queue stores or drops it.
+    /// Updates the stored size of the offered packet, and reports the change to the accounting of the run. An ACK
+    /// filter may lengthen the packet before the queue stores or drops it.
     fn resize(&mut self, offered: &Packet, cx: &mut Cx<'_>) {
         let Some(entry) = self.inside.get_mut(&offered.id()) else { return };
         let before = std::mem::replace(&mut entry.size, offered.size());
@@ -129,7 +129,8 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
-    /// Removes a packet from the expected contents. Panics if the packet was not in them or has changed.
+    /// Removes a packet from the packets that the queue must contain. Panics if the packet is not one of them or has
+    /// changed.
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id());
         let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id()));
@@ -144,8 +145,8 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         entry
     }
 
-    /// Copies the recorded events to the real accounting, and compares them with the expected contents. `offered` is
-    /// the number of the packet that is being enqueued.
+    /// Copies the recorded events to the accounting of the run, and compares them with the packets that the queue must
+    /// contain. `offered` is the number of the packet that is being enqueued.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         // Take the events of this operation, so that the recorder is empty for the next one.
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
@@ -179,14 +180,15 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
     }
 
-    /// Checks the packet that `dequeue` returned against the previous results of `peek` and `ready_at`.
+    /// Checks the result of `dequeue` against the results of `peek` and `ready_at` before it.
     fn check_promises(&mut self, ready: Option<Time>, waiting: usize, given: Option<&QueuedPacket>) {
         match (given, self.shown.take()) {
             // A later arrival may change the head, so the size must match only at the instant of the `peek`.
             (Some(given), Some((at, size))) if at == self.latest => {
                 assert_eq!(given.packet.size(), size, "a packet of another size was shown before");
             }
-            // `None` is allowed only if packets were dropped, or if `ready_at` returns a later time from now on.
+            // If a packet was ready, `dequeue` may return `None` only if it dropped packets, or if `ready_at` now
+            // returns a later time.
             (None, _) if ready == Some(self.latest) && waiting == self.inside.len() => {
                 assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but gives no packet and drops none");
             }
@@ -194,7 +196,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
-    /// Checks the backlog and `ready_at` against the expected contents.
+    /// Checks the backlog and `ready_at` against the packets that the queue must contain.
     fn check(&self) {
         let inside = Backlog { packets: self.inside.len() as u32, bytes: self.bytes };
         assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");
@@ -219,7 +221,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         self.on_the_clock(cx.now());
-        // Read the promises before the dequeue changes them.
+        // Read `ready_at` and the number of packets before the dequeue changes them.
         let (ready, waiting) = (self.queue.ready_at(cx.now()), self.inside.len());
         let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);
@@ -297,7 +299,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// Creates a copy of a packet for the real accounting, where the copy is dropped instead of the original. `Packet` is
+/// Creates a copy of a dropped packet, so that the drop can also be reported to the accounting of the run. `Packet` is
 /// not `Clone`, so that no packet is sent twice.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())

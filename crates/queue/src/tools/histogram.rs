@@ -1,11 +1,11 @@
-//! A histogram of durations. The width of a bucket grows with its value, so both the relative error and the memory are
+//! A histogram of durations. Larger durations have wider buckets, so both the relative error and the memory are
 //! bounded.
 
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Number of bits after the leading one that determine the bucket of a value, which gives 64 buckets per octave. The
-/// width of a bucket is at most 1/64 of its value, so its middle differs from each of its values by at most 0.8 %.
+/// Number of bits after a value's leading bit that select its bucket. With 6 bits there are 64 buckets per octave. A
+/// bucket is at most 1/64 as wide as its values, so its middle differs from each of them by at most 0.8 %.
 const MANTISSA_BITS: u32 = 6;
 
 /// Number of buckets per page, as a power of 2. Memory is allocated in pages.
@@ -14,8 +14,8 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// A histogram of durations. Values below 128 ns are exact, larger ones are within 0.8 %.
 ///
-/// Counters exist only for pages with a non-zero count. The histogram of a queue with few different durations takes
-/// some hundred bytes, one with all possible durations 8 kB. Counters have 16 bits, because a large network has tens of
+/// Counters exist only for pages with a non-zero count. The histogram of a queue with few different durations takes a
+/// few hundred bytes, one with all possible durations 8 kB. Counters have 16 bits, because a large network has tens of
 /// thousands of histograms with a few thousand durations each. Overflows are counted separately.
 ///
 /// # Examples
@@ -90,7 +90,7 @@ impl Histogram {
         if self.pages.is_empty() {
             self.first = page;
         }
-        // Only rarely does a page come before the first one; `pages` then grows at its front.
+        // `pages` rarely has to grow at its front, because few durations are shorter than all earlier ones.
         if page < self.first {
             self.pages.splice(0..0, std::iter::repeat_n(NOWHERE, (self.first - page) as usize));
             self.first = page;
@@ -159,7 +159,7 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// The count of a bucket, from its 16-bit counter and its overflows.
+    /// Returns the count of a bucket: its 16-bit counter plus 2^16 for each overflow.
     fn times(&self, bucket: usize, counter: u16) -> u64 {
         let overflows = self.overflows.as_ref().and_then(|overflows| overflows.get(&bucket)).copied().unwrap_or(0);
         u64::from(overflows) << u16::BITS | u64::from(counter)

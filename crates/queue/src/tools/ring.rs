@@ -1,4 +1,4 @@
-//! Packets in the order of arrival, and their backlog. Most disciplines use this list.
+//! A FIFO list of packets, and their backlog. Most disciplines use this list.
 
 use crate::{Backlog, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, Packet, Time};
@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 /// A FIFO list without a limit.
 ///
 /// A packet can be removed from the middle: it is found by its place number or its arrival time, and leaves an empty
-/// place. Empty places are removed when they reach the front, or when more than half of all places are empty. Packets
-/// are thus moved rarely, and the amortized cost per packet is constant.
+/// place. Empty places are deleted when they reach the front, or when more than half of all places are empty. Packets
+/// thus rarely move to other places, and the amortized cost per packet is constant.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
     /// Number of the first place. Places have consecutive numbers.
     first: u64,
-    /// Lowest valid place number. A packet with a lower number has been moved, so only its arrival time identifies its
-    /// place.
+    /// Lowest place number that is still valid. A packet with a lower number has moved to another place, and can be
+    /// found only by its arrival time.
     numbered_from: u64,
     /// Number of empty places.
     empty: usize,
@@ -74,7 +74,7 @@ impl PacketRing {
 
     /// Removes a packet from anywhere in the list.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
-        // A compaction invalidates older place numbers. A packet with such a number is found by its arrival time.
+        // Place numbers from before the last compaction are invalid. Find such a packet by its arrival time.
         let at = match waiting.place {
             Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
             _ => self.search(waiting)?,
@@ -89,7 +89,7 @@ impl PacketRing {
         packet
     }
 
-    /// The index of a packet, found by its arrival time.
+    /// Finds a packet by its arrival time. Returns its index.
     fn search(&self, waiting: &Waiting<'_>) -> Option<usize> {
         // Places are in the order of arrival.
         let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
@@ -97,7 +97,7 @@ impl PacketRing {
         came_then.position(|place| place.holds(waiting.id)).map(|at| first + at)
     }
 
-    /// Removes the packet that has `number` packets before it. Takes linear time.
+    /// Removes and returns the packet that has `number` packets before it. Takes linear time.
     pub fn take_at(&mut self, number: usize) -> Option<Packet> {
         let place = self.places.iter_mut().filter(|place| place.packet.is_some()).nth(number)?;
         let packet = place.packet.take();
@@ -113,7 +113,7 @@ impl PacketRing {
         self.empty > 8 && 2 * self.empty > self.places.len()
     }
 
-    /// Removes empty places from both ends, and all of them if more than half of the places are empty.
+    /// Removes empty places from both ends. If more than half of all places are empty, removes all empty places.
     fn tidy(&mut self) {
         while self.places.front().is_some_and(|place| place.packet.is_none()) {
             self.places.pop_front();
@@ -125,7 +125,8 @@ impl PacketRing {
             self.empty -= 1;
         }
         if self.is_mostly_empty() {
-            // New place numbers start above all old ones, so that an old number never finds another packet.
+            // Number the places from above the largest old number, so that an old number never identifies another
+            // packet.
             self.first = self.next_place();
             self.places.retain(|place| place.packet.is_some());
             self.numbered_from = self.next_place();
@@ -147,7 +148,7 @@ impl PacketRing {
         packet.map(|packet| QueuedPacket { packet, enqueued_at })
     }
 
-    /// Appends a packet that was enqueued in another queue before. Observers are not notified again.
+    /// Appends a packet that was enqueued earlier in another queue. Observers are not notified again.
     pub fn put(&mut self, waiting: QueuedPacket) {
         let QueuedPacket { packet, enqueued_at } = waiting;
         let size = packet.size();

@@ -1,16 +1,17 @@
-//! Active sensing: a discipline sends small packets through its own queue and over the link, and the far end returns
-//! them. Their delay includes all queues on the path, even those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
+//! Active sensing: a discipline sends small packets through its own queue and over the link, and the far end sends them
+//! back. Their delay includes all queues on the path, even those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
 //!
 //! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow. Its
-//! payload is a timestamp of 8 bytes, so its size in IPv4 is 28 bytes. One sensing packet follows each 4th data packet.
-//! The far end swaps the addresses ([`turn`]), and the packet returns like any other packet of the opposite direction.
+//! payload is a timestamp of 8 bytes, so its size in IPv4 is 28 bytes. After every 4th data packet, one sensing packet
+//! is sent. The far end swaps its addresses ([`turn`]), and the packet comes back like any other packet of the opposite
+//! direction.
 //!
 //! **Deviations.** The dissertation does not say how sensing packets are identified. In this module they have protocol
-//! 253, which RFC 3692 reserves for experiments. The top bit of the timestamp is set when the packet turns around, so
-//! that a second far end does not turn it around again.
+//! 253, which RFC 3692 reserves for experiments. The far end sets the top bit of the timestamp, so that no second far
+//! end sends the packet back again.
 //!
-//! **Hostile input.** A returning packet counts only if its timestamp is outstanding; any other packet is forwarded. At
-//! most 4,096 timestamps are outstanding; if there are more, the oldest count as lost.
+//! **Hostile input.** A packet that comes back counts only if its timestamp is outstanding; any other packet is
+//! forwarded. At most 4,096 timestamps are outstanding; if there are more, the oldest count as lost.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -24,10 +25,10 @@ pub const SENSING_PROTOCOL: u8 = 253;
 const PACKETS_FOR_EACH: u32 = 4;
 /// Maximum number of outstanding sensing packets.
 const MOST_OUT: usize = 4096;
-/// Flag in the timestamp of a packet that has turned around at the far end.
+/// Flag in the timestamp of a packet that the far end has sent back.
 const TURNED: u64 = 1 << 63;
 
-/// The place where a discipline's sensing packets turn around.
+/// The far end: the place from which a discipline's sensing packets are sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FarEnd {
     /// The far end of the discipline's own link.
@@ -46,14 +47,15 @@ pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far
 pub(crate) const SMOOTHING: &str =
     "Smoothing of round-trip times: as in RFC 6298, or as printed in the dissertation, with RTTVAR instead of SRTT.";
 
-/// How the base delay is treated: the delay of the link without a queue, which each measured sample includes.
+/// Each sample includes the base delay, which is the delay of the link without a queue. This setting determines whether
+/// the base delay is subtracted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The smallest sample so far is subtracted from every sample. The difference is the queueing delay, which is the
-    /// delay that the text of the dissertation describes.
+    /// The smallest sample so far is subtracted from every sample. The result is the queueing delay, which is what the
+    /// text of the dissertation describes.
     #[default]
     Subtract,
-    /// Samples are used unchanged, as the algorithm is printed. A link with a long delay then always seems congested.
+    /// Samples are used unchanged, as in the printed algorithm. A link with a long delay then always seems congested.
     Keep,
 }
 
@@ -64,7 +66,7 @@ impl Choice for BaseDelay {
 /// Text of the key for the base delay.
 pub(crate) const BASE_DELAY: &str = "Treatment of the link's own delay in a sample: the shortest delay so far is subtracted (subtract), or the whole sample counts (keep).";
 
-/// The timestamp of a sensing packet, with the flag [`TURNED`] if it has turned around; `None` for any other packet.
+/// Returns the timestamp of a sensing packet, including the flag [`TURNED`]; `None` for any other packet.
 fn stamp(packet: &Packet) -> Option<u64> {
     if *packet.transport() != (Transport::Other { protocol: SENSING_PROTOCOL }) {
         return None;
@@ -77,8 +79,8 @@ pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// Turns a sensing packet around at the far end of a link. Any other packet, and a sensing packet that has already
-/// turned around, stays unchanged; the result is then false.
+/// Sends a sensing packet back from the far end of a link: swaps its addresses and sets the flag [`TURNED`]. Returns
+/// false and changes nothing if the packet is not a sensing packet, or has the flag already.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
@@ -87,8 +89,8 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// Creates sensing packets, and recognizes them when they return. `owner` is the number of the queue to which a sensing
-/// packet belongs.
+/// Creates sensing packets, and recognizes them when they come back. `owner` is the number of the queue to which a
+/// sensing packet belongs.
 #[derive(Debug, Default)]
 pub(crate) struct Sensor {
     /// Outstanding packets: timestamp and owner, in the order of the timestamps.
@@ -98,11 +100,11 @@ pub(crate) struct Sensor {
     shortest: Option<Duration>,
     /// The largest timestamp so far.
     newest: u64,
-    /// The sensing packet that is to be created next.
+    /// The sensing packet that the caller must create next.
     made: Option<NewPacket>,
     /// Number of sensing packets sent.
     sent: u64,
-    /// Number of sensing packets that returned.
+    /// Number of sensing packets that came back.
     came_home: u64,
     /// Number of sensing packets that count as lost.
     given_up: u64,
@@ -130,34 +132,35 @@ impl Sensor {
         // Timestamps must be unique, even for packets that arrive in the same nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
-        // Limit the memory in case the link never returns sensing packets.
+        // Bound the memory even if the link never sends sensing packets back.
         if self.out.len() == MOST_OUT {
             self.out.pop_front();
             self.given_up += 1;
         }
         self.out.push_back((stamp, owner));
         self.sent += 1;
-        // The packet is sent as not ECN-capable, because no end host would react to a mark on a sensing packet.
+        // Sensing packets are not ECN-capable, because no end host would react to a mark on them.
         let ip = IpHeader { ecn: Ecn::NotEct, ..packet.ip() };
         let transport = Transport::Other { protocol: SENSING_PROTOCOL };
         self.made = Some(NewPacket::new(packet.flow(), ip, transport, Payload::real(stamp.to_be_bytes().to_vec())));
     }
 
-    /// Removes and returns the sensing packet that is to be created, if there is one.
+    /// Removes and returns the sensing packet that the caller must create; `None` if there is none.
     pub fn take_made(&mut self) -> Option<NewPacket> {
         self.made.take()
     }
 
-    /// The owner of an outstanding sensing packet that has not turned around; `None` for any other packet.
+    /// Returns the owner of an outstanding sensing packet that has not reached the far end yet; `None` for any other
+    /// packet.
     pub fn owner(&self, packet: &Packet) -> Option<u32> {
         let place = self.out.binary_search_by_key(&stamp(packet)?, |(stamp, _)| *stamp).ok()?;
         Some(self.out[place].1)
     }
 
     /// Handles a packet of the opposite direction. If it is an outstanding sensing packet, returns its owner and its
-    /// delay; depending on the configuration, the base delay is subtracted.
+    /// delay, without the base delay if the settings say so. `None` for any other packet.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
-        // A sensing packet of another discipline that has not turned around may pass here, too.
+        // Sensing packets of another discipline that are still on their way to their far end may pass here, too.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
         let (_, owner) = self.out.remove(place)?;
@@ -190,7 +193,7 @@ impl Choice for Smoothing {
         &[("rfc6298", Smoothing::Rfc6298), ("printed", Smoothing::Printed)];
 }
 
-/// A smoothed RTT, which expires [`Estimate::LASTS`] after the last sample.
+/// A smoothed RTT. It is valid for [`Estimate::LASTS`] after the last sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     smoothed: Option<i64>,
@@ -201,8 +204,8 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Lifetime of an estimate after its last sample. The dissertation has no such limit. Without it, a link that stops
-    /// returning sensing packets would leave the discipline dropping packets forever.
+    /// Time for which an estimate is valid after its last sample. The dissertation has no such limit. Without it, a
+    /// discipline would drop packets forever if the link stopped sending sensing packets back.
     pub const LASTS: Duration = Duration::from_secs(5);
 
     /// Adds a sample.

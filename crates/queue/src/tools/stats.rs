@@ -1,5 +1,5 @@
-//! Measurements of a queue of any discipline: packet counts, backlog over time, sojourn times. They take a constant
-//! amount of memory.
+//! Statistics of a queue of any discipline: packet counts, backlog over time and sojourn times, in a constant amount of
+//! memory.
 
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Count, Duration, Time};
@@ -33,7 +33,7 @@ pub struct QueueStats {
     sojourn_sum: u64,
     /// Longest sojourn time since the last sample, in nanoseconds.
     recent_longest: u64,
-    /// Longest sojourn time before the last sample, in nanoseconds.
+    /// Longest sojourn time up to the last sample, in nanoseconds.
     longest: u64,
     max_packets: u32,
     max_bytes: u64,
@@ -44,14 +44,14 @@ pub struct QueueStats {
     dropped_packets: u64,
     dropped_bytes: u64,
     sojourns: Histogram,
-    /// Number of packets sent before the last sample.
+    /// Number of packets sent up to the last sample.
     sampled_packets: u64,
-    /// Sum of the sojourn times before the last sample, in nanoseconds.
+    /// Sum of the sojourn times up to the last sample, in nanoseconds.
     sampled_sojourn: u64,
 }
 
-/// The state of a queue at one instant: counts since the start, and sojourn times of the packets that departed since
-/// the last sample.
+/// A sample of a queue: counts since the start, and sojourn times of the packets that departed since the previous
+/// sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueSample {
     /// Current backlog.
@@ -64,30 +64,30 @@ pub struct QueueSample {
     pub sent_packets: u64,
     /// Bytes that left for the line.
     pub sent_bytes: Bytes,
-    /// Mean sojourn time of the packets that departed since the last sample. `None` if there are none.
+    /// Mean sojourn time of the packets that departed since the previous sample. `None` if no packet departed.
     pub sojourn_mean: Option<Duration>,
-    /// Longest sojourn time of the packets that departed since the last sample. `None` if there are none.
+    /// Longest sojourn time of the packets that departed since the previous sample. `None` if no packet departed.
     pub sojourn_max: Option<Duration>,
 }
 
 impl QueueStats {
-    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards, which shows whether packets
-    /// were dropped.
+    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards. Its difference from the
+    /// expected backlog is the number of packets dropped.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
         self.notice(self.backlog);
     }
 
-    /// Records a packet that was enqueued at `now`, without a drop.
+    /// Records a packet that was enqueued at `now`. No packet was dropped.
     #[inline]
     pub fn entered(&mut self, now: Time, size: Bytes) {
         self.came(now, size);
         self.notice(self.backlog);
     }
 
-    /// Records in one call a packet that arrives at `now` and departs at `departs`. `backlog` is the backlog just after
-    /// the arrival, including the packet. The backlog may not be read before `departs`.
+    /// Records in one call a packet that arrives at `now` and departs at `departs`. `backlog` is the backlog
+    /// immediately after the arrival, including the packet. The statistics must not be read before `departs`.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
@@ -96,15 +96,15 @@ impl QueueStats {
             return self.sent_at_once(size);
         }
         debug_assert!(departs > now);
-        // Arrival and departure cancel out in the current backlog, so only the area changes.
+        // The packet is added to the backlog and subtracted again, so only the area changes.
         let sojourn = Duration::from_nanos(departs.as_nanos() - now.as_nanos());
         self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
         self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
         self.sent(size, sojourn);
     }
 
-    /// Records packets that found the queue empty and departed at once. `largest` is the size of the largest packet.
-    /// All arrival times must be different.
+    /// Records packets that found the queue empty and departed at once. `largest` is the size of the largest packet. No
+    /// two packets may arrive at the same time, because the maximum backlog is recorded as one packet.
     pub fn passed(&mut self, packets: Count, largest: Bytes) {
         if packets.packets > 0 {
             self.notice(Backlog { packets: 1, bytes: largest });
@@ -139,10 +139,11 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Records packets that the discipline dropped at `now` without an arrival. `backlog` is the backlog afterwards.
+    /// Records the packets that the discipline dropped since the last call: the difference between the recorded backlog
+    /// and the current `backlog`.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
-        // Most calls find no drop.
+        // In most calls no packet was dropped.
         if self.backlog != backlog {
             let packets = self.backlog.packets - backlog.packets;
             let bytes = self.backlog.bytes - backlog.bytes;
@@ -152,14 +153,14 @@ impl QueueStats {
         }
     }
 
-    /// Updates the largest backlog, separately for packets and bytes.
+    /// Updates the largest backlog in packets and the largest backlog in bytes.
     #[inline]
     pub fn notice(&mut self, backlog: Backlog) {
         self.max_packets = self.max_packets.max(backlog.packets);
         self.max_bytes = self.max_bytes.max(backlog.bytes.get());
     }
 
-    /// Adds an arrival to the backlog and to the area.
+    /// Adds a packet to the backlog, and subtracts its arrival time from the area.
     #[inline]
     fn came(&mut self, now: Time, size: Bytes) {
         self.backlog.packets += 1;
@@ -168,7 +169,7 @@ impl QueueStats {
         self.area_bytes = self.area_bytes.wrapping_sub(octet_nanos(now, size));
     }
 
-    /// Removes packets from the backlog, and adds their departure to the area.
+    /// Removes packets from the backlog, and adds their departure time to the area.
     #[inline]
     fn gone(&mut self, now: Time, packets: u32, bytes: Bytes) {
         self.backlog.packets -= packets;
@@ -214,7 +215,7 @@ impl QueueStats {
 
     /// Returns the mean backlog in packets from time zero to `now`.
     pub fn mean_packets(&self, now: Time) -> f64 {
-        // Add the term for the packets that are still queued, which have no departure time yet.
+        // Packets that are still queued have no departure time yet, so count them up to `now`.
         let waiting = now.as_nanos().wrapping_mul(u64::from(self.backlog.packets));
         self.area_packets.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
@@ -240,7 +241,7 @@ impl QueueStats {
         &self.sojourns
     }
 
-    /// The current state, with the sojourn times of the packets that departed since the previous sample.
+    /// Takes a sample: the current state, and the sojourn times of the packets that departed since the previous sample.
     pub fn sample(&mut self) -> QueueSample {
         // Compute the mean from the differences of running sums.
         let left = self.sent_packets - self.sampled_packets;

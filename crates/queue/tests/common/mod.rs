@@ -79,7 +79,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// An accounting with such an observer.
+    /// Returns an observer of this kind, and an accounting that notifies it.
     pub fn watched() -> (Drops, Accounting) {
         let drops = Drops::default();
         let mut accounting = Accounting::new(1);

@@ -18,11 +18,11 @@ pub struct RedConfig {
     /// Average packet size in bytes. Together with `bandwidth` it determines how fast the average decays while the
     /// queue is idle.
     pub avpkt: Bytes,
-    /// Rate at which packets leave the queue. `None`: infinite, so the average of an idle queue is 0.
+    /// Rate at which packets leave the queue. `None`: the rate is infinite, so the average is 0 after any idle time.
     pub bandwidth: Option<BitRate>,
     /// True if the average decays while the queue is idle.
     pub idle_decay: bool,
-    /// Number of packets that may arrive at an empty queue in a burst. If given, [`Part::complete`] computes the weight
+    /// Size in packets of a burst that an empty queue must accept. If given, [`Part::complete`] computes the weight
     /// from it.
     pub burst: Option<u32>,
     /// Weight of a new sample in the average, above 0 and at most 1.
@@ -31,9 +31,9 @@ pub struct RedConfig {
     pub ecn: bool,
     /// With `ecn`: true if packets are dropped while the average is above `max` (RFC 3168, section 7).
     pub harddrop: bool,
-    /// True if the probability grows from `probability` to 1 between `max` and twice `max` (Floyd 2000).
+    /// True if the probability rises from `probability` at `max` to 1 at twice `max` (Floyd 2000).
     pub gentle: bool,
-    /// True if the probability at `max` adapts to the average (Floyd 2001).
+    /// True if the probability at `max` is adjusted to keep the average between `min` and `max` (Floyd 2001).
     pub adaptive: bool,
     /// With `ecn`: the packets that are marked.
     pub marks: Marks,
@@ -41,7 +41,7 @@ pub struct RedConfig {
     pub victim: Victim,
     /// True if the packet that ends an idle time counts as a sample with a backlog of 0, as in ns-2.
     pub count_first: bool,
-    /// Minimum backlog in packets for a drop or mark: while the backlog is smaller, every arriving packet is accepted.
+    /// While the backlog is smaller than this number of packets, every arriving packet is accepted without a mark.
     pub least: u32,
 }
 
@@ -205,7 +205,7 @@ impl Part for RedConfig {
         if !given.has("bandwidth") {
             self.bandwidth = given.line_rate;
         }
-        // Under a discipline that peeks, Linux's RED never detects that its queue is idle.
+        // Linux's RED never detects an idle queue under a discipline that peeks.
         if !given.has("idle_decay") {
             self.idle_decay = !given.line_peeks;
         }
@@ -252,7 +252,7 @@ impl RedConfig {
         Ok(())
     }
 
-    /// The maximum weight with which the average stays below `min` during `burst`.
+    /// Returns the maximum weight with which a burst of `burst` packets leaves the average below `min`.
     fn weight_from_burst(&self) -> Result<f64, Fault> {
         // The formula of Floyd and Jacobson is in packets, so thresholds in bytes are divided by the average packet
         // size.

@@ -3,20 +3,20 @@
 use crate::aqm::updates::Updates;
 use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
 
-/// A weighted average of the backlog that arriving packets find. It decays while the queue is idle.
+/// A weighted average of the backlog, sampled at each arrival before the packet is enqueued. The average decays while
+/// the queue is idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     weight: f64,
-    /// Time to send a packet of average size; zero if the rate is infinite.
+    /// Transmission time of a packet of average size; zero if the rate is infinite.
     idle_packet: Duration,
     /// True if the average decays while the queue is idle.
     falls: bool,
     /// The current average.
     value: f64,
-    /// Start of the part of the idle time that the average does not account for yet. `None` while the queue has
-    /// packets.
+    /// Start of the idle time for which the average has not decayed yet. `None` while the queue has packets.
     idle_since: Option<Time>,
-    /// True if the packet that ends an idle time is a sample, too.
+    /// True if the packet that ends an idle time is a sample of the backlog, like any other packet.
     counts_first: bool,
     /// True if only the integer part of the average is subtracted from a sample.
     whole: bool,
@@ -37,13 +37,13 @@ impl Average {
     }
 
     /// Selects Linux's fixed-point arithmetic, in which a sample moves the average by the difference between the
-    /// backlog and the average's integer part. The mean of the average is then half a unit above the mean backlog. That
-    /// matters for averages in packets, but not for averages in bytes.
+    /// backlog and the average's integer part. The mean of the average is then half a unit above the mean backlog. This
+    /// difference matters if the unit is a packet, but not if it is a byte.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
 
-    /// Sets whether the packet that ends an idle time is a sample, too.
+    /// Sets whether the packet that ends an idle time is a sample of the backlog.
     pub fn counting_first(self, counts_first: bool) -> Average {
         Average { counts_first, ..self }
     }
@@ -53,7 +53,7 @@ impl Average {
         Average { falls, ..self }
     }
 
-    /// Handles a packet that arrives when the queue has this backlog.
+    /// Handles the arrival of a packet at a queue with this backlog.
     pub fn arrival(&mut self, backlog: u64, now: Time) {
         match self.idle_since {
             Some(since) => {
@@ -71,7 +71,7 @@ impl Average {
         }
     }
 
-    /// The average at `now`. No packet may have arrived in the meantime.
+    /// Returns the average at `now`, if no packet has arrived since the last call of `arrival`.
     pub fn at(&self, now: Time) -> f64 {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(now.saturating_since(since)))
     }
@@ -98,10 +98,10 @@ impl Average {
         }
     }
 
-    /// The factor by which the average decays in an idle time of this length.
+    /// Returns the factor by which the average decays during an idle time of this length.
     fn decay(&self, idle: Duration) -> f64 {
-        // Floyd and Jacobson, section 4: decay as if packets of average size had arrived at the line's rate, each at an
-        // empty queue.
+        // Floyd and Jacobson, section 4: the average decays as if packets of average size had arrived back to back,
+        // each at an empty queue.
         if self.idle_packet.is_zero() {
             return 0.0;
         }
@@ -117,18 +117,19 @@ pub(crate) enum Verdict {
     Pass,
     /// Drop or mark the packet, which was selected at random.
     Early,
-    /// Drop or mark the packet: at this average all packets are selected.
+    /// Drop or mark the packet. The average is so high that all packets are selected.
     Hard,
 }
 
 impl Verdict {
-    /// The reason to report if the packet is marked instead of dropped.
+    /// The reason that is reported if the packet is marked instead of dropped.
     pub fn mark_reason(self) -> MarkReason {
         if self == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early }
     }
 }
 
-/// The drop probability as a function of the average, and the interval to the next selected packet.
+/// Selects packets at random: computes the drop probability from the average, and counts the packets until the next
+/// selection.
 #[derive(Clone, Debug)]
 pub(crate) struct Slope {
     min: f64,
@@ -136,9 +137,9 @@ pub(crate) struct Slope {
     gentle: bool,
     /// Probability at `max`.
     pub probability: f64,
-    /// Number of packets since the last selected one. `None` while the average is outside the slope.
+    /// Number of packets since the last selected packet. `None` while the average is below or above the slope.
     count: Option<u32>,
-    /// Random number in [0, 1) that determines the length of the current interval.
+    /// Random number in [0, 1) that determines after how many packets the next one is selected.
     draw: f64,
 }
 
@@ -148,7 +149,7 @@ impl Slope {
         Slope { min, max, gentle, probability, count: None, draw: 0.0 }
     }
 
-    /// Handles a packet that arrives while no random selection takes place. Ends the current interval.
+    /// Handles a packet that arrives while the average is below or above the slope. Ends the current interval.
     pub fn leave(&mut self) {
         self.count = None;
     }
@@ -159,8 +160,8 @@ impl Slope {
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
             self.count = None;
-            // Below the slope all packets pass, and above it all are selected, so the random interval ends. The next
-            // packet on the slope starts another one.
+            // Below the slope all packets pass, and above it all packets are selected. The random interval ends, and
+            // the next packet on the slope starts a new one.
             return if average < self.min { Verdict::Pass } else { Verdict::Hard };
         }
         let Some(count) = self.count else {
@@ -202,7 +203,7 @@ impl Slope {
 }
 
 /// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): adapts the probability at `max` so that the average stays
-/// in the middle of the range from `min` to `max`, between 40 % and 60 % of it.
+/// in the middle of the range from `min` to `max`, at 40 % to 60 % of this range.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptation {
     low: f64,
@@ -213,9 +214,9 @@ pub(crate) struct Adaptation {
 impl Adaptation {
     /// Time between two adaptations.
     const INTERVAL: Duration = Duration::from_millis(500);
-    /// The probability grows only while it is at most this.
+    /// Largest probability that may still be increased.
     const TOP: f64 = 0.5;
-    /// The probability shrinks only while it is at least this.
+    /// Smallest probability that may still be decreased.
     const BOTTOM: f64 = 0.01;
     /// Maximum increase of the probability per adaptation.
     const ALPHA: f64 = 0.01;
@@ -228,8 +229,8 @@ impl Adaptation {
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Applies all periodic adaptations of the maximum probability that are due. Call this before the arrival of a
-    /// packet is counted.
+    /// Applies all periodic adaptations of the maximum probability that are due. Call this for each arriving packet,
+    /// before the packet updates the average.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);
@@ -238,15 +239,15 @@ impl Adaptation {
             } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
                 slope.probability *= Adaptation::BETA;
             } else if value < self.low || !average.is_idle() {
-                // No packet arrived since, so the average is constant or decays, and the following adaptations change
-                // nothing either.
+                // No packet has arrived since the last call, so the average is constant or decays. The following
+                // adaptations would change nothing.
                 self.updates.skip_to_last(now);
             }
         }
     }
 }
 
-/// The time to send a packet of average size; zero if the rate is infinite.
+/// Returns the transmission time of a packet of average size; zero if the rate is infinite.
 pub(crate) fn idle_packet(rate: Option<BitRate>, avpkt: Bytes) -> Duration {
     rate.map_or(Duration::ZERO, |rate| rate.time_to_send(avpkt, 0).0)
 }

@@ -59,7 +59,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    /// Creates an empty queue. No other component may use the random stream `rng`.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Red {
         }
         // Each arrival is a sample, whether or not the packet is dropped.
         self.average.arrival(self.config.min.measure(self.fifo.backlog()), now);
-        // ns-2 never drops from a short queue, so that the line does not become idle while the average is still high.
+        // ns-2 drops nothing from a short queue. Otherwise the line could become idle while the average is still high.
         if self.fifo.backlog().packets < self.config.least {
             self.slope.leave();
             return Verdict::Pass;
@@ -125,18 +125,19 @@ impl Red {
         }
     }
 
-    /// Removes and returns a random packet of the queue, which is to be dropped instead of the arriving packet. `None`
-    /// if the arriving packet is to be dropped.
+    /// Chooses the packet to drop. At the decision `Hard`, the victim `Random` means a random choice from the queued
+    /// packets and the arriving one; otherwise the arriving packet is dropped. Removes and returns the chosen packet of
+    /// the queue; `None` if the arriving packet was chosen.
     fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;
         }
-        // The arriving packet takes part in the draw. If it is drawn, the result is `None`.
+        // The arriving packet is one of the candidates. If it is chosen, the result is `None`.
         let place = self.rng.unit() * f64::from(self.fifo.backlog().packets + 1);
         self.fifo.take_at(place as usize)
     }
 
-    /// True if a packet with this decision may be marked instead of dropped.
+    /// True if a packet that was selected with this decision may be marked instead of dropped.
     fn may_mark(&self, verdict: Verdict) -> bool {
         self.config.ecn && !(verdict == Verdict::Hard && self.config.harddrop)
     }
@@ -192,8 +193,8 @@ impl Qdisc for Red {
         Some(removed)
     }
 
-    /// Calls `out` with the average backlog, `average`, in the unit of the thresholds, and with `adaptive` also with
-    /// the adapted `probability`.
+    /// Calls `out` with the average backlog (`average`), in the unit of the thresholds. With `adaptive`, also calls
+    /// `out` with the current maximum probability (`probability`).
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("average", self.average.value());
         if self.adaptation.is_some() {

@@ -10,7 +10,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Settings of CAKE, named as in tc-cake(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CakeConfig {
-    /// Rate of the shaper. `None`: CAKE does not shape, and packets leave at the link's rate.
+    /// Rate of the shaper. `None`: CAKE does not shape, so packets leave at the link's rate.
     pub bandwidth: Option<BitRate>,
     /// The tins, which are classes of service with queues of their own.
     pub tins: TinMode,
@@ -20,7 +20,8 @@ pub struct CakeConfig {
     pub rtt: Duration,
     /// Overhead of a packet on the line behind the shaper.
     pub framing: Framing,
-    /// Limit of all queues in bytes of IP packets. `None`: 4 round trips at the bandwidth, within the bounds of `ROOM`.
+    /// Limit of all queues in bytes of IP packets. `None`: the bytes of 4 round trips at the bandwidth, at least 4 MiB
+    /// and at most 10,240 full frames. Without a bandwidth, it is 10,240 full frames.
     pub memlimit: Option<Bytes>,
 }
 

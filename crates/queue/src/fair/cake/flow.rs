@@ -33,15 +33,17 @@ pub(super) struct Flow {
     pub ring: PacketRing,
     pub cobalt: Cobalt,
     pub state: FlowState,
-    /// Number of bytes that the flow may still send. A packet larger than this number makes it negative.
+    /// Number of bytes that the flow may still send. Negative after a packet that is larger than the rest of the
+    /// deficit.
     pub deficit: i64,
-    /// True while the flow skips rounds.
+    /// True while the flow is skipping rounds.
     pub skips: bool,
-    /// Service that a busy flow of the source host, and one of the destination host, had received when this flow
-    /// started to skip rounds, in quanta.
+    /// Value of `Tin::shared` when this flow started to skip rounds: the service per busy flow of the source host and
+    /// of the destination host, in quanta.
     pub served: (f64, f64),
     pub source: Option<usize>,
     pub destination: Option<usize>,
-    /// Number of times that the flow has entered the decaying list. A list entry with another number is outdated.
+    /// Number of times that the flow has entered the list of decaying flows. A list entry with a smaller number is
+    /// outdated.
     pub decays: u32,
 }

@@ -1,4 +1,4 @@
-//! Flow isolation: which packets share a queue, and among which hosts a tin's rate is shared.
+//! Flow isolation: determines which packets share a queue, and among which hosts a tin's rate is shared.
 
 use super::ways::{PLACES, Ways};
 use crate::fair::flow_hash::FlowHash;
@@ -41,7 +41,8 @@ impl Choice for Isolation {
     ];
 }
 
-/// The hashes of a packet's queue and of its two hosts. A host's hash is `None` if the mode ignores that host.
+/// The hash that selects a packet's queue, and the hashes of its two hosts. A host's hash is `None` if the mode ignores
+/// that host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -87,14 +88,13 @@ pub(super) struct Hosts {
 /// One host.
 #[derive(Clone, Debug, Default)]
 struct Host {
-    /// Number of the host's flows in the table.
+    /// Number of the host's flows that have an entry in the flow table.
     flows: u32,
     busy: u32,
     skipping: u32,
-    /// Maximum number of the host's busy flows since its first skipping flow started to skip rounds.
+    /// Maximum of `busy` since `skipping` was last 0.
     most_busy: u32,
-    /// Service that a busy flow of the host received in all rounds before `round`, in quanta. Each round adds 1 /
-    /// `busy`.
+    /// Service, in quanta, that each busy flow of the host received before `round`. Each round adds 1 / `busy`.
     shared: f64,
     round: u64,
 }
@@ -111,7 +111,8 @@ impl Hosts {
         Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
     }
 
-    /// Finds or assigns the entry of a host, and adds one flow to it. Returns the index of the entry.
+    /// Finds the entry of a host, or assigns one. Increments the host's number of flows. Returns the index of the
+    /// entry.
     pub fn hold(&mut self, hash: u64) -> usize {
         let hosts = &self.hosts;
         let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
@@ -119,14 +120,14 @@ impl Hosts {
         place
     }
 
-    /// Subtracts one flow from the host with this index.
+    /// Decrements the number of flows of the host with this index.
     pub fn release(&mut self, host: usize) {
         self.hosts[host].flows -= 1;
     }
 
-    /// Adds one busy flow to the host, or subtracts one, from this round on. Returns true if a flow of the host skips
-    /// rounds and fewer than half of `most_busy` flows are still busy. The busy flows then receive more than twice the
-    /// service that was assumed when the flow started to skip rounds.
+    /// Increments or decrements the host's number of busy flows, from this round on. Returns true if a flow of the host
+    /// is skipping rounds and fewer than half of `most_busy` flows are still busy. Each busy flow then receives more
+    /// than twice the service per round that was assumed when the flow started to skip rounds.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
@@ -143,14 +144,14 @@ impl Hosts {
         host.skipping > 0 && 2 * host.busy < host.most_busy
     }
 
-    /// Counts a flow of the host that starts or stops to skip rounds.
+    /// Updates the number of the host's flows that are skipping rounds, because a flow starts or stops to do so.
     pub fn set_skipping(&mut self, host: usize, skips: bool) {
         let host = &mut self.hosts[host];
         if !skips {
             host.skipping -= 1;
             return;
         }
-        // When the first flow of the host begins to skip rounds, the maximum of busy flows starts again.
+        // No other flow of the host is skipping rounds, so restart the maximum of busy flows.
         if host.skipping == 0 {
             host.most_busy = host.busy;
         }
@@ -162,7 +163,7 @@ impl Hosts {
         self.hosts[host].busy
     }
 
-    /// The service that a busy flow of the host received in all rounds before this one, in quanta.
+    /// Returns the service, in quanta, that each busy flow of the host received before this round.
     pub fn shared(&self, host: usize, round: u64) -> f64 {
         self.hosts[host].shared_until(round)
     }

@@ -19,9 +19,9 @@
 //! shorter interval than the other tins, but in the kernel it has the same (`docs/fidelity/queues.md`).
 //!
 //! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is kept as long as it has a flow in
-//! the table; Linux keeps it as long as one of its flows is busy. The quantum of a flow is divided exactly and rounded
-//! at random. A flow with a large negative deficit skips most of the rounds in which it could not send
-//! (`turn_wheel.rs`).
+//! the table; Linux keeps it as long as one of its flows is busy. A flow's share of the quantum is computed as a
+//! fraction and rounded to a whole number of bytes at random. A flow with a large negative deficit skips most of the
+//! rounds in which it could not send (`turn_wheel.rs`).
 //!
 //! Not modelled: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock (which only these two need),
 //! NAT look-ups, `wash`, `split-gso`, and overrides of tins and flows by firewall marks.
@@ -76,8 +76,8 @@ struct Shaper {
 }
 
 impl Cake {
-    /// Creates empty queues. Only this discipline uses the random stream `rng`: it perturbs the hash, rounds quanta and
-    /// draws for BLUE.
+    /// Creates empty queues. `rng` perturbs the hash, rounds the quanta and decides BLUE's drops. No other component
+    /// may use this random stream.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ impl Cake {
         let mut best: Option<(i64, usize)> = None;
         for (at, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.has_flows()) {
             let early = tin.next.as_nanos() as i64 - now.as_nanos() as i64;
-            // As in Linux's cake_dequeue: the last of the tins that are due; if none is due, the tin that is due first.
+            // As in Linux's cake_dequeue, choose the last of the tins that are due. If no tin is due, choose the tin
+            // that is due first.
             if early <= 0 || best.is_none_or(|(least, _)| early <= least) {
                 best = Some((early, at));
             }
@@ -156,7 +157,8 @@ impl Qdisc for Cake {
         self.tins[at].enqueue(packet, keys, self.total, &mut self.rng, cx);
         self.total.packets += 1;
         self.total.bytes += size;
-        // As in Linux, enqueue the packet first, because the longest flow may be its own.
+        // As in Linux, enqueue the packet before the longest queue is determined, because the packet's own queue may be
+        // the longest.
         while self.total.bytes.get() > self.room {
             self.make_room(cx);
         }
@@ -164,7 +166,8 @@ impl Qdisc for Cake {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let (now, mut first) = (cx.now(), true);
-        // A turn may find its flow empty and return no packet, so repeat until CAKE is empty or not ready.
+        // A turn returns no packet if its flow is empty. Repeat until a packet leaves, CAKE is empty, or the shaper
+        // must wait.
         while self.ready_at(now)? <= now {
             let at = self.choose(now);
             let before = self.tins[at].backlog();

@@ -22,9 +22,9 @@ const LEAST_QUANTUM: u64 = 300;
 /// Without a shaper: quantum in bytes of a tin whose share is 1.
 const TIN_QUANTUM: f64 = 1024.0;
 
-/// A flow skips rounds if it would need more turns than this to make its deficit positive.
+/// A flow skips rounds if it would need more turns than this until its deficit is positive.
 const MOST_EMPTY_TURNS: i64 = 16;
-/// If a host has more busy flows than this, its flows skip rounds as soon as they need more than one turn.
+/// Number of busy flows of a host above which a flow of the host skips rounds as soon as it needs more than one turn.
 const MANY: u32 = 16;
 
 /// A tin.
@@ -50,10 +50,10 @@ pub(super) struct Tin {
     new: VecDeque<usize>,
     /// Busy flows in the order of their turns, and sparse flows that became empty.
     old: VecDeque<usize>,
-    /// Number of flows at the front of `old` that have not had their turn in this round.
+    /// Number of flows at the front of `old` whose turn in this round has not come yet.
     left_in_round: usize,
     wheel: TurnWheel,
-    /// Empty flows whose state decays, each with the value of `decays` at its entry.
+    /// Empty flows whose state decays. Each entry contains the flow's value of `decays` when the flow entered the list.
     decaying: VecDeque<(usize, u32)>,
     sparse: u32,
     bulk: u32,
@@ -88,7 +88,8 @@ impl Tin {
         }
     }
 
-    /// True if a flow is in a list. The flow may be empty, which is detected only in its turn.
+    /// True if the tin has sparse or busy flows. Such a flow may be empty, because an empty flow is detected only in
+    /// its turn.
     pub fn has_flows(&self) -> bool {
         self.sparse + self.bulk > 0
     }
@@ -136,7 +137,7 @@ impl Tin {
                 self.flows[at].deficit = self.share_of(self.load(at), rng);
             }
             FlowState::Waiting => {
-                // The packet arrived before the flow's turn among the busy flows, so the flow was not sparse after all.
+                // A packet arrived before the flow's turn among the busy flows, so the flow was not sparse after all.
                 self.sparse -= 1;
                 self.make_busy(at, rng);
             }
@@ -144,8 +145,8 @@ impl Tin {
         }
     }
 
-    /// Dequeues the next packet, and may drop and mark packets. Returns `None` if the flow in turn has no packet. If
-    /// `first` is true, a decaying flow has its turn before all other flows; `first` is then set to false.
+    /// Dequeues the next packet, and may drop and mark packets. Returns `None` if the flow whose turn it is has no
+    /// packet. If `first` is true, a decaying flow has its turn before all other flows; `first` is then set to false.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             // As in Linux, one decaying flow per dequeue has its turn, so that its state is cleared.
@@ -167,7 +168,7 @@ impl Tin {
             let flow = &mut self.flows[at];
             flow.deficit += share;
             let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
-            // With such a large negative deficit, the flow could not send in most of its turns, so it skips rounds.
+            // The deficit is so negative that the flow could not send in most of its turns, so it skips rounds.
             if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
                 self.skip_rounds(at, load);
             } else {
@@ -247,7 +248,8 @@ impl Tin {
         self.stats.dropped_bytes += size;
     }
 
-    /// The flow whose turn it is, and its list. Sparse flows come first, then busy flows, then decaying flows.
+    /// Returns the flow whose turn it is, and the list that the flow is in. Sparse flows come first, then busy flows,
+    /// then decaying flows.
     fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
         // Skip outdated entries of flows that have become active again.
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
@@ -283,7 +285,7 @@ impl Tin {
         }
     }
 
-    /// Starts a round. Flows whose skipped rounds are over join the busy flows again.
+    /// Starts a round. Flows that have skipped all their rounds join the busy flows again.
     fn begin_round(&mut self, rng: &mut Rng) {
         self.wheel.begin_round(self.old.is_empty());
         while let Some(at) = self.wheel.next_due() {
@@ -292,8 +294,8 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// Makes a flow skip the rounds in which its deficit would stay negative. After these rounds the service exceeds
-    /// the deficit, unless the number of busy flows of its hosts grows.
+    /// Makes a flow skip the rounds in which its deficit would stay negative. Afterwards its deficit is positive,
+    /// unless the number of busy flows of its hosts grows in the meantime.
     fn skip_rounds(&mut self, at: usize, load: u32) {
         let deficit = -self.flows[at].deficit as u64;
         let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
@@ -301,7 +303,7 @@ impl Tin {
         self.wheel.add(at, rounds.min(TurnWheel::MOST));
     }
 
-    /// Ends a flow's skipping of rounds and adds the service of the skipped rounds.
+    /// Returns a flow to the busy flows, and credits it with the service of the rounds that it skipped.
     fn resume(&mut self, at: usize, rng: &mut Rng) {
         self.grant_skipped(at, rng);
         self.set_skipping(at, false);
@@ -312,20 +314,20 @@ impl Tin {
     fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
         let (source, destination) = self.shared(at);
         let flow = &mut self.flows[at];
-        // The flow's share is limited by the host with more busy flows, as in a normal turn.
+        // As in a normal turn, the flow's share is limited by whichever of its two hosts has more busy flows.
         let quanta = (source - flow.served.0).min(destination - flow.served.1);
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// Returns the service in quanta that a busy flow of the source host, and one of the destination host, received in
-    /// all previous rounds. For a host that the mode ignores, this is one quantum per round.
+    /// Returns the service, in quanta, that each busy flow of the flow's source host received before this round, and
+    /// the same for the destination host. If the mode ignores a host, the value is one quantum per round.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.wheel.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
         (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
     }
 
-    /// Records for a flow and its hosts that the flow starts or stops to skip rounds.
+    /// Marks a flow as skipping rounds or not, and updates the counts of its hosts.
     fn set_skipping(&mut self, at: usize, skips: bool) {
         if skips {
             self.flows[at].served = self.shared(at);
@@ -340,7 +342,7 @@ impl Tin {
         }
     }
 
-    /// Returns all flows that skip rounds to the busy flows, because the service of some flows has grown considerably.
+    /// Ends the skipping of rounds for all flows, because some flows now receive much more service than was assumed.
     fn resume_all(&mut self, rng: &mut Rng) {
         let mut early = 0;
         while let Some(at) = self.wheel.next_early(&mut early) {
@@ -348,8 +350,8 @@ impl Tin {
         }
     }
 
-    /// Handles a flow that has used its quantum. A sparse flow becomes busy, or waits for one turn among the busy flows
-    /// if it is empty.
+    /// Handles a flow that has used its quantum. A sparse flow with packets becomes busy. A sparse flow without packets
+    /// waits for one turn among the busy flows.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].state == FlowState::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -389,7 +391,7 @@ impl Tin {
         self.update_hosts(at, true, rng);
     }
 
-    /// A flow's share of the quantum: the quantum divided by `load`, rounded at random.
+    /// Returns a flow's share of the quantum: the quantum divided by `load`, rounded up or down at random.
     fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
         if load == 1 {
             return self.flow_quantum as i64;
@@ -397,7 +399,8 @@ impl Tin {
         (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
     }
 
-    /// The number of busy flows of the flow's source or destination host, whichever has more; at least 1.
+    /// Returns the number of busy flows of the flow's source host or destination host, whichever number is larger; at
+    /// least 1.
     fn load(&self, at: usize) -> u32 {
         let flow = &self.flows[at];
         let source = flow.source.map_or(0, |host| self.sources.load(host));
@@ -405,7 +408,7 @@ impl Tin {
         source.max(destination).max(1)
     }
 
-    /// Assigns the entry of a flow to another flow, and updates the hosts of the entry.
+    /// Updates the hosts of an entry of the flow table, because the entry is assigned to another flow.
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].state == FlowState::Bulk;
         let skips = self.flows[at].skips;
@@ -433,7 +436,7 @@ impl Tin {
         }
     }
 
-    /// Removes the flow from the flow counts of its hosts.
+    /// Decrements the number of flows of both hosts of a flow.
     fn release_hosts(&mut self, at: usize) {
         let flow = &mut self.flows[at];
         if let Some(host) = flow.source.take() {
@@ -444,16 +447,16 @@ impl Tin {
         }
     }
 
-    /// Adds a busy flow to the counts of its hosts, or subtracts it. If the service of other flows grows considerably
-    /// as a result, all flows stop skipping rounds.
+    /// Adds or removes a busy flow in the counts of its hosts. If other flows thereby receive much more service than
+    /// was assumed, all flows stop skipping rounds.
     fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
             self.resume_all(rng);
         }
     }
 
-    /// Updates the numbers of busy flows of this flow's source and destination hosts. Returns true if the service of
-    /// another flow thereby became more than twice the assumed service (see [`Hosts::set_busy`]).
+    /// Updates the numbers of busy flows of this flow's source and destination hosts. Returns true if other flows
+    /// thereby receive more than twice the service that was assumed (see [`Hosts::set_busy`]).
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];

@@ -33,7 +33,7 @@ impl Choice for TinMode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     pub name: &'static str,
-    /// Fraction of the rate up to which the tin has priority. Without a shaper, the tin's weight.
+    /// Fraction of the rate up to which the tin has priority. Without a shaper, the tin's weight in the round robin.
     pub share: f64,
 }
 
@@ -41,7 +41,7 @@ const fn plan(name: &'static str, share: f64) -> TinPlan {
     TinPlan { name, share }
 }
 
-// The tins are in Linux's order, because the last of the tins that are due is served first.
+// Linux's order of tins. The order matters, because the last of the tins that are due is served first.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
 const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =

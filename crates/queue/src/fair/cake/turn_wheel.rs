@@ -2,9 +2,9 @@
 //!
 //! In each turn a flow receives a share of the quantum, which is divided by the number of busy flows of its host. With
 //! 1,000 flows the share is 1 or 2 bytes, but one packet makes the flow's deficit negative by up to 1,500 bytes. Linux
-//! visits such a flow about 700 times per packet. In this module the flow skips as many rounds as its deficit needs. It
-//! then receives the service of all skipped rounds at once, computed from the number of its host's busy flows in each
-//! round. If the host loses half of its busy flows in the meantime, all flows return early.
+//! visits such a flow about 700 times per packet. In this module the flow instead skips the rounds in which its deficit
+//! would stay negative. It then receives the service of all skipped rounds at once, computed from the number of its
+//! host's busy flows in each round. If the host loses half of its busy flows in the meantime, all flows return early.
 //!
 //! The slots of the wheel are future rounds. Each slot has a list of the flows that return in that round.
 
@@ -32,7 +32,8 @@ impl TurnWheel {
         self.round
     }
 
-    /// Maximum number of rounds that a flow can skip: the number of slots minus the current one.
+    /// Maximum number of rounds that a flow can skip. One slot of the wheel is the current round, so the maximum is the
+    /// number of slots minus 1.
     pub const MOST: u64 = PLACES as u64 - 1;
 
     /// Makes a flow skip `rounds` rounds, at least one.
@@ -54,10 +55,10 @@ impl TurnWheel {
         self.count += 1;
     }
 
-    /// Starts a round. With `none_active`, advances to the next round in which a flow returns.
+    /// Starts a round. If `none_active` is true, continues with the next round in which a flow returns.
     pub fn begin_round(&mut self, none_active: bool) {
         self.round += 1;
-        // If no flow is active, the rounds in which no flow returns can be skipped.
+        // While no flow is active, rounds in which no flow returns have no effect.
         if none_active && self.count > 0 {
             while self.slots[TurnWheel::slot(self.round)].0 == NONE {
                 self.round += 1;
@@ -65,8 +66,8 @@ impl TurnWheel {
         }
     }
 
-    /// Removes and returns a flow that returns in this round, in the order in which the flows were added; `None` if
-    /// there is none.
+    /// Removes and returns the next flow that is due in this round; `None` if there is none. Flows are due in the order
+    /// in which they were added.
     pub fn next_due(&mut self) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -74,8 +75,9 @@ impl TurnWheel {
         self.take(TurnWheel::slot(self.round))
     }
 
-    /// Removes and returns the flow that is due first. The search starts `early` rounds after the current one (0 at
-    /// first). `early` is then set to the number of rounds by which the flow returns early.
+    /// Removes and returns the flow that is due next, before its round. `early` is the offset in rounds from the
+    /// current round to the slot that is searched first: pass 0 at the first call, and the updated value at each
+    /// further call.
     pub fn next_early(&mut self, early: &mut u64) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
     use lopsided_core::Rng;
 
-    /// Compares the wheel with a list that is searched at each step.
+    /// Compares the wheel with a plain list that is searched at each step.
     #[test]
     fn flows_return_in_their_round_in_the_order_in_which_they_were_added() {
         let (mut wheel, mut rng) = (TurnWheel::default(), Rng::for_role(1, "test"));

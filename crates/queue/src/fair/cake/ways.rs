@@ -17,7 +17,7 @@ impl Ways {
         Ways { tags: vec![0; PLACES] }
     }
 
-    /// The entries that a key may use, the preferred entry first.
+    /// Returns the entries that a key may use. The preferred entry comes first.
     pub fn set(hash: u64) -> impl Iterator<Item = usize> {
         // The high bits of the hash select the set, the low bits the way.
         let set = queue_of(hash, PLACES / WAYS) * WAYS;
@@ -25,8 +25,9 @@ impl Ways {
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// Finds the entry for a key: its own entry, otherwise a free entry of its set, otherwise its preferred entry,
-    /// which it then shares. Returns the index, and true if the entry was unused or belonged to another key.
+    /// Finds the entry for a key: its own entry; if it has none, a free entry of its set; if none is free, its
+    /// preferred entry, which it then shares with another key. Returns the index, and true if the entry was free or
+    /// belonged to another key.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);

@@ -13,9 +13,9 @@ pub struct HtbConfig {
     pub classify: Vec<Rule>,
     /// The leaf for packets that no rule matches. `None`: the last class.
     pub default_class: Option<u32>,
-    /// Determines the quantum of classes without one: their rate in bytes/s, divided by `r2q`, in bytes.
+    /// Divisor for classes without a quantum: their quantum in bytes is their rate in bytes/s divided by `r2q`.
     pub r2q: u32,
-    /// Number of bytes that are counted with each IP packet.
+    /// Number of bytes that are added to the size of each IP packet.
     pub overhead: Bytes,
 }
 
@@ -160,7 +160,7 @@ impl HtbConfig {
 
     /// Number of bytes that a class may send per turn.
     pub(super) fn quantum(&self, class: usize) -> Bytes {
-        // tc-htb(8): quanta computed from `r2q` are limited to 1,000 to 200,000 bytes.
+        // tc-htb(8): a quantum that is computed from `r2q` is at least 1,000 and at most 200,000 bytes.
         let by_rate = self.classes[class].rate.as_bps() / 8 / u64::from(self.r2q.max(1));
         self.classes[class].quantum.unwrap_or(Bytes::new(by_rate.clamp(1000, 200_000)))
     }
@@ -174,7 +174,7 @@ impl HtbConfig {
     fn check_class(&self, number: usize) -> Result<(), Fault> {
         let class = &self.classes[number];
         let fault = |what: String| Err(Fault::new("classes", format!("class {number}: {what}")));
-        // Parents must precede their children, so the tree cannot contain a circle.
+        // A parent must have a smaller number than its children, so the tree cannot contain a cycle.
         if class.parent.is_some_and(|parent| parent as usize >= number) {
             return fault("a parent stands before its children".to_owned());
         }

@@ -35,21 +35,23 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// Maximum time in ns for which a bucket gains tokens at once; its negative is the lowest level of a bucket.
+/// Maximum number of tokens, in ns, that a bucket gains at once. A bucket never falls below the negative of this
+/// number.
 const LONGEST: i64 = 60_000_000_000;
 
 /// HTB: the tree and its leaves' queues.
 #[derive(Debug)]
 pub struct Htb {
     nodes: Vec<Node>,
-    /// The children of the leaves.
+    /// The disciplines of the leaves.
     leaves: Classes,
     /// The node number of each leaf.
     leaf_nodes: Vec<usize>,
     overhead: Bytes,
     /// The nodes of each level.
     by_level: Vec<Vec<usize>>,
-    /// The classes that can send without borrowing, by level (0 for leaves, the highest level for roots) and priority.
+    /// The classes that can send without borrowing. There is one row for each level (0 for leaves, the highest level
+    /// for roots) and priority.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
     /// One bit for each row, which is set if the row is not empty.
     occupied: u64,
@@ -83,7 +85,7 @@ struct Node {
     /// Time up to which tokens have been added to the buckets.
     counted: Time,
     mode: Mode,
-    /// Time at which the mode may change to a better one. `None` if the class can send.
+    /// Time at which the mode can improve, because a bucket is no longer negative. `None` if the class can send.
     better_at: Option<Time>,
     kind: Kind,
 }
@@ -103,11 +105,11 @@ struct Leaf {
     number: usize,
     prio: usize,
     quantum: i64,
-    /// Deficit in bytes on each level from which the leaf can borrow.
+    /// For each level from which the leaf can borrow: the number of bytes that the leaf may still send in its turn.
     deficit: [i64; HtbConfig::MOST_LEVELS],
-    /// True while the leaf's child has a packet ready.
+    /// True while the leaf's discipline has a packet ready.
     active: bool,
-    /// Time at which the leaf's child will have a packet ready, if it delays all its packets now.
+    /// If the leaf's discipline delays all its packets: the time at which a packet will be ready.
     ready_at: Option<Time>,
 }
 
@@ -122,13 +124,13 @@ enum Mode {
     Sends,
 }
 
-/// A token bucket. A token is one nanosecond at the bucket's rate.
+/// A token bucket. One token is the right to send for 1 ns at the bucket's rate.
 #[derive(Debug)]
 struct Bucket {
     rate: BitRate,
     depth: i64,
     tokens: i64,
-    /// Size and cost of the packet charged last. Most packets have the same size as the previous one.
+    /// Cache for packets of the same size as the previous one: the size of the last packet, and its cost in tokens.
     last: (Bytes, i64),
 }
 
@@ -148,7 +150,7 @@ impl Bucket {
     }
 }
 
-/// The transmission time of this many bytes at a rate, in nanoseconds.
+/// Returns the transmission time in nanoseconds of this many bytes at this rate.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
@@ -159,7 +161,8 @@ impl Node {
         (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
     }
 
-    /// The mode after `waited` nanoseconds, and the nanoseconds from then until the mode may improve.
+    /// Returns the mode that the class has after `waited` nanoseconds, and the number of nanoseconds from then until
+    /// the mode can improve.
     fn mode_after(&self, waited: i64) -> (Mode, i64) {
         let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
         if ceil < 0 {
@@ -221,7 +224,7 @@ impl Htb {
             });
         }
         let leaf_of = |class: usize| leaf_nodes.iter().position(|node| *node == class).expect("checked: it is a leaf");
-        // Rules contain class numbers, but the classifier needs leaf numbers.
+        // The rules of the settings contain class numbers. The classifier needs the numbers of leaves.
         let to_leaf = |rule: &Rule| Rule { class: leaf_of(rule.class as usize) as u32, ..rule.clone() };
         let rules = config.classify.iter().map(to_leaf).collect();
         let default = config.default_leaf();
@@ -244,7 +247,7 @@ impl Htb {
         }
     }
 
-    /// The children that borrow from an inner class at this priority.
+    /// Returns the round robin of the children that borrow from an inner class at this priority.
     fn feed(&mut self, node: usize, prio: usize) -> &mut Wheel {
         match &mut self.nodes[node].kind {
             Kind::Inner(feeds) => &mut feeds[prio],
@@ -252,8 +255,8 @@ impl Htb {
         }
     }
 
-    /// Adds a class with packets to its row if the class can send, or to its parent if it borrows. A parent is then
-    /// added in the same way.
+    /// Adds a class with packets to the round robin in which it can send: to its row if it need not borrow, otherwise
+    /// to the round robin of its parent. The parent is then added in the same way.
     fn attach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -265,7 +268,7 @@ impl Htb {
                 let feed = self.feed(parent, prio);
                 let was_empty = feed.is_empty();
                 feed.insert(node);
-                // A feed that had entries is already attached to its parent.
+                // If the parent had another borrowing child, the parent itself was added earlier.
                 if was_empty {
                     self.attach(parent, prio);
                 }
@@ -286,7 +289,7 @@ impl Htb {
             }
             (Mode::Borrows, Some(parent)) => {
                 let feed = self.feed(parent, prio);
-                // As in Linux, a borrowing class that returns soon continues its turn.
+                // As in Linux, a borrowing class that is removed during its turn continues the turn if it returns soon.
                 feed.remove_for_now(node);
                 if feed.is_empty() {
                     self.detach(parent, prio);
@@ -300,8 +303,8 @@ impl Htb {
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
         if mode != self.nodes[node].mode {
-            // The mode determines the wheel that a class belongs to, so remove the class before the change and add it
-            // afterwards.
+            // The mode determines the round robin that contains the class. So remove the class before the change, and
+            // add it again afterwards.
             let wanted: [bool; HtbConfig::PRIORITIES] = std::array::from_fn(|prio| self.nodes[node].wants(prio));
             let wanted = || (0..HtbConfig::PRIORITIES).filter(|prio| wanted[*prio]);
             wanted().for_each(|prio| self.detach(node, prio));
@@ -312,11 +315,11 @@ impl Htb {
         self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
     }
 
-    /// Updates a leaf after an enqueue or a dequeue, or when its child becomes ready. The leaf is active while its
-    /// child has a packet ready.
+    /// Updates a leaf after an enqueue or a dequeue, or when its discipline has a packet ready after a delay. The leaf
+    /// is active while its discipline has a packet ready.
     fn update_leaf(&mut self, node: usize, now: Time) {
         let number = self.leaf(node).number;
-        // The child may delay its packets, for example a `tbf` inside the leaf.
+        // The leaf's discipline may delay its packets, for example a `tbf`.
         let ready = self.leaves.class_ready_at(number, now);
         let is_active = ready == Some(now);
         let leaf = self.leaf(node);
@@ -333,7 +336,7 @@ impl Htb {
         }
     }
 
-    /// Applies the changes of modes that are due on a level.
+    /// Applies the mode changes that are due for the classes of a level.
     fn catch_up(&mut self, level: usize, now: Time) {
         for at in 0..self.by_level[level].len() {
             let node = self.by_level[level][at];
@@ -348,9 +351,10 @@ impl Htb {
         }
     }
 
-    /// The leaf whose turn it is in a row.
+    /// Returns the leaf that has the turn in a row.
     fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
-        // Follow the path from the row down to a leaf. Each class on the path has the turn in the wheel of its parent.
+        // Follow the path from the row down to a leaf. In each round robin on the path, choose the class that has the
+        // turn.
         let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
         if self.rows[level][prio].is_empty() {
             return None;
@@ -360,7 +364,7 @@ impl Htb {
             match wheel.turn() {
                 None => {
                     wheel.begin_again();
-                    // The round of this wheel is over, which also ends the turn of the parent class.
+                    // All children of this class have had their turn, which ends the turn of the class itself.
                     if depth > 0 {
                         depth -= 1;
                         self.wheel(level, prio, way[..depth].last()).advance();
@@ -375,7 +379,7 @@ impl Htb {
         }
     }
 
-    /// The wheel of the parent, or that of the row if there is no parent.
+    /// Returns the round robin of the parent, or that of the row if there is no parent.
     fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
         match parent {
             None => &mut self.rows[level][prio],
@@ -383,22 +387,22 @@ impl Htb {
         }
     }
 
-    /// Dequeues a packet from the leaf whose turn it is in a row.
+    /// Dequeues a packet from the leaf that has the turn in a row.
     fn dequeue_row(&mut self, level: usize, prio: usize, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let now = cx.now();
         while let Some(node) = self.whose_turn(level, prio) {
             let number = self.leaf(node).number;
             let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
             let Some(given) = given else {
-                // The child returned no packet: it dropped its packets, or delays them.
+                // The leaf's discipline returned no packet, because it dropped all its packets or delays them.
                 self.update_leaf(node, now);
                 continue;
             };
             let size = given.packet.size() + self.overhead;
             let leaf = self.leaf(node);
-            // A leaf takes turns with other classes on each level, so it has a separate deficit for each level.
+            // A leaf takes part in a separate round robin on each level, so each level has its own deficit.
             leaf.deficit[level] -= size.get() as i64;
-            // The leaf has used its quantum, so the turn passes to the next class of the lender's wheel.
+            // The leaf has used its quantum, so continue with the next class in the lender's round robin.
             if leaf.deficit[level] < 0 {
                 leaf.deficit[level] += leaf.quantum;
                 match self.nodes[node].parent {
@@ -423,7 +427,7 @@ impl Htb {
             if node.level >= lender_level {
                 node.rate.charge(waited, size);
             } else {
-                // Classes below the lender do not use their guaranteed rate, so only their ceiling is charged.
+                // Classes below the lender borrow, so their tokens at the guaranteed rate are not charged.
                 node.rate.tokens += waited;
             }
             node.ceil.charge(waited, size);
@@ -442,7 +446,8 @@ impl Qdisc for Htb {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // htb_dequeue: leaves come first, so a class borrows only if no class below its own rate has packets.
+        // As in Linux's htb_dequeue, start with the leaves: a class borrows only if no class that can send without
+        // borrowing has packets on a lower level.
         for level in 0..HtbConfig::MOST_LEVELS {
             self.catch_up(level, cx.now());
             if self.occupied & row_bits(level) == 0 {

@@ -1,14 +1,13 @@
-//! A round robin over classes: the members, and the class whose turn it is.
+//! A round robin over classes: its members, and the member that has the turn.
 
-/// The members, in the order of their numbers, and the class whose turn it is. The round ends after the last member;
-/// `begin_again` starts a new one.
+/// A round robin in the order of class numbers. The round ends after the last member; `begin_again` starts a new one.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    /// The numbers of the members, in ascending order. A wheel usually has few members.
+    /// The class numbers of the members, in ascending order. There are usually few members.
     members: Vec<usize>,
-    /// The class whose turn it is. `None` after the end of the round.
+    /// The class that has the turn. `None` after the end of the round.
     turn: Option<usize>,
-    /// A class that was removed during its turn, and that gets the turn back if it returns.
+    /// A class that was removed during its turn. If it returns before the next call of `turn`, it continues its turn.
     left: Option<usize>,
 }
 
@@ -24,14 +23,14 @@ impl Wheel {
         }
     }
 
-    /// Removes a class without changing the turn.
+    /// Removes a class from the members without a change of the turn.
     fn drop_out(&mut self, class: usize) {
         if let Ok(place) = self.members.binary_search(&class) {
             self.members.remove(place);
         }
     }
 
-    /// The first member whose number is at least `class`.
+    /// Returns the first member whose number is at least `class`.
     fn from(&self, class: usize) -> Option<usize> {
         self.members.get(self.members.partition_point(|member| *member < class)).copied()
     }
@@ -44,8 +43,8 @@ impl Wheel {
         self.drop_out(class);
     }
 
-    /// Removes a class temporarily. If the class has the turn, it gets the turn back if it returns before the next call
-    /// of `turn`.
+    /// Removes a class temporarily. If the class has the turn and returns before the next call of `turn`, it continues
+    /// its turn.
     pub fn remove_for_now(&mut self, class: usize) {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
@@ -60,7 +59,7 @@ impl Wheel {
         }
     }
 
-    /// Returns the class whose turn it is. `None` after the end of the round.
+    /// Returns the class that has the turn. `None` after the end of the round.
     pub fn turn(&mut self) -> Option<usize> {
         // If the class that left during its turn has returned, it gets the turn; otherwise the next member gets it.
         if let Some(left) = self.left.take() {
