@@ -177,8 +177,8 @@ pub trait Sockets {
     /// Removes all readable data from the receive buffer and returns it.
     fn read(&mut self, socket: SocketId) -> Payload;
 
-    /// Returns the ranges that were read since the last call although they never arrived, as positions in the peer's
-    /// stream. The data read contains zeros there. Empty unless the stack has `placeholders`.
+    /// Returns the ranges of the peer's stream that were read since the last call but never arrived. The data that was
+    /// read contains zeros in these ranges. Always empty unless the stack's setting `placeholders` is on.
     fn placeholders(&mut self, socket: SocketId) -> Vec<Range<u64>> {
         let _ = socket;
         Vec::new()

@@ -275,7 +275,7 @@ impl Receiver {
         let Some((_, read)) = self.read.iter_mut().find(|(of, _)| *of == socket) else { return };
         let before = *read;
         *read += octets;
-        // The read that reaches the size reports the transfer, so it is reported only once.
+        // Report the transfer in the read that reaches its size, so that it is reported only once.
         if before < size.get() && *read >= size.get() {
             io.report(Report::Delivered { size });
         }

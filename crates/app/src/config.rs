@@ -1,5 +1,5 @@
-//! An application as a scenario selects it: its settings, the two ends that are built from them, and applications that
-//! belong to a single run.
+//! The settings of applications as a scenario selects them, the two ends that are built from them, and applications
+//! that belong to a single run.
 
 use crate::{AppPair, Application, Side};
 use lopsided_core::Time;

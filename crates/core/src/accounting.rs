@@ -1,13 +1,13 @@
-//! The accounting of a run: for each node, the packets and bytes that it originated, delivered, changed and dropped,
-//! and a running digest of its packets. The accounting also owns the free boxes for packets.
+//! The accounting of a run. For each node it stores the numbers of packets and bytes that the node originated,
+//! delivered, changed and dropped, and a digest of these packets. It also owns the memory that new packets reuse.
 
 use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// A 64-bit running hash of the fate of the packets at a node, in order. Equal digests show that two runs had the same
-/// result. The hash is not cryptographic.
+/// A 64-bit hash of the events of a node's packets, in order. If the digests of two runs are equal, the runs had the
+/// same result. The hash is not cryptographic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -127,7 +127,8 @@ impl NodeCounters {
         self.rare.iter().flat_map(|rare| rare.dropped).sum()
     }
 
-    /// Packets that the node's queue marked as CE for this reason, including packets that arrived with a mark.
+    /// Packets that the node's queue marked as CE for this reason. Includes packets that were already marked when they
+    /// arrived.
     pub fn marked(&self, why: MarkReason) -> Count {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.marked[why as usize])
     }
@@ -160,13 +161,13 @@ pub struct Accounting {
     /// Time until which no observer reads the nodes' measurements.
     unseen_until: Time,
     interrupted: bool,
-    /// Boxes of packets that have ended, to be reused for new packets. A run in its steady state then allocates no
-    /// memory.
+    /// Memory of delivered and dropped packets, kept to be reused for new packets. A run in its steady state then
+    /// allocates no memory.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
-    /// Packets and bytes that wait in the other classes of the queue that is being called, see
+    /// Backlog of the other classes of a queue, in packets and bytes, while one of its classes is being called. See
     /// [`crate::Cx::within_class`].
     backlog_beside: (u32, Bytes),
 }
@@ -196,8 +197,8 @@ impl Accounting {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Shares the free boxes equally with another accounting of the same network. A thread whose packets end on another
-    /// thread then allocates no memory.
+    /// Divides the unused packet memory equally between this accounting and another one of the same network. Without
+    /// this call, a thread would allocate memory for each packet that another thread delivers or drops.
     #[doc(hidden)]
     pub fn share_boxes(&mut self, other: &mut Accounting) {
         let half = (self.free.len() + other.free.len()) / 2;
@@ -214,9 +215,9 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// From now on, observers receive only events of the kinds in `mask`. While no observer watches a link, the link
-    /// counts its departures late. To enable events between hosts again, call this only after every link has counted
-    /// all departures so far.
+    /// From now on, observers receive only events of the kinds in `kinds`. While no observer needs events of links, the
+    /// links may count their departures later than they occur. Before you enable these events again, make every link
+    /// count all of its departures so far.
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());
@@ -224,11 +225,11 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Declares that the nodes' measurements will not be read before `until`, so that nodes may count their events
-    /// late. The call has no effect if an observer watches events between hosts.
+    /// Declares that no observer reads the nodes' counters before `until`, so nodes may count events later than they
+    /// occur. The call has no effect if an observer needs events between hosts.
     #[doc(hidden)]
     pub fn promise_unseen(&mut self, until: Time) {
-        // An observer of events between hosts must receive each departure at its own time.
+        // An observer of events between hosts must receive each departure when it occurs.
         self.unseen_until = if self.mask.has(EventMask::BETWEEN_HOSTS) { Time::ZERO } else { until };
     }
 
@@ -339,7 +340,7 @@ impl Accounting {
         node: NodeId,
         write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>,
     ) -> Option<Packet> {
-        // If `write` returns `None`, the new box remains in the free list for the next segment.
+        // If `write` returns `None`, the new memory stays in the free list for the next segment.
         if self.free.is_empty() {
             self.free.push(Box::new(Fields::blank()));
         }
@@ -357,7 +358,7 @@ impl Accounting {
 
     #[inline]
     pub(crate) fn delivered(&mut self, at: Time, node: NodeId, packet: &mut Packet) {
-        // From now on the caller keeps the packet, and may drop its box without an error.
+        // The caller owns the packet from now on, and may drop it without an error.
         packet.0.booking.end();
         let counters = self.node_mut(node);
         counters.delivered.record(packet.size());
@@ -396,7 +397,7 @@ impl Accounting {
         let rare = counters.rare();
         rare.bytes_added += packet.size().saturating_sub(before);
         rare.bytes_removed += before.saturating_sub(packet.size());
-        // Include the new size, so that the digest shows a different rewrite of the same packet.
+        // Include the new size, so that two different changes of the same packet give different digests.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ packet.size().get() << 48);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Rewritten { packet, before });
@@ -432,7 +433,7 @@ impl Accounting {
     }
 }
 
-/// The fate of all packets of a run and of their bytes.
+/// Totals of a run: packets and bytes by what happened to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conservation {
     /// Packets that a host or stage created.

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 pub struct Port(pub u16);
 
 /// A state machine in a network. The network calls `handle_*` when a packet arrives or a timer expires. After each such
-/// call it takes all packets from `poll_transmit`, and then reads `poll_timeout` again. A node has no clock, no I/O and
+/// call the network takes all packets from `poll_transmit`, then reads `poll_timeout` again. A node has no clock, no I/O and
 /// no thread.
 ///
 /// # Examples
@@ -54,8 +54,8 @@ pub trait Node: Debug + Send {
     fn has_given_all(&self) -> bool {
         false
     }
-    /// Time of the next call of `handle_timeout`; `None` if none is needed. The network reads it again after each call,
-    /// so a node need not cancel its timer.
+    /// Time at which the network must call `handle_timeout` next; `None` if no call is needed. The network reads this
+    /// time again after each call of the node, so a node need not cancel its timer.
     fn poll_timeout(&self) -> Option<Time>;
     /// Number and size of the packets in the node, for the conservation check at the end of a run.
     fn held(&self) -> Count {
@@ -115,7 +115,7 @@ impl<'a> Cx<'a> {
         self.node
     }
 
-    /// Returns the same context with another time, with which a link counts a past departure at the time at which it
+    /// Returns the same context with another time. A link uses it to count a past departure at the time at which it
     /// happened.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
@@ -185,18 +185,19 @@ impl<'a> Cx<'a> {
         self.record_mark(packet, why);
     }
 
-    /// Counts a mark at this node that was set by another part.
+    /// Counts a CE mark that was set without [`Cx::mark`], as a mark of this node.
     pub fn record_mark(&mut self, packet: &Packet, why: MarkReason) {
         self.accounting.marked(self.now, self.node, packet, why);
     }
 
-    /// Counts a change of the packet that was made by another part. `before` is the packet's size before the change.
+    /// Counts a change of the packet that was made without [`Cx::rewrite`]. `before` is the packet's size before the
+    /// change.
     pub fn record_rewrite(&mut self, packet: &Packet, before: Bytes) {
         self.accounting.rewritten(self.now, self.node, packet, before);
     }
 
-    /// Changes the packet by calling `change`. The accounting records the change, and by how many bytes the packet grew
-    /// or shrank.
+    /// Changes the packet by calling `change`. The accounting records the change and the number of bytes that it added
+    /// or removed.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
         // The conservation check needs the size before and after the change.
         let before = packet.size();
@@ -211,14 +212,14 @@ impl<'a> Cx<'a> {
         self.accounting.mask().has(kinds)
     }
 
-    /// Time until which no observer reads the nodes' measurements, so a node may count its events late. [`Time::ZERO`]
-    /// if they may be read at any time.
+    /// Time before which no observer reads the nodes' counters, so a node may count events later than they occur until
+    /// then. [`Time::ZERO`] if the counters may be read at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
     }
 
-    /// Emits an event of this kind. `event` builds it only if an observer needs this kind.
+    /// Emits an event of this kind. `event` is called to build the event only if an observer needs this kind.
     #[inline]
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
         if self.accounting.mask().has(kind) {

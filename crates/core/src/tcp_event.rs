@@ -107,7 +107,7 @@ named! {
         Reordering = "duplicate or selective ACKs",
         /// A segment was marked lost.
         LossDetected = "a segment was marked lost",
-        /// An ECN echo arrived, or a higher count of marks.
+        /// An ACK arrived with an ECN echo or with a higher count of CE marks.
         EcnEcho = "ECN echo",
         /// The tail loss probe repaired a loss.
         ProbeRepaired = "the tail loss probe repaired a loss",
@@ -115,7 +115,7 @@ named! {
         LocalCongestion = "the interface was full",
         /// The retransmission timer expired.
         Timeout = "retransmission timeout",
-        /// All data that was outstanding at the start of the repair was acknowledged.
+        /// All data that was outstanding at the start of the recovery was acknowledged.
         Completed = "all that was out is acknowledged",
         /// The reduction was undone, because it was not needed.
         Undone = "undo",
@@ -214,7 +214,7 @@ named! {
     AckReason {
         /// The policy acknowledges each segment.
         EverySegment = "every segment",
-        /// As many segments or bytes have arrived as one ACK may cover.
+        /// The number of segments or bytes that one ACK may cover has arrived.
         Count = "enough segments",
         /// The delayed-ACK timer expired.
         Delay = "delay",

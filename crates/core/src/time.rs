@@ -111,7 +111,7 @@ impl Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// This duration multiplied by `by`, at most the longest duration.
+    /// This duration multiplied by `by`. Saturates at the longest duration.
     pub const fn saturating_mul(self, by: u64) -> Duration {
         Duration(self.0.saturating_mul(by))
     }

@@ -63,12 +63,12 @@ impl BitRate {
     }
 
     /// Returns the time to send `size` in whole nanoseconds, and a remainder in units of 1 / rate nanoseconds. Pass the
-    /// remainder as `carry` of the next packet, so that rounding errors do not add up: a sequence of packets then takes
-    /// exactly its number of bits divided by the rate.
+    /// remainder as `carry` of the next packet, so that rounding errors do not add up. The total time of a sequence of
+    /// packets is then its number of bits divided by the rate.
     pub fn time_to_send(self, size: Bytes, carry: u64) -> (Duration, u64) {
         // bits * 10^9 / rate is the time in nanoseconds. The carry has the unit of the numerator.
         let work = u128::from(size.bits()) * 1_000_000_000 + u128::from(carry);
-        // The numerator of a usual packet fits in 64 bits, whose division is several times faster.
+        // For packets of usual size the numerator fits in 64 bits, and a 64-bit division is several times faster.
         match u64::try_from(work) {
             Ok(work) => (Duration::from_nanos(work / self.0), work % self.0),
             Err(_) => {

@@ -187,8 +187,8 @@ impl Line {
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// The time up to which the line has processed events. This is the latest time that was passed to a method. But
-    /// [`Line::poll`] processes no events while it can return a datagram that has already arrived.
+    /// The time up to which the line has processed events. This is the latest time that was passed to a method, with
+    /// one exception: a call of [`Line::poll`] that returns a datagram which has already arrived processes no events.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()
@@ -225,7 +225,8 @@ impl Line {
     /// If the capture could not be written.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(capture) = self.capture.take() else { return Ok(0) };
-        // Bring all links up to date: a link reports past departures to the capture only when it is used again.
+        // Make all links report their past departures to the capture: otherwise a link reports a departure only when it
+        // is used again.
         let links: Vec<NodeId> = (0..).map(NodeId).zip(self.network.nodes()).filter_map(link).collect();
         for link in links {
             self.network.with_link(link, |link, cx| {
@@ -239,7 +240,7 @@ impl Line {
     fn advance(&mut self, now: Time) {
         assert!(now >= self.network.now(), "time goes back from {:?} to {now:?}", self.network.now());
         while let Some(due) = self.network.next_time().filter(|due| *due <= now) {
-            // One event time per step: `collect` stamps deliveries with the network's current time.
+            // Advance to one event time per step, because `collect` gives each delivery the network's current time.
             self.network.advance(due);
             self.collect();
         }
@@ -280,8 +281,8 @@ fn capture(scenario: &Scenario, out: Box<dyn Write + Send>) -> Capture {
     let taps = links.zip(nodes).map(|((link, dir), label)| {
         Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(dir).rate).with_drops()
     });
-    // A link reports a departure only when it is used again, at the latest when the packet arrives. Before the capture
-    // writes a packet, it must therefore wait for the longest delay of any link.
+    // A link reports a departure only when it is used again, at the latest when the packet arrives. The capture must
+    // therefore wait for the longest delay of any link before it writes a packet.
     let lateness = scenario.graph.links.iter().map(|link| link.down.delay.max(link.up.delay)).max();
     Capture::new(out, taps.collect(), lateness.unwrap_or(Duration::ZERO).max(Duration::from_secs(1)))
 }

@@ -34,7 +34,7 @@ impl Clock {
         use nix::time::{ClockId, clock_gettime};
 
         let clock = clock_gettime(ClockId::CLOCK_MONOTONIC).map(std::time::Duration::from).unwrap_or_default();
-        // On Linux `Instant` reads CLOCK_MONOTONIC too, so the difference between the two readings locates the origin.
+        // On Linux `Instant` also reads CLOCK_MONOTONIC, so a reading of both clocks determines the origin.
         let origin = Instant::now() + std::time::Duration::from_nanos(instant_ns).saturating_sub(clock);
         Clock { origin }
     }

@@ -2,8 +2,8 @@
 //! the network, inserts the packets that have arrived, and waits.
 //!
 //! A packet enters the network at the time at which it was read. Events that are due earlier are processed first, each
-//! at its own time. A delayed loop therefore shifts no time inside the network: only departing packets are late, and
-//! [`Pumped::lateness`] records by how much.
+//! at its own time. If the loop is delayed, times inside the network therefore stay correct and only departing packets
+//! are late; [`Pumped::lateness`] records their delays.
 
 use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
 use lopsided_net::Network;

@@ -1,14 +1,14 @@
-//! The far end of a link on which `asqm` or `bdp` measures the path: returns the sensing packets of these disciplines
-//! that pass this machine, and no other packets.
+//! The far end of a path that the queue disciplines `asqm` and `bdp` measure. These disciplines send probes, called
+//! sensing packets; a machine that runs the reflector returns the sensing packets that reach it, and no other packets.
 //!
-//! The function [`turn`] of the simulator's reflector decides about each packet. An NFQUEUE rule diverts arriving
-//! packets of the sensing protocol, whatever their destination. Each sensing packet goes back to its sender with
-//! exchanged addresses, through a raw socket. Packets that were already returned, and other packets of that protocol,
-//! pass unchanged.
+//! The function [`turn`] of the simulator's reflector decides which packets to return. An NFQUEUE rule diverts arriving
+//! packets of the sensing protocol, whatever their destination. The reflector exchanges the addresses of a sensing
+//! packet and sends the packet back through a raw socket. Packets that were already returned, and other packets of that
+//! protocol, pass unchanged.
 //!
 //! **Bounded.** Each packet causes at most one packet of the same size, 28 bytes for IPv4 and 48 for IPv6, so the
 //! reflector cannot amplify traffic. It returns at most [`Reflection::most`] packets per second, and only to senders in
-//! [`Reflection::from`] if that list is not empty. It drops the others.
+//! [`Reflection::from`] if that list is not empty. It drops all other sensing packets.
 
 use crate::linux::{NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::shape::keeper::Keeper;
@@ -36,7 +36,7 @@ pub struct Reflection {
     pub most: u32,
 }
 
-/// Default rate limit in packets per second: as many sensing packets as a link of about 500 Mbit/s needs.
+/// Default rate limit in packets per second. A link of about 500 Mbit/s needs this number of sensing packets.
 pub const MOST: u32 = 10_000;
 
 /// An IP prefix.
@@ -90,11 +90,11 @@ impl Prefix {
 pub struct Reflected {
     /// Packets returned to their senders.
     pub returned: u64,
-    /// Packets that passed unchanged: other packets than sensing packets, and sensing packets that were already
-    /// returned.
+    /// Packets that passed unchanged: sensing packets that were already returned, and all packets that are not sensing
+    /// packets.
     pub passed: u64,
-    /// Packets that were dropped because they exceeded the rate limit, came from a sender not listed, or were rejected
-    /// by the kernel.
+    /// Packets that were dropped because they exceeded the rate limit, their sender was not listed, or the kernel
+    /// rejected them.
     pub dropped: u64,
 }
 
@@ -132,7 +132,7 @@ pub enum Turned {
     Refused,
 }
 
-/// Decides about each packet, without I/O.
+/// Decides for each packet whether to return, pass or drop it. Does no I/O.
 #[derive(Debug)]
 pub struct Turner {
     reflection: Reflection,
@@ -142,22 +142,22 @@ pub struct Turner {
 }
 
 impl Turner {
-    /// Creates a turner with these settings, at the start of a second.
+    /// Creates a turner with these settings. Its first second starts now, with the full rate limit.
     pub fn new(reflection: &Reflection) -> Turner {
         Turner { reflection: reflection.clone(), accounting: Accounting::new(1), left: reflection.most }
     }
 
-    /// Starts the next second: resets the rate limit.
+    /// Starts the next second: the full rate limit is available again.
     pub fn next_second(&mut self) {
         self.left = self.reflection.most;
     }
 
-    /// Decides about one packet.
+    /// Decides whether to return, pass or drop one packet.
     pub fn turn(&mut self, octets: &[u8]) -> Turned {
         let Ok(new) = wire::read_foreign(FlowId(0), octets) else { return Turned::On };
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut self.accounting);
-        // The simulator's `turn` expects a packet that the accounting has counted, so originate the packet here and
-        // release it afterwards.
+        // The simulator's `turn` needs a packet that is registered with an accounting object, so register the packet
+        // here and release it afterwards.
         let mut packet = cx.originate(new);
         let sender = packet.src();
         let turned = turn(&mut packet, &mut cx);
@@ -209,7 +209,8 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
             ending.take()?;
             return Ok(());
         }
-        // The limit applies per second. Checking it on arrivals is enough, because no packet is returned in between.
+        // The limit applies per second. It is enough to start the next second when a packet arrives, because no packet
+        // is returned at any other time.
         if second.elapsed() >= Duration::from_secs(1) {
             second = instant();
             turner.next_second();

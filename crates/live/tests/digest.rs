@@ -1,5 +1,5 @@
-//! If the pump drives the network by a clock like a machine's, every scenario produces the same packets as in the
-//! simulator.
+//! Every scenario produces the same packets in the simulator and in the pump, whose clock behaves like that of a real
+//! machine here.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A clock like a machine's, whose sleeps end slightly early or late.
+/// A clock that behaves like a real machine's: sleeps end slightly early or late.
 struct Clock {
     now: Time,
     naps: u64,
@@ -116,7 +116,7 @@ impl Io for Carrier {
     }
 }
 
-/// ACC's own option, SACK and the ECN marks survive the conversion to bytes.
+/// The TCP option of ACC, SACK blocks and ECN marks survive the conversion of packets to bytes and back.
 #[test]
 fn what_is_carried_between_a_host_and_its_link_is_what_went_without() {
     let red =

@@ -1,5 +1,5 @@
-//! Commands behind emulated links, run as a user runs them: which services they reach, their exit codes, and that no
-//! process, namespace or file remains afterwards.
+//! Runs commands behind emulated links through the command line. Checks which services the commands reach and their
+//! exit codes, and that no process, namespace or file remains afterwards.
 //!
 //! These tests print a note and pass if the machine does not permit namespaces or has no TUN driver.
 #![cfg(target_os = "linux")]

@@ -1,10 +1,10 @@
-//! Failures in the environment of a running link: a full disk, an interface that disappears, a changed MTU, a system
-//! clock that jumps.
+//! Failures in the environment of a running link: a full disk, an interface that disappears, a changed MTU, jumps of
+//! the system clock.
 //!
-//! A test prints a note and passes if the machine does not permit namespaces or lacks a tool. Namespaces share the
-//! machine's date, which a test must not change. Therefore a preloaded library makes the date jump for the processes of
-//! one link, and records which processes read the date. Clippy forbids the crate's own code to read it
-//! (`SystemTime::now` in clippy.toml).
+//! A test prints a note and passes if the machine does not permit namespaces or lacks a tool. All namespaces share the
+//! machine's date, which a test must not change. Therefore a preloaded library simulates jumps of the date for the
+//! processes of one link, and records which processes read the date. Clippy forbids the crate's own code to read the
+//! date (`SystemTime::now` in clippy.toml).
 #![cfg(target_os = "linux")]
 
 use std::io::Write;

@@ -290,7 +290,8 @@ proptest! {
         );
         let line = line(&if lan { format!("{keys}\n[lan]\nrate = \"1 Gbit/s\"\nqueue = \"1 MB\"") } else { keys });
         let mut known = packets();
-        // Sensing packets that no discipline sent, before and after their return.
+        // Sensing packets (probes of `asqm` and `bdp`) that no discipline has sent, before and after a reflector
+        // returned them.
         known.push(("sensing", v4(253, 0, &[], &77u64.to_be_bytes())));
         known.push(("turned", v4(253, 0, &[], &(77u64 | 1 << 63).to_be_bytes())));
         let changed = seeds.into_iter().map(|(which, place, value, len, cut)| {

@@ -70,7 +70,8 @@ pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
     let directions = scenario.graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| link.dir(dir)));
     let packets: f64 = directions
         .map(|link| {
-            // The queued and in-flight packets cannot exceed the packets that the link carries in the whole run.
+            // Large buffers do not fill in a short run: assume that at most 20 times as many packets are queued as the
+            // link can carry in the whole run.
             let rate = link.rate.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
             let on_the_way = rate * link.delay.as_secs_f64() / SMALL_PACKET;
             let waiting = match link.queue.limit() {

@@ -5,8 +5,8 @@ use lopsided_scenario::Scenario;
 
 /// Largest number of samples per flow in one run.
 const MOST_SAMPLES: u64 = 20_000;
-/// With fewer columns than this, a view is shown while the user drags a control. Many pictures then follow quickly, so
-/// speed matters more than detail.
+/// Views with fewer columns than this are shown while the user drags a control. Many pictures then follow each other
+/// quickly, so speed is more important than detail.
 const COARSE: usize = 200;
 /// Shortest interval between two samples.
 const SHORTEST: Duration = Duration::from_micros(100);

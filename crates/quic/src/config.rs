@@ -14,8 +14,8 @@ const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 const SMALLEST_DATAGRAM: u64 = 1200;
 /// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// Maximum ACK threshold in packets. quinn and this crate count packets with 32 bits. With a threshold this large, only
-/// the timer triggers ACKs.
+/// Maximum ACK threshold in packets. quinn and this crate store packet counts in 32 bits. With a threshold this large,
+/// only the timer triggers ACKs.
 const MOST_ACK_PACKETS: u32 = 1 << 20;
 
 /// The implementation of a QUIC sender's congestion control: lopsided's or quinn's.
@@ -54,16 +54,18 @@ pub struct QuicConfig {
     pub ack_packets: u32,
     /// For this number of packets at the start of a connection, the receiver acknowledges every second packet.
     pub ack_start: u32,
-    /// Fraction of the packets received per RTT that one ACK may cover. It applies if it exceeds `ack_packets`.
+    /// One ACK may cover this fraction of the largest number of packets that arrived within one RTT, if the result is
+    /// larger than `ack_packets`.
     pub ack_window_share: f64,
-    /// Maximum number of packets per ACK that `ack_window_share` can give.
+    /// Upper bound of the packets per ACK that result from `ack_window_share`.
     pub ack_packets_most: u32,
     /// Maximum delay of an ACK.
     pub max_ack_delay: Duration,
     /// Maximum delay of an ACK as a fraction of the RTT; 0 for no such limit.
     pub ack_delay_rtts: f64,
-    /// Reordering that triggers an immediate ACK. 1: every packet out of order does. 0: none does. n > 1: only a packet
-    /// so far out of order that the sender could declare a packet lost.
+    /// Reordering threshold for immediate ACKs. 0: a packet out of order triggers no immediate ACK. 1: every packet out
+    /// of order triggers one. n > 1: a packet triggers one only if the gap before it is large enough for the sender to
+    /// declare a packet lost.
     pub reordering_threshold: u32,
     /// True if the sender requests the ACK settings with ACK_FREQUENCY frames.
     pub ack_frequency: bool,
@@ -147,9 +149,9 @@ const PRESETS: &[(&str, QuicConfig)] = &[
     // quiche's quic_constants.h: kMinReceivedBeforeAckDecimation, kMaxRetransmittablePacketsBeforeAck and
     // kPeerAckDecimationDelay.
     ("chrome", QuicConfig { ack_packets: 10, ack_start: 100, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
-    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: an ACK per 25 % of the packets in a window,
-    // from 2 to 32 packets, after at most 25 % of the minimum RTT and 10 ms. Not modelled: its corrections for a slow
-    // reverse path.
+    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: one ACK per 25 % of the packets in a window,
+    // but at least 2 and at most 32 packets. The ACK delay is at most 25 % of the minimum RTT and at most 10 ms. Not
+    // modelled: its corrections for a slow reverse path.
     (
         "picoquic",
         QuicConfig {
@@ -302,7 +304,8 @@ impl Part for QuicConfig {
             let fault = Fault::new("max_ack_delay", "an ACK delay is at least 1 ms, the grain of quinn's timers");
             return Err(fault.help("for an ACK for each packet write ack_packets = 1"));
         }
-        // RFC 9002, section 6.2.1: the sender's probe timeout includes max_ack_delay, so it must know of a longer wait.
+        // RFC 9002, section 6.2.1: the sender's probe timeout includes max_ack_delay, so the sender must itself request
+        // a longer delay than the default.
         if self.max_ack_delay > USUAL_MAX_ACK_DELAY && !self.ack_frequency {
             let fault =
                 Fault::new("max_ack_delay", "a receiver that waits for longer than 25 ms must have been asked to");

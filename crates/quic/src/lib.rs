@@ -11,7 +11,7 @@
 //! Packets have the sizes of QUIC version 1 with TLS 1.3 and AES-GCM: tags of 16 bytes, Initial packets padded to at
 //! least 1,200 bytes, a certificate flight of a configurable size. Their contents are not encrypted. The tag holds a
 //! checksum instead of an authentication code, so an endpoint discards a changed packet as a real one does. Stages of
-//! the network must treat the contents as unreadable, and all of lopsided's do.
+//! the network must treat the contents as unreadable; all stages of lopsided do.
 //!
 //! # Determinism
 //!

@@ -20,8 +20,8 @@ use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 
 thread_local! {
-    /// Number of calls of this thread for the time and for random bytes. Per thread, because the test harness calls on
-    /// other threads.
+    /// Number of calls of this thread for the time and for random bytes. Other threads are not counted, because the
+    /// test harness makes such calls too.
     static CALLS: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 

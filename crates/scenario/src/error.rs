@@ -115,7 +115,7 @@ impl Place {
     pub(crate) const TOP: Place = Place { source: 0, start: 0, end: 0 };
 }
 
-/// The errors found so far, and the texts in which their positions lie.
+/// The errors found so far, and the texts that their positions refer to.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     file: &'a str,
@@ -138,8 +138,8 @@ impl<'a> Report<'a> {
         self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
     }
 
-    /// Adds an error. A second error with the same message at the same place is ignored, because settings are read once
-    /// for each flow that uses them.
+    /// Adds an error. Settings are read once for each flow that uses them, so the same error may be found several
+    /// times: a second error with the same message at the same place is ignored.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
         // A file with this many errors is probably not a scenario file.

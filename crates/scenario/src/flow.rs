@@ -1,5 +1,5 @@
-//! The keys of `[[flow]]` that describe the flow itself: its name, its start and stop, and its application. The hosts
-//! of a flow and their TCP settings also depend on other tables and are read elsewhere.
+//! The keys of `[[flow]]` that describe the flow itself: its name, its start and stop, and its application. Other
+//! modules read the hosts of a flow and their TCP settings, because these also depend on other tables.
 
 use crate::transport::TransportConfig;
 use lopsided_app::AppConfig;

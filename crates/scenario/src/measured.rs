@@ -14,8 +14,8 @@ pub struct RecordSpec {
     pub events: bool,
     /// True to write a table of the events inside TCP endpoints.
     pub tcp_events: bool,
-    /// True to write a table with the information that a packet capture at each sending host shows about its
-    /// connections.
+    /// True to write a table of the connections of each sending host, with the statistics that a packet capture at this
+    /// host would show.
     pub traces: bool,
 }
 
@@ -65,8 +65,8 @@ impl Part for RecordSpec {
 /// Settings of the fairness metrics. They do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// Time after the start of the last flow that is excluded from the means. `None` excludes the first 33 % of the
-    /// time in which all flows are active.
+    /// The means exclude this time after the start of the last flow. `None` excludes the first 33 % of the time in
+    /// which all flows are active.
     pub warmup: Option<Duration>,
     /// Maximum deviation from the fair share, as a fraction of that share, at which a flow counts as converged.
     pub within: f64,

@@ -155,8 +155,8 @@ impl fmt::Debug for Fields {
 /// Which differences between packets count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Largest time difference of a packet that is still ignored, in nanoseconds. Times count from the connection's
-    /// SYN.
+    /// Largest difference between the times of two corresponding packets that does not count as a difference, in
+    /// nanoseconds. Times count from the connection's SYN.
     pub tolerance: u64,
     /// The fields that are compared.
     pub compared: Fields,
@@ -337,8 +337,8 @@ impl<'a> Alignment<'a> {
         let first_of_each = self.common.iter().filter_map(|pairs| pairs.iter().find(|pair| wanted(pair)));
         let found = first_of_each.min_by_key(|pair| pair.at())?;
         let (at, from) = (found.at(), found.from()?);
-        // A packet of the first capture has a position there. If only the second capture contains the packet, count all
-        // packets of the first capture up to its time.
+        // If the packet is in the first capture, count the packets before it there. If it is only in the second
+        // capture, count all packets of the first capture up to its time.
         let packets = match found.one {
             Some(_) => self.one.place_of(from, found.number),
             None => self.one.segments.partition_point(|segment| segment.at <= at),

@@ -84,7 +84,7 @@ struct Shared {
     /// Packets that are not written yet, sorted by time. Packets with equal times stay in the order in which they were
     /// reported.
     pending: VecDeque<Record>,
-    /// Longest time by which a tap may report an event after other taps have reported later events.
+    /// Longest delay of a report: a tap may report an event this long after other taps have reported later events.
     lateness: Duration,
     newest: Time,
     written: u64,
@@ -103,9 +103,9 @@ struct Record {
 }
 
 impl Capture {
-    /// Starts a file. `lateness` is the longest delay with which a tap may report an event. It is 0 for hosts. For
-    /// links it is at most the longest propagation delay, because a link reports its past departures only when it is
-    /// next called.
+    /// Starts a file. `lateness` is the longest delay with which a tap may report an event. The delay is 0 for hosts.
+    /// For links it is at most the longest propagation delay, because the simulator computes the past departures of a
+    /// link only when it next calls the link.
     pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
         let interest = taps.iter().map(|tap| tap.point.events()).fold(EventMask::NONE, BitOr::bitor);
         let mut shared = Shared {
@@ -174,8 +174,8 @@ impl Shared {
         }
     }
 
-    /// Finds the record of this packet at this time. The record exists if the medium lost the packet after it had left
-    /// the queue, which must produce one record, not two.
+    /// Finds the record of this packet at this time. There is such a record if the packet left the queue and was then
+    /// lost by the medium. The loss is then added to this record instead of creating a second one.
     fn find(&mut self, at: Time, tap: usize, packet_id: u64) -> Option<&mut Record> {
         let same_instant = self.pending.iter_mut().rev().take_while(|record| record.at >= at);
         same_instant.into_iter().find(|record| record.tap == tap && record.packet_id == packet_id)

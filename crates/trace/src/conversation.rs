@@ -87,7 +87,7 @@ pub struct Conversation {
     ends: [Origin; 2],
 }
 
-/// The values from which the relative numbers of one direction count.
+/// Reference values of one direction, from which its relative numbers count.
 #[derive(Clone, Debug, Default)]
 struct Origin {
     /// The initial sequence number.

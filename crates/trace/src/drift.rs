@@ -19,7 +19,8 @@ pub struct Stretch {
     pub until: u64,
     /// Number of packets in the first and in the second capture.
     pub packets: [usize; 2],
-    /// Highest sequence number sent by the end of the part, for each capture: the opener's, then the answerer's.
+    /// Highest sequence number that was sent until the end of the part, for each capture: the opener's, then the
+    /// answerer's.
     pub position: [[u64; 2]; 2],
     /// Number of packets of the first capture that have a match in the second.
     pub matched: usize,

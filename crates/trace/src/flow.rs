@@ -1,13 +1,14 @@
 //! Statistics of the TCP flows in a capture, as seen at the point of capture: retransmissions, RTT, outstanding data
 //! and goodput.
 //!
-//! RTTs are meaningful if the capture was taken at the sender. Each ACK that advances gives one sample, measured from
-//! the newest segment that it acknowledges. An ACK that covers a retransmission gives no sample (Karn's algorithm: the
-//! ACK may answer either transmission).
+//! RTTs are meaningful if the capture was taken at the sender. Each ACK of new data gives one sample, measured from the
+//! newest segment that it acknowledges. An ACK that covers a retransmission gives no sample (Karn's algorithm: the ACK
+//! may answer either transmission).
 //!
-//! The results were compared with tcptrace 6.6.7. The RTTs are its "RTT samples" without those of SYN and FIN. Packets,
-//! elapsed time, retransmitted packets and the maximum of outstanding data are equal. The mean of outstanding data
-//! differs: tcptrace averages over packets, this crate over time.
+//! The results were compared with those of tcptrace 6.6.7. The numbers of packets and of retransmitted packets, the
+//! elapsed time and the maximum of outstanding data are equal. The RTT samples equal tcptrace's "RTT samples", except
+//! that this crate takes none from SYN and FIN. The mean of outstanding data differs, because tcptrace averages over
+//! packets and this crate over time.
 //!
 //! Left out: selective acknowledgements, and segments that were lost before the point of capture.
 

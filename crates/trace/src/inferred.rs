@@ -202,8 +202,8 @@ impl Sender {
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// Starts another disorder or recovery if a gap remains above the acknowledged data. It is a recovery if the
-    /// segment in the gap was already retransmitted.
+    /// Enters disorder or recovery again if a gap remains above the acknowledged data: recovery if the segment in the
+    /// gap was already retransmitted, otherwise disorder.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;
@@ -220,7 +220,7 @@ impl Sender {
         }
     }
 
-    /// Takes an RTT sample from an ACK that advances, measured from the newest segment that it covers.
+    /// Takes an RTT sample from an ACK of new data, measured from the newest segment that it covers.
     fn measures(&mut self, at: u64, ack: u64) {
         let still_out = self.in_flight.split_off(&(ack + 1));
         let covered = std::mem::replace(&mut self.in_flight, still_out);

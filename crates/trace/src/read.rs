@@ -1,8 +1,8 @@
 //! Reads the packets of captures in the formats pcap and pcapng, written by this crate or by other tools.
 //!
 //! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags; [`lopsided_capture::frames`] reads the file
-//! itself. Fragments and packets other than IP are counted and skipped. A host with BIG TCP may capture packets that
-//! are too long for the length field of IP. Their length is that of the record.
+//! itself. Fragments and packets other than IP are counted and skipped. With BIG TCP a host may capture packets that
+//! are too long for the length field of IP. The length of such a packet is taken from its record in the file.
 
 use lopsided_capture::{Frame, frames};
 use lopsided_core::{Packet, Time, wire};

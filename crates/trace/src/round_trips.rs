@@ -1,6 +1,6 @@
 //! RTT samples of TCP data from a capture taken at the sender.
 //!
-//! Each ACK that advances gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
+//! Each ACK of new data gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
 //! retransmitted segment gives no sample (Karn's algorithm, RFC 6298, section 3).
 
 use lopsided_capture::Flight;

@@ -14,7 +14,8 @@ const BLOAT_MS: f64 = 20.0;
 /// If the mean queueing delay is less than this fraction of the RTT's rise, the queue does not explain the rise:
 /// packets waited elsewhere, for example for a shared medium.
 const EXPLAINED: f64 = 0.2;
-/// From this mean queueing delay on, in milliseconds, a queue explains a loss of goodput, and a remedy is suggested.
+/// Minimum of the mean queueing delay, in milliseconds, at which a queue explains a loss of goodput and a remedy is
+/// suggested.
 const LONG_WAIT_MS: f64 = 50.0;
 /// If a flow keeps less than this fraction of its goodput when another flow joins, the loss is mentioned.
 const LOST_SHARE: f64 = 0.6;

@@ -47,7 +47,7 @@ impl Asker {
         let before = self.read;
         self.read += octets;
         if let Some(size) = self.transfer.size() {
-            // The read that reaches the size reports the transfer, so it is reported only once.
+            // Report the transfer in the read that reaches its size, so that it is reported only once.
             if before < size.get() && self.read >= size.get() {
                 io.report(Report::Delivered { size });
             }

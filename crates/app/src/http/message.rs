@@ -22,8 +22,8 @@ impl Request {
         if let Some(range) = &self.range {
             let _ = write!(text, "Range: bytes={}-{}\r\n", range.start, range.end.saturating_sub(1));
         }
-        // The text ends with an empty line of 2 bytes. The header line of the padding takes 4 bytes in addition to its
-        // name.
+        // After the padding, the text still needs an empty line of 2 bytes. The padding is a header line: its name, the
+        // `x` characters, and a line end of 2 bytes.
         const FILLING: &str = "X-Fill: ";
         let missing = (wanted as usize).saturating_sub(text.len() + 2);
         if let Some(filling) = missing.checked_sub(FILLING.len() + 2) {

@@ -85,8 +85,7 @@ impl RdraClient {
             stream.inbox.extend_from_slice(octets);
         }
         let now = io.now();
-        // The receiver detects a loss as a segment that arrives out of order, because only the sender can count
-        // retransmissions.
+        // Only the sender can count retransmissions. The receiver counts a segment that arrives out of order as a loss.
         if let Some(info) = io.info(socket) {
             self.transfer.observe(now, at, info.counters.out_of_order_received, info.snd_mss);
         }

@@ -1,9 +1,9 @@
-//! Settings of the fetch of an object that is repaired.
+//! Settings of a fetch that requests missing parts of the object again.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of the fetch of an object that is repaired.
+/// Settings of a fetch that requests missing parts of the object again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairConfig {
     /// Size of the object.

@@ -10,8 +10,8 @@ const KIND: u8 = 252;
 const TICK: Duration = Duration::from_micros(100);
 
 /// Describes the ACKs that a filter removed from a queue in favour of the ACK that carries the prefix (RFC 3449, section
-/// 5.3.2). The RFC names this information and gives no format. Here it is a TCP option of 5 bytes, or of 7 bytes with
-/// the spacing: 8 bytes with padding.
+/// 5.3.2). The RFC names this information and gives no format. Here it is a TCP option of 5 bytes, or of 7 bytes if
+/// it contains the spacing. Padding makes both 8 bytes long.
 ///
 /// # Examples
 ///

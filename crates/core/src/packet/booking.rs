@@ -1,4 +1,5 @@
-//! Finds lost packets: a packet that Rust drops during a run although its end was not accounted for.
+//! Debug check for packets that disappear: detects a packet whose value Rust drops during a run before [`crate::Cx`]
+//! has delivered, dropped or absorbed the packet.
 //!
 //! Without debug assertions these types have size 0 and no effect.
 
@@ -7,16 +8,16 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Owned by the accounting. Records whether the accounting still exists, because a packet that Rust drops after its
-/// accounting, at the end of a run, is not an error. All clones belong to the same run; the drop of the first clone
-/// ends the check.
+/// Owned by the accounting. Records whether the accounting still exists: at the end of a run, packets may be freed
+/// after the accounting, which is not an error. All clones belong to the same run; when the first clone is freed, the
+/// check ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
     closed: Arc<AtomicBool>,
 }
 
-/// Owned by a packet. Records whether the end of the packet is still to be accounted for.
+/// Owned by a packet. `open` becomes `None` when the packet is delivered, dropped or absorbed.
 #[derive(Debug, Default)]
 pub(crate) struct Booking {
     #[cfg(debug_assertions)]
@@ -29,7 +30,8 @@ impl Ledger {
     pub fn book(&self, id: u64) -> Booking {
         Booking {
             #[cfg(debug_assertions)]
-            // Shared with the accounting, so that the packet detects when the accounting is dropped.
+            // Shared with the accounting, so that the packet's destructor can check whether the accounting still
+            // exists.
             open: Some((id, self.closed.clone())),
         }
     }
@@ -43,7 +45,7 @@ impl Drop for Ledger {
 }
 
 impl Booking {
-    /// Records that the end of the packet was accounted for.
+    /// Records that the packet was delivered, dropped or absorbed.
     #[inline]
     pub fn end(&mut self) {
         #[cfg(debug_assertions)]

@@ -72,7 +72,7 @@ pub(crate) struct Fields {
     pub transport: Transport,
     /// Rare fields; `None` if the packet has none of them.
     pub apart: Option<Box<Apart>>,
-    /// In debug builds, checks that the end of the packet is accounted for.
+    /// In debug builds, checks that the packet is delivered, dropped or absorbed before its memory is freed.
     pub booking: Booking,
 }
 
@@ -153,7 +153,8 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// Sets the rare fields of a new packet. Reuses the box of rare fields that the last packet left, if there is one.
+    /// Sets the rare fields of a new packet. Reuses the memory for rare fields that an earlier packet left, if there is
+    /// any.
     #[inline(always)]
     fn set_apart(
         &mut self,
@@ -173,7 +174,7 @@ impl Fields {
         if new.v6.is_none() && new.bytes.is_none() && new.raw.is_none() {
             self.apart = None;
         } else {
-            // Reuse the box of rare fields that the last packet left.
+            // Reuse the memory for rare fields that an earlier packet left.
             **self.apart.get_or_insert_default() = new;
         }
     }
@@ -255,8 +256,8 @@ fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Add
 }
 
 impl Packet {
-    /// Creates a packet that no accounting counts, for tests and for packets read from a file. `id` must be unique
-    /// within its run.
+    /// Creates a packet that is not registered with an accounting, for tests and for packets read from a file. `id`
+    /// must be unique within its run.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
         let size = new.size();
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
@@ -391,11 +392,11 @@ impl Packet {
         self.0.raw().is_some_and(|raw| raw.may_be_fragmented())
     }
 
-    /// The identification field of IPv4. A foreign packet keeps its original value; other packets have a count. IPv6
-    /// has no such field.
+    /// The identification field of IPv4. A foreign packet keeps its original value. For other packets it is the low
+    /// 16 bits of the packet's number. IPv6 has no such field.
     pub fn identification(&self) -> u16 {
-        // RFC 6864: an atomic datagram (with DF set) may have any identification. A count makes the packet easy to find
-        // in a capture.
+        // RFC 6864: an atomic datagram (with DF set) may have any identification. The packet's number makes the
+        // packet easy to find in a capture.
         self.0.raw().map_or(self.0.id as u16, |raw| raw.identification())
     }
 

@@ -1,4 +1,4 @@
-//! The headers of a foreign packet, byte by byte, and the way in which a changed field is patched into them.
+//! The headers of a foreign packet, byte by byte, and the code that patches changed fields into them.
 //!
 //! Checksums are updated incrementally from the difference (RFC 1624, equation 3), so the payload need not be read, and
 //! a wrong checksum stays wrong. Left out: checksums of transports other than TCP and UDP.

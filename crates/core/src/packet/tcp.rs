@@ -237,8 +237,8 @@ impl TcpOptions {
         self.change(true, |apart| apart.sack.push(block));
     }
 
-    /// Changes the options in the box. If there is no box, it is created only if `adds` is true, that is, if the change
-    /// adds an option.
+    /// Calls `change` on the options other than timestamps. Pass true for `adds` if the change adds an option.
+    /// Otherwise nothing happens if the segment has no such options.
     #[inline]
     fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
         if adds || self.apart.is_some() {

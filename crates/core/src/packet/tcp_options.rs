@@ -85,9 +85,10 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// Changes the options of a foreign segment from `before` to `after`. `old` contains their bytes, from which `before`
-/// was parsed. Options that did not change, and options of unknown kinds, keep their places. A changed option replaces
-/// the old one, and new options are appended. Returns `None` if the result does not fit, or if `old` cannot be parsed.
+/// Changes the options of a foreign segment from `before` to `after`. `old` contains the original bytes of the options,
+/// and `before` the options parsed from them. Options that did not change, and options of unknown kinds, keep their
+/// places. A changed option replaces the old one, and new options are appended. Returns `None` if the result does not
+/// fit, or if `old` cannot be parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))

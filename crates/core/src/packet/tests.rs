@@ -429,7 +429,7 @@ fn what_outlives_its_accounting_is_no_loss() {
     std::mem::drop(packet);
 }
 
-/// If each flow has 40 packets in flight, each additional byte of this type costs 400 kB with 10,000 flows. The
+/// With 10,000 flows that each have 40 packets in flight, every additional byte of this type costs 400 kB. The
 /// allocator rounds 88 bytes up to 96, and 97 bytes to 112.
 #[test]
 fn a_packet_takes_88_octets() {

@@ -228,8 +228,9 @@ fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(Pa
             .zip(nodes)
             .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
         let path = named(&link.name);
-        // A link reports a departure only when the network next calls it: when the packet arrives at the far end, or at
-        // the next sample, at most 1 s later.
+        // The simulator computes a link's departures only when it next calls the link: when the packet arrives at the
+        // far end, or at the next sample, at most 1 s later. A departure is therefore reported late by at most this
+        // time.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match if overwrite { File::create(&path) } else { File::create_new(&path) } {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),

@@ -37,7 +37,7 @@ pub(super) struct Unit<'a> {
     pub dependencies: &'a str,
     /// Name of the command that the unit runs.
     pub command: &'a str,
-    /// Arguments with which the same command undoes its work, without `--undo`.
+    /// Arguments to which `--undo` is added, so that the same command removes its rules when the unit stops.
     pub undo: &'a [String],
     pub capabilities: &'a str,
 }

@@ -24,7 +24,7 @@ pub(super) fn of(emulated: &Emulated) -> String {
     text
 }
 
-/// Formats the rows of the links, and how late packets left.
+/// Formats the rows of the links, and the delay with which packets left relative to their scheduled times.
 pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     let mut text = String::new();
     let _ = writeln!(

@@ -16,7 +16,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-/// Typical delay of a wake-up. The loop sleeps until this long before a departure, then polls until the departure.
+/// Typical delay of a wake-up. The loop wakes up this early before each departure and polls the clock until the
+/// departure is due.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl Io for Devices {
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         loop {
             let left = until.saturating_since(self.clock.now());
-            // Wake up a little early; the loop then polls until the exact time.
+            // Wake up a little early; the loop then polls the clock until the exact time.
             let asleep = left.saturating_sub(WAKES_LATE);
             let mut waits = [
                 PollFd::new(self.inner.tun.as_fd(), PollFlags::POLLIN),
@@ -153,8 +154,8 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet instead: the gateway must open a
-    /// socket before the outer namespace may receive the packet.
+    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet instead, because it must open a
+    /// socket in the outer namespace before the packet may enter that namespace.
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);
@@ -179,7 +180,7 @@ impl Devices {
         }
     }
 
-    /// Forwards signals such as SIGTERM, which would otherwise end this program, to the command.
+    /// Forwards signals such as SIGTERM to the command. These signals would otherwise end this program.
     fn pass_on_signals(&self) -> io::Result<()> {
         while let Some(signal) = self.signals.read_signal()? {
             // If init has ended, sending fails; `wait` detects that.

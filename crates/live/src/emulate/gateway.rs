@@ -1,21 +1,23 @@
-//! The gateway between the emulated link and the network: each connection and datagram flow that crosses the link
-//! continues through a socket of this machine. Nothing is forwarded or translated, so no privilege is needed.
+//! The gateway between the emulated link and the network: each TCP connection and each UDP flow that crosses the link
+//! is continued by an ordinary socket of this machine. The gateway forwards no packets and translates no addresses, so
+//! it needs no privilege.
 //!
-//! A SYN that leaves the link starts a connection. The gateway holds the SYN until it has opened the same connection
-//! from this machine. Then it passes the SYN to the kernel of the outer namespace, behind a listening socket at the
-//! SYN's destination, and joins both connections. If the network refuses the connection, the outer namespace has no
-//! listening socket and its kernel refuses as well: the command sees `connection refused`. If the network does not
-//! answer, the SYN stays unanswered. A datagram for a destination without a socket waits for its socket in the same
-//! way.
+//! A SYN that leaves the link starts a connection. The gateway holds the SYN until it has opened a connection from this
+//! machine to the same destination. Then it opens a listening socket at the SYN's destination in the outer namespace,
+//! passes the SYN to that namespace's kernel, and copies data between the two connections. If the network refuses the
+//! connection, the gateway opens no listening socket, so the kernel of the outer namespace refuses the SYN as well: the
+//! command sees `connection refused`. If the network does not answer, the SYN stays unanswered. In the same way, a
+//! datagram for a destination without a socket waits until the gateway has opened the socket.
 //!
-//! **Consequence.** TCP ends at the far end of the link. The congestion control there is this machine's, and the path
-//! beyond does not affect the link. A ping is answered there too.
+//! **Consequence.** TCP ends at the far end of the link: data from the network is sent over the link with this
+//! machine's congestion control, and losses or delays beyond the link do not affect packets on the link. Pings are
+//! answered at the far end too.
 //!
-//! Left out: connections from the network to the command, protocols other than TCP and UDP beyond the link, and first
-//! datagrams that are fragments.
+//! Left out: connections that the network opens to the command, protocols other than TCP and UDP beyond the link, and
+//! UDP flows whose first datagram is fragmented.
 //!
-//! The gateway's own address stands for this machine: it reaches services on 127.0.0.1, and port 53 is the machine's
-//! name server.
+//! The gateway's own address represents this machine: connections to it reach services on 127.0.0.1, and its port 53
+//! reaches the machine's name server.
 
 use super::datagrams::{Carrier, together};
 use super::keeper::{self, Protocol};
@@ -55,8 +57,8 @@ const STACK: usize = 128 * 1024;
 /// Largest number of bytes read from a connection with one call.
 const CARRIED: usize = 128 * 1024;
 
-/// Divisor of the number of files that this process may open: datagram flows may use at most that part. The rest is
-/// reserved for connections.
+/// Datagram flows may use at most 1 / `DATAGRAM_SHARE` of the files that this process may open. The rest is reserved
+/// for connections.
 const DATAGRAM_SHARE: usize = 2;
 
 /// Source and destination of a connection or datagram flow.
@@ -76,7 +78,7 @@ enum Told {
     Stop,
 }
 
-/// The interface of the gateway to the pump. The gateway itself runs on its own thread.
+/// The pump's handle to the gateway, which runs on its own thread.
 #[derive(Debug)]
 pub(super) struct Gateway {
     tell: Sender<Told>,
@@ -311,8 +313,8 @@ impl Work {
             }
             // The network did not answer, so the SYN must stay unanswered in the outer namespace too.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(()),
-            // The network did not refuse: this machine lacks a free descriptor, but may have one when the SYN is
-            // retransmitted.
+            // This machine had no free file descriptor, so no connection was attempted. Leave the SYN unanswered:
+            // a descriptor may be free when the SYN is retransmitted.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.starved.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
@@ -408,7 +410,7 @@ impl Work {
             .iter()
             .map(|(destination, datagrams)| (last_used(datagrams).unwrap_or(datagrams.made), *destination))
             .collect();
-        // The oldest come first, so the flows that were idle for the longest time end first.
+        // Sort by the time of last use: the flows that have been idle longest are closed first.
         idle.sort();
         for (_, destination) in idle {
             if excess == 0 {

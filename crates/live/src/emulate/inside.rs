@@ -26,7 +26,7 @@ pub(super) const START_SERVER: &str = "start the server at the far end";
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// Time in milliseconds within which a server must open a port. After that it counts as failed.
+/// A server that has opened no port after this time, in milliseconds, counts as failed.
 const OPENS_WITHIN_MS: i32 = 10_000;
 /// Interval in milliseconds at which process 1 checks whether the server has opened a port.
 const LOOKS_EVERY_MS: u8 = 10;

@@ -146,7 +146,7 @@ fn host(scenario: &Scenario, asked: Option<&str>, usual: &str, option: &str) -> 
     let hosts = &scenario.graph.hosts;
     let name = asked.unwrap_or(usual);
     hosts.iter().position(|host| host == name).ok_or_else(|| {
-        // 12 names still fit on one line.
+        // List at most 12 names, which fit on one line.
         let listed = hosts.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
         LineError::Usage(format!("there is no host {name:?}: choose one with {option}, of {listed}"))
     })

@@ -12,7 +12,8 @@ use lopsided_sim::{Host, NodeKind, node_labels};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-/// Time between two updates of the row, in seconds. The caller may call more often, at every sample of the scenario.
+/// Time between two updates of the row, in seconds. `show` may be called more often, at every sample of the scenario;
+/// it then does nothing.
 const SHOWN_EVERY_S: f64 = 0.5;
 
 #[derive(Debug)]

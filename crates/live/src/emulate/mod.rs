@@ -159,7 +159,7 @@ pub fn emulate(
     ];
     let options = RunOptions { outside, observers, ..RunOptions::default() };
     let prepared = Run::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
-    // The network of a server at the far end has no name server.
+    // A server at the far end runs in a namespace without a name server.
     let resolver = if emulation.server.is_empty() { resolver() } else { None };
     let inside = Inside {
         command: command(emulation),

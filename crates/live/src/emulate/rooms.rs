@@ -1,12 +1,13 @@
-//! The two network namespaces ("rooms") on either side of an emulated link. No other process runs in them.
+//! The two network namespaces ("rooms") on either side of an emulated link.
 //!
-//! The command runs in the **inner** namespace. Its only way out is a TUN device. The **outer** namespace represents
-//! the rest of the network: its kernel answers for every address, and a process there opens the sockets that the
-//! [gateway](super::gateway) requests. Nothing outside the two namespaces changes. They belong to a user namespace, so
-//! no privilege is needed to make them. If user namespaces are forbidden, root makes them without one.
+//! The command runs in the **inner** namespace, whose only interface to the network is a TUN device. The **outer**
+//! namespace represents the rest of the network: its kernel answers for every address, and a process there opens the
+//! sockets that the [gateway](super::gateway) requests. Nothing outside the two namespaces changes. Creating them needs
+//! no privilege, because they belong to a user namespace. If user namespaces are forbidden, root can create them
+//! without a user namespace.
 //!
-//! If a server represents the network, it runs in a namespace like the inner one, with the gateway's address. It then
-//! has a keeper and an init of its own, and no gateway exists: TCP connections run from the command to the server.
+//! If a server represents the network, it runs in a namespace like the inner one, with the gateway's address. This
+//! namespace has its own keeper and init. There is no gateway: TCP connections run from the command to the server.
 //!
 //! ```text
 //! this process   pump, gateway, meter: no privilege, the machine's own network
@@ -15,8 +16,9 @@
 //!       command
 //! ```
 //!
-//! Each process exits when its parent exits, for whatever reason, and init takes down everything that the command
-//! started. After the last process the kernel removes the namespaces and devices. Nothing is left to clean up.
+//! Each process exits when its parent exits, for whatever reason, and init ends all processes that the command
+//! started. When the last process has exited, the kernel removes the namespaces and devices, so nothing is left to
+//! clean up.
 
 use super::inside::EXITED;
 use super::room::{DEVICE, DONE, FAILED, INSIDE, INSIDE_V6, Inside, SetUpError, room, set, step, tell};
@@ -105,8 +107,8 @@ impl Rooms {
 }
 
 impl Room {
-    /// Creates a namespace for a command, and with `leads_out` also the outer namespace. The new process calls `forget`
-    /// to close descriptors that it must not inherit.
+    /// Creates a namespace for a command and, if `leads_out` is true, the outer namespace. The new process calls
+    /// `forget` to close descriptors that it must not inherit.
     fn make(inside: &Inside, leads_out: bool, forget: impl FnOnce()) -> Result<(Room, Option<Tun>), SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
@@ -219,7 +221,8 @@ fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32
 fn user_namespace(keeper: &Channel) -> Result<(), SetUpError> {
     let message = match unshare(CloneFlags::CLONE_NEWUSER) {
         Ok(()) => NAME_USERS,
-        // User namespaces are forbidden, or this process runs in a chroot. Root does not need one.
+        // User namespaces are forbidden, or this process runs in a chroot. Root can create network namespaces without a
+        // user namespace.
         Err(_) if geteuid().is_root() => DONE,
         Err(error) => {
             let cause = match error {

@@ -410,12 +410,12 @@ impl TcpSocket {
         })
     }
 
-    /// Writes as much as there is room for, at least one byte, and returns the number of bytes written. Waits for room,
-    /// without limit if `patience` is `None`.
+    /// Writes as many bytes as fit in the send buffer, at least one, and returns their number. Waits until there is free
+    /// space, without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// The connection's error if it fails, `BrokenPipe` if this direction is closed, `WouldBlock` if there is no room
-    /// in that time.
+    /// The connection's error if it fails, `BrokenPipe` if this direction is closed, `WouldBlock` if no
+    /// space becomes free in that time.
     pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
         if octets.is_empty() {
             return Ok(0);

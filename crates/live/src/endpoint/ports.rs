@@ -1,10 +1,10 @@
-//! Takes ports of this machine's own address away from the kernel for some time. Through these ports lopsided's TCP
-//! reaches every network that the machine reaches.
+//! Reserves ports of this machine's own address for lopsided's TCP, which the kernel's TCP then does not use. Through
+//! these ports lopsided's TCP reaches every network that the machine reaches.
 //!
-//! An NFQUEUE rule diverts packets that arrive for these ports before the kernel's TCP receives them. Packets leave
+//! An NFQUEUE rule diverts packets that arrive for these ports before they reach the kernel's TCP. Packets leave
 //! through a raw socket and pass the same routes, filters and queues as the kernel's own packets. Idle sockets bound to
-//! the ports keep other programs away. All this needs root. If the process is killed, its rule stays but lets packets
-//! pass, and the kernel resets the connections.
+//! the ports prevent other programs from using them. All of this needs root. If this process is killed, its rule
+//! remains but lets packets pass to the kernel, which resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};

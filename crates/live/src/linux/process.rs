@@ -63,8 +63,8 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the thread real-time priority, if the user may set it, and a timer slack of 1 ns for as long as this value
-/// exists. Child processes do not inherit the priority.
+/// While this value exists, the thread has a timer slack of 1 ns and, if the user may set it, real-time priority. Child
+/// processes do not inherit the priority.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 

@@ -22,8 +22,8 @@ pub(crate) struct RawOut {
 }
 
 impl RawOut {
-    /// Opens the sockets. Packets get the firewall mark and leave through the interface, if these are given. Needs
-    /// root.
+    /// Opens the sockets. If `mark` is given, all packets get this firewall mark; if `interface` is given, they leave
+    /// through this interface. Needs root.
     pub fn open(mark: Option<u32>, interface: Option<&str>) -> io::Result<RawOut> {
         let open = |family| -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

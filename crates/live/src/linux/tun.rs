@@ -1,10 +1,11 @@
 //! TUN devices: kernel interfaces whose packets a process reads and writes.
 //!
-//! With one call the kernel passes all data that a flow sends at once, with incomplete checksums (`IFF_VNET_HDR`,
-//! `TUNSETOFFLOAD`). `receive` still returns single packets, cut as the kernel's own segmentation would cut them. See
+//! The kernel may pass several segments of a flow as one large packet with an incomplete checksum (`IFF_VNET_HDR`,
+//! `TUNSETOFFLOAD`). `receive` cuts it as the kernel's own segmentation would, and returns one segment per call. See
 //! [`crate::segments`].
 //!
-//! The calls that name the device and enable its offloads are `unsafe`, because no library has a safe form of them.
+//! The calls that name the device and enable its offloads are `unsafe`, because no library provides a safe version of
+//! them.
 
 use crate::segments::{Bundle, Cut, OFFLOAD, Offload, complete};
 use nix::errno::Errno;
@@ -28,7 +29,7 @@ pub struct Tun {
 struct Piece {
     octets: Vec<u8>,
     len: usize,
-    /// How far the data has been cut into packets; `None` if the data is a single packet.
+    /// Progress of cutting the data into packets; `None` if the data is a single packet.
     cut: Option<Cut>,
 }
 

@@ -26,7 +26,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Starts to cut a packet. Returns `None` for a packet that is not combined, and for one that cannot be cut.
+    /// Starts to cut a packet. Returns `None` if the packet is a single packet that needs no cutting, or if it is
+    /// malformed.
     pub fn of(offload: &Offload, piece: &[u8]) -> Option<Cut> {
         // The CWR flag may accompany any TCP kind, so mask it out.
         let kind = match offload.kind & !WITH_CWR {

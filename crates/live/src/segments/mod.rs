@@ -5,8 +5,8 @@
 //! packets no larger than the link's MTU. A [`Bundle`] combines packets that a cut would restore byte for byte. Both
 //! support TCP and UDP over IPv4 and IPv6.
 //!
-//! This process does not enable some offloads, for which the kernel segments packets itself: fragmentation of UDP
-//! (UFO), tunnels, and CWR on each segment (accurate ECN).
+//! Not enabled are offloads for fragmented UDP (UFO), for tunnels, and for CWR on every segment (accurate ECN). The
+//! kernel segments such packets itself.
 
 mod bundle;
 mod cut;

@@ -1,14 +1,14 @@
 //! Applies a simulated queue discipline to the packets that leave a real interface. The kernel passes each packet to
-//! this process (NFQUEUE). The kernel sends a packet when the discipline dequeues it, at the configured rate.
+//! this process (NFQUEUE) and sends it when the discipline dequeues it, at the configured rate.
 //!
 //! **Fail-open.** Traffic continues if this process fails. The rules let packets pass if no process listens, and the
-//! kernel lets them pass if its own queue is full. If this process is killed, the packets in its queue are lost. A
-//! keeper process then removes the rules. If the keeper is killed too, the rules remain without effect until
+//! kernel lets them pass if its own queue is full. If this process is killed, the packets in its queue are lost, and a
+//! keeper process removes the rules. If the keeper is killed too, the rules remain without effect until
 //! [`rules::Rules::remove`]. After its setup this process keeps only the capability that verdicts need.
 //!
-//! **Sensing.** The packets that `asqm` and `bdp` send themselves leave through a raw socket on the interface; they
-//! bypass the queue and the rules. A [reflector](crate::reflect) behind the link returns them to this process. `bdp`
-//! also reads the timestamps of all other arriving packets.
+//! **Sensing.** The disciplines `asqm` and `bdp` send probes of their own, called sensing packets. These leave through
+//! a raw socket on the interface, so they bypass the queue and the rules. A [reflector](crate::reflect) behind the link
+//! returns them to this process. `bdp` also reads the timestamps of all other arriving packets.
 //!
 //! Left out: a queue for arriving packets. This queue must be the bottleneck: set a rate slightly below that of the
 //! modem.

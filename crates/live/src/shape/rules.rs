@@ -24,7 +24,7 @@ const REFLECTOR_QUEUE: u16 = 20_999;
 const FIRST_PORT_QUEUE: u16 = 62_000;
 const PORT_QUEUES: u16 = 3000;
 
-/// Firewall mark of packets that this process sends itself, so that no rule diverts them back to it.
+/// Firewall mark of the packets that this process itself sends. The rules do not divert packets with this mark.
 pub const OWN_MARK: u32 = 0x6c6f_7073;
 
 /// The arriving packets that a discipline must see.
@@ -111,7 +111,7 @@ impl Rules {
     pub fn of(interface: &str, way_in: WayIn) -> Result<Rules, RulesError> {
         let missing = |_| RulesError::NoInterface(interface.to_owned());
         let number = if_nametoindex(interface).map_err(missing)?;
-        // Packets that lopsided sends itself must not enter the queue a second time.
+        // Packets that lopsided itself sends must not be diverted into its queue again.
         let own = format!("meta mark != {OWN_MARK:#x} ");
         let mut rules = vec![Rule {
             hook: "postrouting",

@@ -1,5 +1,5 @@
-//! The ends of the path: the TUN devices of the agent's hosts and of the passages, and the clock that the agent and
-//! this process agreed on.
+//! The two sides of the emulated path: the TUN devices of the agent's hosts and of the passages, and the clock whose
+//! start time the agent and this process agreed on.
 
 use super::ports::Ports;
 use crate::linux::{Channel, Tun};
@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Typical delay of a wake-up. The loop sleeps until this long before a departure, then polls until the departure.
+/// Typical delay of a wake-up. The loop wakes up this early before each departure and polls the clock until the
+/// departure is due.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 /// One end of a flow: its sender or its receiver.
@@ -54,7 +55,8 @@ pub(super) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// `tuns` contains the devices of `devices`, followed by the two devices of each passage.
+    /// Creates the environment. `tuns` must contain one TUN device for each entry of `devices`, followed by two for
+    /// each passage.
     pub fn new(
         scenario: &Scenario,
         devices: &[Device],

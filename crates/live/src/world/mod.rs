@@ -1,7 +1,7 @@
 //! A scenario with real hosts: this process emulates the whole path in real time, and the hosts run in network
 //! namespaces. Each end of the path is a TUN device.
 //!
-//! An **agent**, another process, represents the hosts. It makes the namespaces and devices, passes the devices to this
+//! Another process, the **agent**, represents the hosts. It makes the namespaces and devices, passes the devices to this
 //! process, and then drives the flows through the kernel's TCP. Both agree on the start time of the run:
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The kernel closes the descriptors of a process that ends for any reason. Each side therefore detects the death of
-//! the other, and the namespaces and devices disappear with the agent. Hosts that the agent does not represent are the
-//! simulator's own, with its TCP.
+//! the other, and the namespaces and devices disappear with the agent. The simulator itself
+//! runs the hosts that the agent does not represent, with its own TCP.
 //!
 //! If both ends of a flow are the simulator's own hosts, no kernel would see the flow's packets. These hosts get a
 //! **passage**: a namespace whose kernel forwards between two devices, one on the host's side and one on the path's

@@ -1,6 +1,6 @@
 //! RTT samples of the flows that the kernel sends, measured at the sender's end of the path. For UDP, one-way delays.
 //!
-//! Each ACK that advances gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
+//! Each ACK of new data gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
 //! retransmitted segment gives no sample (Karn's algorithm). The kernel's own processing time is not included.
 
 use lopsided_capture::Flight;
@@ -31,8 +31,8 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Sending and receiving host of each flow, if the kernel runs these hosts; for a host behind a passage, the edge
-    /// at which the passage begins.
+    /// Sending and receiving host of each flow; `None` for a host that the kernel does not run. For a receiver behind a
+    /// passage, the edge at the far side of its passage.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// Unacknowledged data of each connection, by flow and sender's port.
     connections: BTreeMap<(u32, u16), Flight>,
@@ -46,8 +46,9 @@ impl RoundTrips {
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
     }
 
-    /// Sets the scenario to observe. Between hosts behind passages, datagrams are measured from passage to passage,
-    /// because such a host sees only the time at which a packet last entered the network.
+    /// Sets the scenario to observe. If both hosts of a flow are behind passages, the one-way delay of its datagrams is
+    /// measured at the far side of the receiver's passage: each passage lets a packet enter the network again, which
+    /// resets the packet's send time.
     pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
         let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
         let mut shared = self.lock();

@@ -1,9 +1,9 @@
-//! Congestion controls for quinn: an adapter that runs lopsided's controls under quinn's contract, and an observer
-//! around controls of either kind.
+//! Congestion controls for quinn: an adapter that lets quinn call lopsided's controls, and a wrapper that observes
+//! lopsided's or quinn's controls.
 //!
-//! quinn reports the bytes and the send time of each acknowledged packet, and that packets were lost or marked. This is
-//! enough for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all losses among
-//! packets that were sent before the period began.
+//! For each acknowledged packet, quinn reports its size and its send time; it also reports that packets were lost or
+//! marked. This is enough for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all
+//! losses among packets that were sent before the period began.
 
 use super::clock::{Clock, lock};
 use super::stack::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
@@ -79,8 +79,9 @@ pub(super) struct WatchingFactory {
 pub(super) enum Source {
     NewReno,
     Cubic,
-    /// quinn's BBR, which scenarios cannot choose: its random generator cannot be seeded, and quinn does not use its
-    /// pacing rate. The random numbers affect only this rate, so packets do not depend on them.
+    /// quinn's BBR. Scenarios cannot choose it, because its random generator cannot be seeded and quinn does not use
+    /// the pacing rate that it computes. The random numbers affect only this pacing rate, so they do not change any
+    /// packet.
     Bbr,
     Ours(cc::ControllerFactory),
 }
@@ -97,7 +98,7 @@ impl WatchingFactory {
         WatchingFactory { clock, source, initial_window, latest: Mutex::default(), listened: AtomicBool::new(false) }
     }
 
-    /// Makes connections that are built from now on record events.
+    /// From now on, new connections record events.
     pub fn listen(&self) {
         self.listened.store(true, Ordering::Relaxed);
     }
@@ -568,7 +569,7 @@ impl Ours {
     }
 
     fn lost(&mut self, bytes: u64) {
-        // noq-proto has reported each lost packet before.
+        // noq-proto has already reported each lost packet.
         if cfg!(feature = "noq") {
             return;
         }

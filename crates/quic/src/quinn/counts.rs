@@ -33,7 +33,8 @@ pub(super) struct LinkCounters {
     pub bytes_before: u64,
 }
 
-/// Maximum of the bytes counted for anti-amplification, which matter only during the handshake.
+/// Counting of bytes for the anti-amplification limit stops at this number of bytes, because the limit applies only
+/// during the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
 /// A packet whose number is this much below an acknowledged one will not be acknowledged any more.
 const OLD: u64 = 1 << 16;

@@ -56,8 +56,8 @@ pub(super) struct LocalAcks {
     /// 1-RTT packets received.
     pub received: u64,
     frame: Vec<u8>,
-    /// Number of packets into which the frame is still to be inserted. More than one, because quinn discards duplicate
-    /// packets without reading them.
+    /// Number of received packets into which the frame still has to be inserted. The frame is inserted several times,
+    /// because quinn discards duplicate packets without reading them.
     left: u8,
     sequence: u64,
 }
@@ -108,8 +108,8 @@ impl PlainKey {
     }
 }
 
-/// A checksum that detects changed packets. Each multiplication to 128 bits processes 16 bytes, in four independent
-/// lanes that the processor computes in parallel.
+/// A checksum that detects changed packets. Each step multiplies two 64-bit words to a product of 128 bits, so it
+/// processes 16 bytes. The processor computes four independent lanes in parallel.
 fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let word = |octets: &[u8; 8]| u64::from_le_bytes(*octets);
@@ -117,8 +117,8 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
         let product = u128::from(sum ^ one) * u128::from(other ^ FACTOR);
         (product as u64) ^ ((product >> 64) as u64)
     };
-    // If a word equals the sum, the product is 0 and hides the word next to it. The sums start from digits of pi, which
-    // contents rarely contain; small numbers are frequent there.
+    // If the first word of a step equals the sum, the product is 0 and the second word has no effect. Therefore the
+    // sums start from digits of pi: packets rarely contain these words, but often small numbers.
     let mut lanes = [
         0x243f_6a88_85a3_08d3 ^ payload.len() as u64,
         0x1319_8a2e_0370_7344,
@@ -369,8 +369,8 @@ impl Session for PlainSession {
         Ok(self.peer)
     }
 
-    /// Writes the next handshake message, and returns new keys if there are any. quinn sends bytes that are returned
-    /// together with new keys in the packet number space before those keys.
+    /// Writes the next handshake message, and returns new keys if there are any. If a call returns new keys, quinn
+    /// still sends the message of this call in the previous packet number space.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let sizes = self.sizes;
         let step = (self.side.is_client(), self.sent, self.received);

@@ -230,7 +230,7 @@ impl QuicEndpoint {
             (CcSource::Quinn, other) => return Err(format!("quinn has no congestion control {other:?}")),
         };
         let controllers = Arc::new(WatchingFactory::new(clock, source, u64::from(config.initial_window)));
-        // Sizes that rustls sends with one certificate chain and X25519.
+        // Sizes of the handshake messages that rustls sends with one certificate chain and X25519.
         let sizes = HandshakeSizes {
             client_hello: 280,
             server_hello: 90,

@@ -1,5 +1,5 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) for controls with a rate of their own, such as BBR.
-//! Only noq-proto reports each packet by its number.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) for controls that determine their own pacing
+//! rate, such as BBR. They need the number of each packet, which only noq-proto reports.
 
 use lopsided_core::{Bytes, Time};
 use lopsided_tcp::cc::{Lost, RateSample};
@@ -47,7 +47,7 @@ impl Rates {
         }
     }
 
-    /// Counts a lost packet, and returns it as a control needs it.
+    /// Counts a lost packet, and returns its data in the form that a control expects.
     pub fn lost(&mut self, number: u64) -> Option<Lost> {
         let Sent { start, bytes, stamp, .. } = self.sent.remove(&number)?;
         (self.lost, self.total_lost) = (self.lost + bytes, self.total_lost + bytes);

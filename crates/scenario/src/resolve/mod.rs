@@ -35,13 +35,14 @@ const USUAL_PACKET: Bytes = Bytes::new(1500);
 /// `controllers` are the valid values of `cc`.
 pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &mut Report<'_>) -> Option<Scenario> {
     let layers = Layers::one(tree, "", Place::TOP);
-    // The number of errors so far shows later whether the duration is valid.
+    // Store the number of errors, to find out below whether the duration is valid.
     let before = report.count();
     let head = resolve_head(&layers.below("scenario"), report);
     let duration = (report.count() == before).then_some(head.duration);
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
-    // If the duration is invalid, use the maximum: otherwise each comparison with it would report another error.
+    // If the duration is invalid, use the longest possible duration, so that no start or stop time exceeds it and
+    // causes another error.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
     // Errors of all tables are reported together.
     let record = read_part(&layers.below("record"), Line::default(), report);

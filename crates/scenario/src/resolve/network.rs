@@ -184,7 +184,7 @@ impl Network {
             let path = format!("topology.{key}");
             if self.nodes.contains_key(&name) {
                 report.problem(node.place, &path, format!("another node has the name {}", quote(&name)), None);
-            // Names of flow copies contain a dot. Node names must not, so that they differ from names of flow copies.
+            // Reject a dot in the name of a node, because names with a dot are reserved for the copies of flows.
             } else if name.contains('.') {
                 report.problem(
                     node.place,

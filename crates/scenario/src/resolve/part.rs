@@ -15,12 +15,13 @@ use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartI
 pub(super) struct Line {
     /// Rate of the link; `None` if the rate is unlimited.
     pub rate: Option<BitRate>,
-    /// True if a token bucket or a scheduler dequeues from this queue. These look at the head of the queue first, so
-    /// they never dequeue from an empty queue.
+    /// True if a token bucket or a scheduler dequeues from this queue. Both check the head of the queue first, so they
+    /// never dequeue from an empty queue.
     pub shaped: bool,
     /// The round-trip time for limits in BDP; `None` if the network has no single base RTT.
     pub base_rtt: Option<Duration>,
-    /// The default limit of queues at this place, in packets; `None` for the default of the discipline.
+    /// The default limit of queues at this position in the network, in packets; `None` for the default of the
+    /// discipline.
     pub queue_packets: Option<u32>,
 }
 
@@ -50,7 +51,7 @@ pub(super) fn read_family(
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
-    // The default limit of this place applies only if the kind has no default limit of its own.
+    // The default limit for this position in the network applies only if the kind has no default limit of its own.
     let usual = (family.members)().first().and_then(|member| member.info.key("limit").map(|key| key.default.clone()));
     let takes = info.key("limit").is_some_and(|key| Some(&key.default) == usual.as_ref());
     if let Some(packets) = line.queue_packets.filter(|_| takes) {
@@ -59,11 +60,11 @@ pub(super) fn read_family(
     // A child queue has the default limit of its own kind.
     let shaped = line.shaped || lopsided_queue::asks_only_while_full(kind);
     let line = Line { queue_packets: None, shaped, ..line };
-    // A less specific table may be written for another kind. Only the shorthand key is read from it, because all kinds
-    // have that key.
+    // A less specific table may contain keys of another kind. From such a table only the shorthand key is read, because
+    // all kinds have that key.
     let own = layers.down_to("kind");
-    // The shorthand key of a user's own discipline may be an integer. A value that was written for the previous kind,
-    // such as "250 ms", is then ignored.
+    // If the shorthand key of the user's own discipline is an integer, ignore a value such as "250 ms" that was written
+    // for another kind.
     let since = own.get("kind").map(|(node, _)| node.place.source);
     let foreign = |key: &str| {
         info.key(key).is_some_and(|key| matches!(key.value_type, ValueType::Integer))
@@ -173,7 +174,7 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
-        // The keys of a nested table are read from a separate list of tables.
+        // Each key of a nested table is read from the nested tables of this name, the most specific first.
         ValueType::Part(table) => {
             let info = table();
             let mut part = info.make?();
@@ -208,8 +209,9 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
     found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// Returns the amount from a table that contains nothing else. The expansion of shorthand makes such a table if the
-/// limit of another kind of the family has keys of its own.
+/// Returns the amount if the node is a table that contains only the key `amount`, otherwise the node itself. The
+/// expansion of shorthand turns an amount into such a table if another kind of the family has a limit with further
+/// keys.
 fn bare_amount(node: &Node) -> &Node {
     match node.table() {
         Some(table) if table.entries.len() == 1 => table.get("amount").unwrap_or(node),

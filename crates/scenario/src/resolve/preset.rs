@@ -14,15 +14,15 @@ pub(crate) fn link(name: &str) -> Option<&'static Table> {
     PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
 }
 
-/// Removes from the file's `[link]` the keys that the preset sets, because a preset that is named in an override
-/// replaces all of these values. Overrides of single keys are applied later and therefore win.
+/// Removes from the file's `[link]` all keys that the preset sets: a preset that is named in an override replaces the
+/// values in the file. Overrides of single keys are applied later, so they take precedence over the preset.
 pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
     let Some(preset) = link(name.trim().trim_matches(['"', '\''])) else { return };
     let Some(Value::Table(own)) = file.get_mut("link").map(|node| &mut node.value) else { return };
     let directions = [Dir::Down, Dir::Up].map(Dir::name);
     let in_direction = |dir: &str, key: &str| below(preset, dir).is_some_and(|table| table.get(key).is_some());
-    // A key of the link applies to both directions. It is removed if the preset sets it for either direction, and vice
-    // versa.
+    // A key in `[link]` applies to both directions, so it is removed even if the preset sets it for only one direction.
+    // A key of one direction is removed even if the preset sets it in `[link]`.
     own.retain(|key| {
         directions.contains(&key) || (preset.get(key).is_none() && !directions.iter().any(|dir| in_direction(dir, key)))
     });

@@ -56,8 +56,8 @@ impl<'t> Layers<'t> {
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// Returns the tables from the most specific one down to the first that has the key. Less specific tables are left
-    /// out, because they may be written for another value of this key.
+    /// Returns the tables from the most specific one down to the first that sets the key. Less specific tables are left
+    /// out, because their other keys may assume a different value of this key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];

@@ -104,10 +104,10 @@ fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig,
     }
 }
 
-/// Reads the keys of delayed ACKs. The most specific table that sets one of them determines whether delayed ACKs are
-/// on. Their parameters may come from other tables.
+/// Reads the keys of delayed ACKs. Delayed ACKs are on or off according to the most specific table that sets any of
+/// these keys. The number of segments and the timeout may also come from less specific tables.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
-    // A setting of any parameter of delayed ACKs enables them, unless the same table disables them.
+    // A table that sets any of these keys turns delayed ACKs on, unless the table also contains `mode = "off"`.
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);
     if deciding.is_empty() {
         return None;

@@ -129,7 +129,7 @@ impl Page {
         let info = if let ValueType::Limit = value_type { limit() } else { table_of(value_type).expect("a table") };
         let name = info.name;
         if !self.done.contains(&name) {
-            // Marked before the section is written, so that a table that contains itself is written only once.
+            // Add the name before the section is written, so that a table that contains itself is written only once.
             self.done.push(name);
             self.waiting.push(match value_type {
                 ValueType::Family(family) => Section::Family(family),

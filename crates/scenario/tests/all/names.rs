@@ -1,4 +1,4 @@
-//! Congestion controls that the caller passes in addition to the file.
+//! Congestion controls that the caller passes to the parser in addition to the scenario file.
 
 use super::BASE;
 use lopsided_scenario::Scenario;

@@ -397,7 +397,8 @@ fn paths_are_of_fewest_links_and_the_first_of_equals() {
 
 #[test]
 fn no_route_leads_back_over_a_link_of_one_way() {
-    // Data takes the one-way cable and ACKs return over the longer path, at whichever end of the cable the host is.
+    // Data takes the one-way cable, and ACKs return over the longer path. This must hold whether the cable ends at
+    // the host or at a router.
     for cable in ["[\"head\", \"b\"]", "[\"head\", \"near\"]"] {
         let text = format!(
             "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"head\", \"far\", \"near\"]\n\
@@ -462,7 +463,7 @@ fn a_preset_given_as_an_override_wins_over_the_files_keys() {
     for each in PRESETS {
         let found = asked(&[("link.preset", each.name)]);
         assert_eq!(found.graph.links[0], preset(each.name, "").graph.links[0], "{}", each.name);
-        // Other overrides override the preset, in any order.
+        // Overrides of single keys take precedence over the preset, whatever the order of the overrides.
         for order in [[0, 1], [1, 0]] {
             let given = [("link.preset", each.name), ("link.up.queue", "7 packets")];
             let found = asked(&order.map(|place| given[place]));

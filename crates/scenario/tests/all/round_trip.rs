@@ -20,7 +20,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// The duration of one hour includes all times below.
+/// One hour, which is longer than every time that `span` generates.
 const DURATION: Duration = Duration::from_secs(3600);
 
 fn span() -> impl Strategy<Value = Duration> {

@@ -135,8 +135,8 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
 /// True if packets cannot distinguish the reported reason for an ACK from the inferred reason.
 fn looks_the_same(told: &str, inferred: &str) -> bool {
     match told {
-        // A timer sends an ACK that Linux's ACK compression held back, or an ACK of two segments that would have
-        // reduced the window.
+        // Linux holds back some ACKs until a timer expires: ACKs that ACK compression delays, and ACKs of two segments
+        // that would have reduced the window. Packets do not show that the timer sent these ACKs.
         "delay" => ["out of order", "enough segments"].contains(&inferred),
         // Linux does not acknowledge the second segment if the ACK would advertise a smaller window than the previous
         // ACK. A filled gap, the quick ACKs at the start or a read by the application can then cause an ACK at once;
