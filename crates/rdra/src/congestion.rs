@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 /// The rule that decides which holes count as congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// Only holes that coincide with a queue, or with holes on other streams.
+    /// Only holes while there is a queue, or holes on several streams at about the same time.
     #[default]
     Queued,
     /// All holes (the paper's rule).
@@ -65,10 +65,10 @@ impl Choice for Detection {
 
 /// Number of round-trip samples to store.
 const RECENT: usize = 8;
-/// Divisor of the shortest round trip. A queue is detected if the round trip exceeds the shortest one by more than 1/8
-/// of it.
+/// A queue is detected if the round trip exceeds the shortest one by more than 1/8 of the shortest one. This is the
+/// divisor.
 const QUEUE_PART: u64 = 8;
-/// A queue is detected only if the round trip also exceeds the shortest one by more than this time.
+/// In addition, the round trip must exceed the shortest one by more than this time.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
 /// Minimum number of streams that must have a hole in the same round trip to indicate a queue overflow.
 const TOGETHER: usize = 3;
@@ -93,16 +93,17 @@ pub(crate) struct Detector {
     rounds: Rounds,
 }
 
-/// History of the latest round trips, up to 64: for each of them, whether it had a hole.
+/// For each of the latest round trips, at most 64: whether a hole occurred in it.
 #[derive(Debug, Default)]
 struct Rounds {
     /// Start of the current round trip.
     began: Time,
-    /// One bit for each completed round trip, set if it had a hole. The lowest bit is the most recent round trip.
+    /// One bit for each completed round trip, which is set if a hole occurred in it. The lowest bit is the most recent
+    /// round trip.
     with_hole: u64,
     /// Number of completed round trips, at most 64.
     over: u32,
-    /// True if the current round trip had a hole.
+    /// True if a hole has occurred in the current round trip.
     has_hole: bool,
 }
 
@@ -137,10 +138,10 @@ impl Detector {
         self.least
     }
 
-    /// True if a pause shows that the sender's timer expired, because of a loss that left no hole. `last` is the time
-    /// of the stream's last arrival before the pause.
+    /// True if a pause on a stream shows that the sender's timer expired, because of a loss that left no hole. `last`
+    /// is the time of the last arrival before the pause.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
-        // A loss that left a hole was already counted.
+        // If the loss left a hole, it was already counted.
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
     }
@@ -169,7 +170,7 @@ impl Detector {
     /// True if the recent holes on several streams indicate a queue overflow.
     fn holes_together(&self, now: Time) -> bool {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
-        // Subtract 1 for the new hole on this stream.
+        // Do not count the new hole on this stream.
         let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
         let expected = self.rounds.holes_each();
         // On a very lossy channel, every stream has a hole in nearly every round trip. So holes on all streams at once
@@ -182,7 +183,7 @@ impl Detector {
 impl Rounds {
     /// Starts the next round trip if the current one is over.
     fn advance(&mut self, now: Time, rtt: Duration) {
-        // A round trip ends with the first arrival after its duration.
+        // A round trip ends at the first arrival after one round-trip time.
         if now.saturating_since(self.began) < rtt {
             return;
         }
@@ -258,8 +259,8 @@ mod tests {
         assert!(at_least(1, 0.0).abs() < 1e-12);
     }
 
-    /// Three holes within a round trip are an overflow if holes are rare, and chance if every second round trip has a
-    /// hole. Six holes are an overflow in both cases.
+    /// Three holes within a round trip count as an overflow if holes are rare, and as chance if every second round trip
+    /// has a hole. Six holes count as an overflow in both cases.
     #[test]
     fn holes_that_meet_by_chance_are_the_channels() {
         let mut detector = after(&[100; 8], Detection::Queued);

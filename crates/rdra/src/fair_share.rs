@@ -12,8 +12,8 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 const INITIAL_SEGMENTS: u64 = 10;
 /// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// Divisor of the window: the window grows only if at least 25 % of it arrives per round trip. With less, the senders
-/// do not use the window.
+/// The window grows only if at least 25 % of it arrives per round trip (this is the divisor). Otherwise the senders do
+/// not use the window.
 const LEAST_USE: u64 = 4;
 
 /// The rule for growth and reduction of the window, selected by name.
@@ -83,7 +83,7 @@ pub(crate) struct FairShare {
     holes: u64,
     /// Number of reductions of the window so far.
     reductions: u64,
-    /// End of the round trip after the last reduction. Until then, a further hole causes no reduction.
+    /// One round trip after the last reduction of the window. Until then, a further hole causes no reduction.
     until: Time,
     round: Round,
 }
@@ -130,8 +130,8 @@ impl FairShare {
         self.mss = mss;
     }
 
-    /// Handles the arrival of `octets` bytes. `rtt` is set if they include the first byte of a response. `requested` is
-    /// the number of bytes that were requested but not received.
+    /// Handles the arrival of `octets` bytes. `rtt` is given if these bytes include the first byte of a response.
+    /// `requested` is the number of bytes that were requested but not received.
     pub fn arrived(&mut self, now: Time, octets: u64, rtt: Option<Duration>, requested: u64) {
         if let Some(rtt) = rtt {
             self.detector.sample(rtt);
@@ -200,7 +200,7 @@ impl FairShare {
         is_loss.then(|| self.hole(now, stream, requested))
     }
 
-    /// Returns the state of the path in the form in which a sender passes it to its congestion control.
+    /// Returns the state of the path as a sender would pass it to its congestion control.
     fn path(&self, requested: u64) -> PathState {
         PathState {
             mss: self.mss,

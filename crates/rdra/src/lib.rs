@@ -1,13 +1,15 @@
-//! Receiver Driven Rate Adaptation: downloads one object over several connections, with the fair share of one.
+//! Receiver Driven Rate Adaptation: downloads one object over several connections that together take the fair share of
+//! one connection.
 //!
 //! Havey, *Throughput and Delay on the Packet Switched Internet* (UC Santa Barbara, 2015), chapter 2. The receiver
 //! requests byte ranges of an object over n connections. It detects losses as holes in the arriving data, computes the
-//! window that a single TCP sender would have, and never has more than this window requested. The transfer is as robust
-//! against loss as n connections, and takes no more than the share of one.
+//! window that a single TCP sender would have, and keeps the requested data within this window (except that every request
+//! has a minimum size). The transfer is as robust against loss as n connections, but takes no more than the share of
+//! one connection.
 //!
 //! [`Transfer`] is the whole system without a clock or I/O. Its input is the received data and the observed segments,
-//! its output the next requests. The simulator's application and the real client use the same code. Three parts can be
-//! replaced:
+//! and its output is the next requests. The simulator's application and the real client use the same code. Three parts
+//! can be replaced:
 //!
 //! - [`Detection`]: which holes count as congestion.
 //! - [`WindowRule`]: a congestion control of `lopsided-tcp` (loss-based, or Vegas), or the paper's equations.

@@ -7,10 +7,10 @@ use lopsided_spec::Choice;
 /// The rule that determines how much data is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All streams together request as much data as a single TCP sender would have in flight (equation 2.4).
+    /// All streams together have as much data requested as a single TCP sender would have in flight (equation 2.4).
     #[default]
     Fair,
-    /// Plain parallel TCP: the receiver does not limit the streams; only each stream's TCP sender does.
+    /// Plain parallel TCP: only the TCP sender of each stream limits the stream, not the receiver.
     Greedy,
     /// Plain TCP: one stream with one request.
     Single,
@@ -34,7 +34,7 @@ pub struct Settings {
     pub detection: Detection,
     /// Smallest size of a request in bytes; only the last request may be smaller.
     pub min_chunk: Bytes,
-    /// If nothing arrives on a stream for this time, the stream counts as stalled and its connection is replaced.
+    /// A stream stalls if nothing arrives on it for this time. Its connection is then replaced.
     pub stall_timeout: Duration,
 }
 

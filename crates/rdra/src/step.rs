@@ -1,5 +1,5 @@
-//! The calls of a transfer, each with the state after it. They suffice to replay the transfer and to explain its
-//! reactions.
+//! The calls of a transfer's methods, each with the state after the call. They are sufficient to replay the transfer
+//! and to explain its reactions.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};

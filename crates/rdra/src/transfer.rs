@@ -41,7 +41,7 @@ pub struct Transfer {
     streams: Vec<Stream>,
     /// The window of a single TCP sender; `None` if only the streams' TCP senders limit the transfer.
     share: Option<FairShare>,
-    /// Number of bytes that were requested but not received, over all streams.
+    /// Number of bytes that all streams have requested but not received.
     requested: u64,
     /// Bytes received.
     received: u64,
@@ -110,7 +110,7 @@ impl Transfer {
     }
 
     /// Returns the next range to request on an idle stream. Returns `None` if the stream is busy, or if all missing
-    /// ranges are requested.
+    /// ranges have been requested.
     pub fn request(&mut self, now: Time, stream: usize) -> Option<Range<u64>> {
         if self.streams.get(stream)?.chunk.is_some() {
             return None;
@@ -153,7 +153,8 @@ impl Transfer {
         if octets == 0 {
             return Ok(chunk.range.start..chunk.range.start);
         }
-        // The caller's times may be slightly out of order, but the arrivals on one stream must be in order.
+        // The caller's times may be slightly out of order. Correct them, because the arrivals on one stream must be in
+        // order.
         let came = came.clamp(chunk.moved, now.max(chunk.moved));
         let rtt = (!chunk.begun).then(|| came.saturating_since(chunk.asked));
         let pause = came.saturating_since(chunk.moved);
@@ -164,7 +165,7 @@ impl Transfer {
         chunk.range.start = place.end;
         let ended = chunk.range.is_empty();
         let at = &mut self.streams[stream];
-        // In-order data shows that the hole is filled.
+        // Data that arrives in order shows that the hole is filled.
         at.has_hole = false;
         if ended {
             at.chunk = None;
@@ -188,7 +189,7 @@ impl Transfer {
         if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
             return;
         }
-        // Until the hole is filled, further out-of-order segments belong to the same hole.
+        // Until the hole is filled, all further out-of-order segments belong to it.
         let hole = out_of_order > seen.out_of_order && !seen.has_hole;
         (seen.out_of_order, seen.mss) = (out_of_order, mss);
         seen.has_hole |= hole;

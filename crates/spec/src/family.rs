@@ -9,10 +9,10 @@ pub struct Family {
     pub name: &'static str,
     /// Description in one sentence, for lists and the reference page.
     pub text: &'static str,
-    /// The key that is set if the scenario writes a single value instead of a table. Example: `queue = "15 packets"`
+    /// The key that a single value sets if the scenario writes it instead of a table. Example: `queue = "15 packets"`
     /// sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// True if a scenario may omit `kind` when its other keys belong to only one kind.
+    /// True if a scenario may omit `kind` when only one kind has all of its other keys.
     pub infer_kind: bool,
     /// Returns the kinds; the default is first.
     pub members: fn() -> Vec<Member>,

@@ -20,8 +20,8 @@ macro_rules! part_value {
 }
 
 /// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a scenario key. The key's value is then a
-/// table, and its entry `kind` selects the part. Example: `family_value!(QueueConfig, QUEUES, KINDS);`, where `QUEUES`
-/// is the [`Family`](crate::Family) and `KINDS` is the registry of its kinds.
+/// table, and its entry `kind` selects one kind of the family. Example: `family_value!(QueueConfig, QUEUES, KINDS);`,
+/// where `QUEUES` is the [`Family`](crate::Family) and `KINDS` is the registry of its kinds.
 #[macro_export]
 macro_rules! family_value {
     ($config:ident, $family:ident, $kinds:ident) => {

@@ -35,14 +35,14 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     const NAME: &'static str;
     /// Describes in one sentence what the part models, for the reference page and for editors.
     const TEXT: &'static str;
-    /// The key that is set if the scenario writes a single value instead of a table. Example: `queue = "15 packets"`
+    /// The key that a single value sets if the scenario writes it instead of a table. Example: `queue = "15 packets"`
     /// sets `limit`.
     const SHORTHAND: Option<&'static str> = None;
     /// The keys, in the order of the reference page.
     const KEYS: &'static [Key<Self>];
     /// Named sets of values that a scenario can select; `None` if the part has none.
     const PRESETS: Option<Presets<Self>> = None;
-    /// Groups of keys that exclude each other. If several tables of a scenario set keys of one group, only the key in
+    /// Groups of keys that exclude each other. If several tables of a scenario set keys of one group, only the key of
     /// the most specific table applies.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
@@ -117,14 +117,15 @@ impl<P> Key<P> {
         self
     }
 
-    /// Marks a key that is read but never written: other keys of the completed part already express its effect.
+    /// Marks a key that scenarios may contain but that is never written, because other keys of the completed part
+    /// express its effect.
     #[must_use]
     pub const fn input_only(mut self) -> Key<P> {
         self.input_only = true;
         self
     }
 
-    /// Overrides the value type that follows from the field, for example with [`ValueType::Packets`] for a `u32` or
+    /// Sets the value type, which otherwise follows from the field. Examples: [`ValueType::Packets`] for a `u32`,
     /// [`ValueType::Number`] for an `f64`.
     #[must_use]
     pub const fn typed(mut self, value_type: ValueType) -> Key<P> {
@@ -156,7 +157,7 @@ pub struct KeyInfo {
     pub example: Option<&'static str>,
     /// The word that means [`Value::None`] in a scenario.
     pub none_word: Option<&'static str>,
-    /// True if the key is read but not written, because other keys contain its meaning.
+    /// True if scenarios may contain the key but it is never written, because other keys express its effect.
     pub input_only: bool,
     /// The word for the key's value in error messages, if it differs from the key's name.
     pub noun: Option<&'static str>,
@@ -165,7 +166,7 @@ pub struct KeyInfo {
 }
 
 impl KeyInfo {
-    /// Creates a key without a field, for a table or for a key that is read by special code.
+    /// Creates a key that has no field: its value is a table, or special code reads it.
     pub fn new(name: &'static str, value_type: ValueType, text: &'static str) -> KeyInfo {
         KeyInfo {
             name,
@@ -201,13 +202,13 @@ pub struct PartInfo {
     pub name: &'static str,
     /// Description in one sentence, for the reference page.
     pub text: &'static str,
-    /// The key that is set if the scenario writes a single value instead of the table.
+    /// The key that a single value sets if the scenario writes it instead of the table.
     pub shorthand: Option<&'static str>,
     /// The keys, in the order of the reference page.
     pub keys: Vec<KeyInfo>,
     /// Groups of keys. A table may set at most one key of each group.
     pub exclusive: &'static [&'static [&'static str]],
-    /// Creates the part with default settings; `None` for a table that is read by special code.
+    /// Creates the part with default settings; `None` if special code reads the table.
     pub make: Option<fn() -> Box<dyn AnyPart>>,
 }
 
@@ -238,7 +239,7 @@ impl PartInfo {
 }
 
 fn keys_of<P: Part>() -> Vec<KeyInfo> {
-    // A key accesses its field by a function on the struct, so read the default from a struct with default settings.
+    // A key can access its field only in a struct. So read the default from a struct with default settings.
     let mut usual = P::default();
     let describe = |key: &Key<P>| {
         let field = (key.field)(&mut usual);
@@ -255,7 +256,7 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             optional: field.is_optional(),
         }
     };
-    // Write the values that the preset sets, not the key that selects the preset.
+    // Write the values of the preset instead of the key that selects it.
     let preset = P::PRESETS.map(|presets| KeyInfo {
         input_only: true,
         noun: Some(presets.noun),
@@ -331,7 +332,7 @@ impl<P: Part> AnyPart for P {
 
     fn get(&self, name: &str) -> Value {
         let found = P::KEYS.iter().find(|key| key.name == name);
-        // Work on a copy, because the fields are accessible only through a mutable reference.
+        // `field` needs a mutable reference to the part, so call it on a copy.
         found.map_or(Value::None, |key| (key.field)(&mut self.clone()).get())
     }
 
@@ -398,8 +399,8 @@ pub struct Given<'g> {
     /// Rate of the link to which the part belongs. `None` if the rate is unlimited, or if the part does not belong to a
     /// link.
     pub line_rate: Option<BitRate>,
-    /// True if the link has a token bucket. A token bucket examines the packet at the head of the queue before it
-    /// dequeues the packet.
+    /// True if the link has a token bucket, which looks at the packet at the head of the queue before it dequeues the
+    /// packet.
     pub line_peeks: bool,
     /// The folder of the scenario file. Relative paths in the scenario start from this folder.
     pub folder: &'g str,

@@ -31,7 +31,7 @@ pub trait Named: Clone {
     fn name(&self) -> &'static str;
 }
 
-/// All objects that a key of a scenario can select. A registered object is available to all scenarios of the process.
+/// All objects that one key of a scenario can select. A registered object is available to all scenarios of the process.
 ///
 /// Objects that belong to a single run and have no settings are not registered here: the run's `RunControllers` (crate
 /// `tcp`) or `RunApplications` (crate `app`) stores them.
@@ -50,7 +50,7 @@ impl<T: Named> Registry<T> {
 
     /// Returns all objects; the default is first.
     pub fn all(&self) -> Vec<T> {
-        // The list stays valid if another thread panics, so a poisoned lock can be used.
+        // The list is valid even if a thread panicked while it held the lock, so ignore the poisoning.
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().map(|make| make()).chain(registered.iter().cloned()).collect()
     }
@@ -76,7 +76,7 @@ impl<T: Named> Registry<T> {
             return Err(NameTaken(name));
         }
         let mut registered = self.registered.write().unwrap_or_else(PoisonError::into_inner);
-        // If a notebook defines a class again, the new class replaces the old one.
+        // If a notebook defines a class a second time, the new class replaces the old one.
         registered.retain(|known| known.name() != name);
         registered.push(own);
         Ok(())

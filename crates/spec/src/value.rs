@@ -25,7 +25,7 @@ pub enum ValueType {
     Limit,
     /// A queue length, in packets or bytes. A time or a BDP is converted to bytes at the link's rate.
     Depth,
-    /// Like `Depth`, except that a time is not converted to bytes: it is compared with the queueing delay of packets.
+    /// Like `Depth`, but a time is not converted to bytes. It is compared with the queueing delay of packets.
     DepthOrTime,
     /// A number of packets: `"1000 packets"`.
     Packets,
@@ -232,7 +232,7 @@ pub trait Choice: Copy + PartialEq + 'static {
 
     /// Returns the word for this variant.
     fn word(self) -> &'static str {
-        // A list instead of a match expression, so that each word is declared next to its variant.
+        // A list, not a match expression, so that each word is declared next to its variant.
         let found = Self::WORDS.iter().find(|(_, choice)| *choice == self);
         found.expect("every variant has a word").0
     }
@@ -261,8 +261,8 @@ impl<T: Choice> Scalar for T {
     }
 }
 
-/// Returns the error for a value of the wrong type. The scenario crate parses each value to the type of its key, so
-/// values from a scenario never cause this error.
+/// Returns the error for a value of the wrong type. The scenario crate parses each value as the type of its key, so
+/// only values from other code can cause this error.
 fn wrong<T>(value: Value) -> Result<T, String> {
     Err(format!("the value has the wrong type: {value:?}"))
 }

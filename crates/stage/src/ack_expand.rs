@@ -24,7 +24,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct AckExpandConfig {
     /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// Maximum number of ACKs that are added to one arriving ACK.
+    /// Maximum number of ACKs that are created for one arriving ACK.
     pub most: u32,
     /// Maximum delay of an ACK.
     pub max_delay: Duration,
@@ -83,12 +83,12 @@ impl Stage for Expander {
             }
             return;
         };
-        // Shorter options always fit.
+        // The rewrite cannot fail, because it makes the options shorter.
         _ = cx.rewrite(&mut packet, |editor| editor.tcp(|header| AckPrefix::clear(&mut header.options)));
         let header = packet.tcp().expect("it had a prefix").clone();
         let more = u32::from(prefix.removed).min(self.config.most);
         let first = last.unwrap_or(now).max(now);
-        // `max_delay` limits the delay, but the order of ACKs has priority.
+        // No ACK may wait longer than `max_delay`, except to keep the ACKs in order.
         let latest = (now + self.config.max_delay).max(first);
         let gap = prefix.spacing.unwrap_or(Duration::ZERO);
         let goes = |place: u32| (first + gap * u64::from(place)).min(latest);

@@ -1,6 +1,7 @@
 //! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998;
-//! RFC 2760, section 3.3.3). ACKs that arrive in a burst leave with gaps between them. A gap is the time that the data
-//! released by the previous ACK takes at `rate`, so the sender does not send this data in a burst.
+//! RFC 2760, section 3.3.3). ACKs that arrive in a burst leave with gaps between them. Each gap is as long as the
+//! transmission, at `rate`, of the data that the previous ACK released. The sender therefore does not send this data in
+//! a burst.
 //!
 //! An ACK delays the next ACK of its connection by the transmission time of the bytes that it acknowledges. The stage
 //! does not split a stretch ACK; an `ack_reconstruct` stage in front of it can do that. Only plain ACKs for new data
@@ -18,7 +19,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct AckPacingConfig {
     /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// Rate at which the sender may send the data that the ACKs release.
+    /// Rate at which the sender may send the data that ACKs release.
     pub rate: BitRate,
     /// Maximum delay of an ACK.
     pub max_delay: Duration,
@@ -83,7 +84,7 @@ struct Pacing {
 struct Pace {
     /// Highest acknowledgement number so far.
     newest: Seq,
-    /// Time at which the sender, sending at `rate`, has finished the data that earlier ACKs released.
+    /// Time at which a sender with the rate `rate` has sent all data that earlier ACKs released.
     free_at: Time,
 }
 
@@ -100,10 +101,10 @@ impl Rule for Pacing {
 
     fn take(&mut self, pace: &mut Pace, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         let (Ack { connection, header, packet }, now) = (ack, cx.now());
-        // The ACK releases as many bytes as it newly acknowledges.
+        // The ACK releases as many bytes of data as it newly acknowledges.
         let octets = Bytes::new(u64::from(header.ack.since(pace.newest)));
         let (data, _) = self.config.rate.time_to_send(octets, 0);
-        // The ACK leaves at its pacing time and after at most `max_delay`, but never before an earlier ACK of its
+        // The ACK leaves at its pacing time, but after at most `max_delay`, and never before an earlier ACK of its
         // connection.
         let in_order = waiting.last(connection).unwrap_or(now);
         let goes = pace.free_at.min(now + self.config.max_delay).max(in_order).max(now);

@@ -23,7 +23,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct AckThinningConfig {
     /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// One of `keep` ACKs is forwarded.
+    /// The `n` of "every n-th ACK": one of `keep` ACKs is forwarded.
     pub keep: u32,
     /// Maximum delay of an ACK.
     pub max_delay: Duration,
@@ -84,7 +84,7 @@ struct Thinning {
 struct Thinned {
     /// The highest acknowledgement number so far.
     newest: Seq,
-    /// Number of ACKs that arrived since the last forwarded one.
+    /// Number of ACKs that arrived since the last forwarded ACK.
     count: u32,
 }
 
@@ -104,7 +104,7 @@ impl Rule for Thinning {
         let mut deadline = cx.now() + self.config.max_delay;
         // At most one ACK of a connection waits. The new ACK replaces it.
         for (earlier, covered) in waiting.take(ack.connection) {
-            // The new ACK takes over the deadline, so that the data of the replaced ACK is acknowledged no later.
+            // Keep the deadline of the replaced ACK, so that its data is acknowledged in time.
             deadline = earlier;
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);

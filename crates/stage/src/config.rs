@@ -54,7 +54,7 @@ pub trait StageKind: Part {
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
 
-/// One of the two places of a stage in a link direction: in front of the queue, or behind the line.
+/// The place of a stage in a link direction: in front of the queue, or behind the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageSide {
     /// In front of the queue.

@@ -3,7 +3,7 @@
 //!
 //! An ACK is plain if a copy of it, or a later ACK, can carry all its information: it has no data, no flag except ACK,
 //! no SACK blocks and no counts of ECN marks. Any other segment is forwarded at once, after the waiting ACKs of its
-//! connection. Losing the state of a connection does no harm.
+//! connection. If the state of a connection is lost, its segments are still forwarded correctly.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -15,22 +15,22 @@ use std::net::IpAddr;
 /// A connection and direction: address and port of the sender of the ACKs, then of their receiver.
 pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
 
-/// The treatment of plain ACKs by one kind of stage, which forwards, holds or drops them.
+/// Decides which plain ACKs a kind of stage forwards, holds or drops.
 pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// Returns the state of a new connection whose first ACK is given; `None` if the connection gets no state yet. The
-    /// ACK itself is forwarded at once.
+    /// Returns the state for a connection that has none. `header` is the header of an ACK, which is forwarded at once.
+    /// `None` if the state must begin with a later ACK.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
-    /// True if the rule applies to this plain ACK. Otherwise the ACK is forwarded at once.
+    /// True if `take` must handle this plain ACK. Otherwise the ACK is forwarded at once.
     fn takes(stream: &Self::Stream, header: &TcpHeader) -> bool;
 
     /// Forwards, holds or drops the ACK.
     fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Updates the state for an ACK that is forwarded at once. No packet of the connection is waiting.
+    /// Updates the state for an ACK that is forwarded at once. At this time no packet of the connection waits.
     fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
 
     /// Handles the departure of waiting ACKs. `number` is the acknowledgement number of the last one.
@@ -56,7 +56,7 @@ pub(crate) fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && options.sack().is_empty()
         && options.accurate_ecn().is_none()
         && options.other().is_empty()
-        // The unparsed rest of an incomplete header may contain more information.
+        // If the header was not parsed completely, its rest may contain more information.
         && packet.is_read_whole()
 }
 
@@ -85,7 +85,7 @@ impl<R: Rule> HeldAcks<R> {
         if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
             self.streams.remove(&connection);
         }
-        // The segment has no acknowledgement number, or it ends the connection.
+        // Such a segment has no acknowledgement number or ends the connection, so it creates and updates no state.
         if !header.flags.has(Flags::ACK) || header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) {
             return;
         }
@@ -143,7 +143,8 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Holds a packet until `time`, which must not be earlier than the time of the connection's previous packet.
+    /// Holds a packet until `time`, which must not be earlier than the departure time of the connection's previous
+    /// packet.
     pub fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
         self.held.record(packet.size());
         let waiting = self.waiting.entry(connection).or_default();
@@ -159,15 +160,15 @@ impl Waiting {
     }
 
     /// Forwards the packets of a connection whose departure time is at most `until`. Returns the acknowledgement number
-    /// of the last one; `None` if there was none.
+    /// of the last forwarded packet; `None` if no packet was forwarded.
     pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
         let waiting = self.waiting.get_mut(&connection)?;
-        // `deadlines` has one entry per connection, that of the connection's first packet.
+        // The entry of a connection in `deadlines` is the departure time of its first waiting packet.
         self.deadlines.remove(&(waiting.front()?.0, connection));
         let mut last = None;
         while let Some((time, packet)) = waiting.pop_front() {
             if time > until {
-                // The next packet is now the first one, so its time is the deadline of the connection.
+                // This packet is now the connection's first one, so its departure time is the new deadline.
                 self.deadlines.insert((time, connection));
                 waiting.push_front((time, packet));
                 return last;
@@ -180,7 +181,7 @@ impl Waiting {
         last
     }
 
-    /// A connection whose first packet must leave by `now`; `None` if there is none.
+    /// Returns a connection whose first waiting packet must leave by `now`; `None` if there is none.
     pub fn due(&self, now: Time) -> Option<Connection> {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
     }
@@ -188,7 +189,7 @@ impl Waiting {
     /// Removes and returns all waiting packets of a connection, each with its scheduled departure time.
     pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
         let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
-        // The connection has no waiting packet any more, so remove its deadline, too.
+        // No packet of the connection waits any more, so remove its deadline as well.
         waiting.front().into_iter().for_each(|(first, _)| _ = self.deadlines.remove(&(*first, connection)));
         waiting.iter().for_each(|(_, packet)| self.held.remove(packet.size()));
         waiting.into()

@@ -25,7 +25,8 @@ pub struct MtuGate {
 }
 
 impl MtuGate {
-    /// Creates a gate. `number` is its index among the gates of the network and determines the router's address.
+    /// Creates a gate. `number` is its index among all gates of the network, from which the router's address is
+    /// derived.
     pub fn new(mtu: u16, number: u16) -> MtuGate {
         let [high, low] = number.to_be_bytes();
         let router = (Ipv4Addr::new(10, 255, high, low), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0xff, number));
@@ -42,7 +43,8 @@ impl Stage for MtuGate {
         self.refused += 1;
         if is_answered(&packet) {
             self.messages.push(packet_too_big(&packet, self.mtu, self.router));
-            // Use a timer that expires now, so that the message follows all packets that are sent at this instant.
+            // Send the message from a timer that expires at once. The message then follows all packets that are sent at
+            // this instant.
             self.due = Some(cx.now());
         }
         cx.drop(packet, DropReason::TooBig);
@@ -56,7 +58,8 @@ impl Stage for MtuGate {
         self.due = None;
         for message in self.messages.drain(..) {
             let message = cx.originate(message);
-            // The router itself creates this message, so report it to observers like a packet that a host sends.
+            // The router is the source of this message, so report the message to observers like a packet that a host
+            // sends.
             cx.trace(EventMask::HOSTS, || Event::Sent(&message));
             out.reverse(message);
         }

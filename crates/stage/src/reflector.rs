@@ -1,8 +1,8 @@
-//! The far end of active sensing: returns sensing packets to their source, and forwards all other packets.
+//! The far end of active sensing: sends sensing packets back to their source, and forwards all other packets.
 //!
-//! In the dissertation, an iptables rule at the other end of the link returns them (Havey 2015, section 5.2). The stage
-//! is needed only if the far end is several links away, for example a modem behind a shared channel. No stage is needed
-//! if sensing packets turn around at the end of the discipline's own link.
+//! In the dissertation, an iptables rule at the other end of the link sends them back (Havey 2015, section 5.2). The
+//! stage is needed only if the far end is several links away, for example a modem behind a shared channel. No stage is
+//! needed if sensing packets are sent back from the end of the discipline's own link.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};
@@ -30,7 +30,7 @@ impl StageKind for ReflectorConfig {
     }
 }
 
-/// The stage that returns sensing packets.
+/// The stage that sends sensing packets back.
 #[derive(Debug, Default)]
 pub struct Reflector {
     turned: u64,
@@ -38,7 +38,7 @@ pub struct Reflector {
 
 impl Stage for Reflector {
     fn handle_packet(&mut self, mut packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
-        // `turn` returns false for a packet that has already been returned.
+        // `turn` returns false for a packet that was already sent back.
         if turn(&mut packet, cx) {
             self.turned += 1;
             out.reverse(packet);
@@ -47,7 +47,7 @@ impl Stage for Reflector {
         }
     }
 
-    /// Returned packets leave in the opposite direction.
+    /// Packets that are sent back leave in the opposite direction.
     fn sees_reverse(&self) -> bool {
         true
     }

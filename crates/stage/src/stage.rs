@@ -49,7 +49,7 @@ pub trait Stage: Debug + Send {
         false
     }
 
-    /// Handles a packet of the opposite direction, at the same end of the line.
+    /// Handles a packet of the opposite direction. The packet passes the same end of the line as the stage.
     fn handle_reverse(&mut self, packet: Packet, out: &mut Outlet, _cx: &mut Cx<'_>) {
         out.reverse(packet);
     }
@@ -89,7 +89,7 @@ impl Outlet {
     }
 }
 
-/// A stage as a node of a network. A packet that is forwarded leaves through the port at which it arrived.
+/// A stage as a node of a network. A forwarded packet leaves through the port through which it arrived.
 #[derive(Debug)]
 pub struct StageNode {
     stage: Box<dyn Stage>,
@@ -101,7 +101,7 @@ pub struct StageNode {
 impl StageNode {
     /// Port of the stage's own direction.
     pub const FORWARD: Port = Port(0);
-    /// Port of the opposite direction, if the stage sees that direction.
+    /// Port of the opposite direction, used if [`Stage::sees_reverse`] returns true.
     pub const REVERSE: Port = Port(1);
 
     /// Wraps a stage.
@@ -126,7 +126,7 @@ impl Node for StageNode {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        // The network may call before the timer expires, and stages are not required to handle such calls.
+        // The network may call this method before the timer expires. A stage need not handle such a call.
         if self.stage.poll_timeout().is_some_and(|due| due <= cx.now()) {
             self.stage.handle_timeout(&mut self.out, cx);
         }

@@ -71,7 +71,7 @@ fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
-    // Each arriving ACK acknowledges two segments. As many ACKs leave as arrive, six segments behind.
+    // Each arriving ACK acknowledges two segments. The same number of ACKs leave, but they are six segments behind.
     for step in 1..4 {
         bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }

@@ -67,8 +67,8 @@ fn a_duplicate_and_an_older_ack_pass_at_once() {
 }
 
 proptest! {
-    /// For any input: every forwarded acknowledgement number has arrived, numbers are forwarded in the order of
-    /// arrival, and each number is covered within the maximum delay.
+    /// For any input: every forwarded acknowledgement number has arrived before, numbers leave in the order of arrival,
+    /// and each number is acknowledged within the maximum delay.
     #[test]
     fn the_sender_learns_of_everything_in_time(
         keep in 1..6_u32,

@@ -13,13 +13,13 @@ use lopsided_spec::{Given, Scalar, Value};
 use lopsided_stage::{STAGES, StageConfig, StageNode, StageRole};
 use std::net::Ipv4Addr;
 
-/// The largest default `max_delay` of all stages.
+/// The largest default value of `max_delay` of all stages.
 const MOST: Duration = Duration::from_millis(100);
 /// A fast connection, with an ACK every millisecond.
 const QUICK: u16 = 1;
 /// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// A connection that only sends data, because a segment with data would also release the waiting ACKs.
+/// A separate connection for data, because a segment with data would release the waiting ACKs of its own connection.
 const UPLOAD: u16 = 3;
 
 /// A segment that left the stage: connection, acknowledgement number, payload in bytes, time.

@@ -13,8 +13,8 @@ fn transfer(mode: Mode, size: u64) -> Transfer {
     Transfer::new(Settings { mode, ..Settings::default() }, Ranges::whole(size))
 }
 
-/// Each of the 8 streams requests 1/8 of the part of the window that is not yet requested: with 10 segments, 1,810
-/// bytes, then 1,583 bytes, and so on.
+/// Each of the 8 streams requests 1/8 of the part of the window that is not yet requested. With 10 segments, the first
+/// requests are 1,810 bytes and 1,583 bytes.
 #[test]
 fn the_first_chunks_are_those_of_equation_2_4() {
     let mut fair = transfer(Mode::Fair, 1 << 30);

@@ -9,9 +9,9 @@ use lopsided_spec::{Choice, Fault, Key, Part, key};
 pub struct AckReconstructConfig {
     /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// Number of segments that an inserted ACK acknowledges.
+    /// An inserted ACK acknowledges this number of segments.
     pub every: u32,
-    /// A gap is filled if an ACK acknowledges more than this number of segments.
+    /// ACKs are inserted before an ACK that acknowledges more than this number of segments.
     pub threshold: u32,
     /// Weight of a new sample in the smoothed interval between ACKs.
     pub gain: f64,
@@ -21,7 +21,7 @@ pub struct AckReconstructConfig {
     pub segment: Bytes,
     /// Maximum delay of a reconstructed ACK.
     pub max_delay: Duration,
-    /// True to follow the paper's text where it differs from the authors' code.
+    /// True if the stage follows the paper's text in the points in which the authors' code differs.
     pub text: bool,
     /// How the reconstructed ACKs are spaced.
     pub spacing: Spacing,
@@ -30,7 +30,8 @@ pub struct AckReconstructConfig {
 /// How the ACKs that fill a gap are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spacing {
-    /// The ACKs of a gap share one mean interval, each in proportion to the bytes that it acknowledges.
+    /// All ACKs of a gap are spread over one mean interval. The time between two of them is proportional to the bytes
+    /// that the second one acknowledges.
     #[default]
     Share,
     /// Each ACK leaves one mean interval after the previous one, as in the authors' code.

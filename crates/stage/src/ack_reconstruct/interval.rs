@@ -53,7 +53,7 @@ pub(super) struct Stream {
     /// True once a duplicate of the last ACK that was forwarded at once has arrived.
     is_duplicated: bool,
     mean: Mean,
-    /// Latest departure time that was ever scheduled. ACKs that arrive before it are spread.
+    /// Latest departure time that has been scheduled so far. An ACK that arrives before this time is spread.
     busy_until: Time,
 }
 
@@ -62,11 +62,11 @@ impl ByInterval {
         ByInterval { config, inserted: 0 }
     }
 
-    /// Schedules an ACK, and the ACKs that fill the gap before it.
+    /// Schedules an ACK and the ACKs that fill the gap before it, one mean interval apart.
     fn spread(&mut self, stream: &mut Stream, ack: Ack, interval: Duration, waiting: &mut Waiting, cx: &mut Cx<'_>) {
         let (now, step, connection) = (cx.now(), self.config.step(), ack.connection);
         let gap = if ack.header.ack.after(stream.sent) { ack.header.ack.since(stream.sent) } else { 0 };
-        // This acknowledgement number was forwarded before, so the ACK is a duplicate and is not forwarded.
+        // An ACK with this number has been forwarded, so this ACK is a duplicate and is not forwarded.
         let Some(last) = gap.div_ceil(step).checked_sub(1) else { return cx.absorb(ack.packet) };
         let goes = |place: u32| now + (interval * u64::from(place)).min(self.config.max_delay);
         stream.busy_until = stream.busy_until.max(goes(last));
@@ -75,7 +75,7 @@ impl ByInterval {
             (packet.tcp().expect("only such wait").ack.since(stream.sent), (time, packet))
         };
         let mut all: BTreeMap<u32, (Time, Packet)> = waiting.take(connection).into_iter().map(ahead).collect();
-        // An inserted ACK must not advertise a larger window than the ACKs before and after the gap.
+        // An inserted ACK must not advertise a larger window than the ACK before the gap or the ACK after it.
         let window = stream.window.min(ack.header.window);
         for place in 0..last {
             match all.entry((place + 1) * step) {
@@ -97,8 +97,8 @@ impl ByInterval {
             }
             Entry::Vacant(free) => _ = free.insert((goes(last), ack.packet)),
         }
-        // Scan the numbers in descending order: an ACK that would leave after an ACK with a larger number is
-        // superfluous.
+        // Visit the ACKs in descending order of their numbers. An ACK that would leave after an ACK with a larger
+        // number is superfluous.
         let mut soonest = Time::MAX;
         let mut kept = Vec::with_capacity(all.len());
         for (time, packet) in all.into_values().rev() {
@@ -129,7 +129,8 @@ impl Rule for ByInterval {
             mean: Mean::new(self.config.interval),
             busy_until: now,
         };
-        // With an initial mean, the time since the SYN is the first sample. Without one, wait for the first ACK.
+        // If the settings contain an initial mean, the time since the SYN is the first sample. Otherwise wait for the
+        // first ACK.
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
@@ -151,7 +152,8 @@ impl Rule for ByInterval {
         if stream.is_duplicated || now >= stream.busy_until && closes_no_gap {
             stream.is_duplicated = number == stream.at_once || stream.is_duplicated && !is_new;
             stream.sent = stream.sent.later_of(number);
-            // ns-2.35 forgets spread ACKs (see above), so samples start at the last ACK that was forwarded at once.
+            // ns-2.35 does not store a spread ACK as the last one (see above), so samples start at the last ACK that
+            // was forwarded at once.
             if !number.before(stream.at_once) {
                 (stream.at_once, stream.came) = (number, now);
             }

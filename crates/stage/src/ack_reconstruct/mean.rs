@@ -7,7 +7,7 @@ use lopsided_core::{Duration, Time};
 pub(super) struct Mean(Option<f64>);
 
 impl Mean {
-    /// The mean starts at `given`, or at the first sample if `given` is `None`.
+    /// Creates a mean that starts at `given`, or at the first sample if `given` is `None`.
     pub fn new(given: Option<Duration>) -> Mean {
         Mean(given.map(|mean| mean.as_nanos() as f64))
     }

@@ -1,4 +1,4 @@
-//! ACK reconstruction as in the paper's text: the ACKs of a gap share one mean time between ACKs.
+//! ACK reconstruction as in the paper's text: all ACKs of a gap are spread over one mean interval between ACKs.
 
 use super::config::AckReconstructConfig;
 use super::mean::Mean;
@@ -32,7 +32,8 @@ impl ByShare {
 impl Rule for ByShare {
     type Stream = Stream;
 
-    /// Starts with the first ACK after the handshake, because the time since a SYN is not a time between two ACKs.
+    /// Creates the state at the first ACK after the handshake, because the time since a SYN is not a time between two
+    /// ACKs.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Stream> {
         let mean = Mean::new(self.config.interval);
         let begun = Stream { number: header.ack, window: header.window, came: now, mean };
@@ -51,14 +52,15 @@ impl Rule for ByShare {
         let missing =
             if self.config.is_gap(gap) { gap.div_ceil(step).saturating_sub(if text { 2 } else { 1 }) } else { 0 };
         let first = waiting.last(ack.connection).unwrap_or(now).max(now);
-        // `max_delay` limits the delay, but ACKs must stay in order even if this takes longer.
+        // No ACK may wait longer than `max_delay`, except to keep the ACKs in order.
         let latest = (now + max_delay).max(first);
-        // The delay of an inserted ACK is proportional to the bytes up to its number; the arriving ACK leaves last.
+        // The delay of an inserted ACK is proportional to the bytes of the gap that it acknowledges in total. The
+        // arriving ACK leaves last.
         let share = f64::from(step) / f64::from(gap.max(1));
         let at = |number: u32| {
             (first + Duration::from_nanos((mean * (share * f64::from(number)).min(1.0)) as u64)).min(latest)
         };
-        // An inserted ACK must not advertise a larger window than the ACKs before and after the gap.
+        // An inserted ACK must not advertise a larger window than the ACK before the gap or the ACK after it.
         let window = stream.window.min(ack.header.window);
         for number in 1..=missing {
             let made = inserted(&ack.packet, &ack.header, stream.number + number * step, window, cx);
