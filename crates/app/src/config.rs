@@ -53,7 +53,7 @@ pub(crate) fn build_as<A: AppSettings>(
     part.downcast::<A>().expect("an application is built by its own settings").build(flow, own)
 }
 
-/// The application of a flow as plain data: any kind of settings together with the function that builds from them.
+/// The application of a flow as plain data: settings of any kind, and the function that builds the application.
 ///
 /// # Examples
 ///

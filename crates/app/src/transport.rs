@@ -24,7 +24,8 @@ use lopsided_tcp::{Counters, StackConfig};
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 
-/// A transport as a scenario chooses it: settings with keys of their own, from which the endpoints are built.
+/// The settings of a transport that a scenario can choose. They have their own keys, and the endpoints of the transport
+/// are built from them.
 ///
 /// # Examples
 ///
@@ -59,8 +60,8 @@ pub trait TransportSettings: Part {
     /// Builds one end of a flow. Returns `None` for the host's own TCP.
     ///
     /// # Errors
-    /// If this build of the program or these settings cannot make the endpoint. The error is a sentence for the author
-    /// of the scenario.
+    /// If this build of the program does not contain the transport, or the settings permit no endpoint. The error is a
+    /// sentence for the author of the scenario.
     fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
 
     /// Returns which end of a one-way transfer opens the connection.

@@ -211,7 +211,7 @@ impl Accounting {
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
-        // Reset this time: it was set without this observer, which may read measurements earlier.
+        // Reset this time: it was declared before this observer existed, and the observer may read counters earlier.
         self.unseen_until = Time::ZERO;
     }
 
@@ -316,7 +316,7 @@ impl Accounting {
 
     #[inline(always)]
     pub(crate) fn originate(&mut self, at: Time, node: NodeId, new: NewPacket) -> Packet {
-        // Count the packet at the node that creates it; its end may be counted at another node.
+        // Count the packet at the node that creates it; its delivery or drop may be counted at another node.
         let counters = self.node_mut(node);
         let size = new.size();
         counters.originated.record(size);

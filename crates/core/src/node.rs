@@ -148,7 +148,7 @@ impl<'a> Cx<'a> {
         Delivered(packet)
     }
 
-    /// Takes back the box of a delivered packet for reuse. Without this call the box is freed.
+    /// Takes back the memory of a delivered packet for reuse. Without this call the memory is freed.
     #[inline]
     #[doc(hidden)]
     pub fn recycle(&mut self, delivered: Delivered) {

@@ -1,5 +1,5 @@
-//! Runs a simulated network with real packets in real time: [`lopsided_net`] has no clock of its own, and this crate
-//! drives it by the machine's clock.
+//! Runs a simulated network with real packets in real time. [`lopsided_net`] has no clock of its own; this crate
+//! advances it by the machine's clock.
 //!
 //! [`pump`] is the main loop. It gets time and packets from an [`Io`]: the machine's clock and TUN devices in
 //! production, a virtual clock in tests. With a virtual clock the pump produces the simulator's digest, because the

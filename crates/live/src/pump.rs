@@ -74,8 +74,8 @@ pub trait Io {
     /// packet.
     fn entered(&mut self, _number: Option<u64>) {}
 
-    /// Sends a packet that left the network at an edge. A packet that the environment rejects is lost, which is no
-    /// error.
+    /// Sends a packet that left the network at an edge. A packet that the environment rejects is lost; this is not
+    /// an error.
     ///
     /// # Errors
     /// If no packet can be sent any more.
@@ -103,8 +103,8 @@ pub trait Io {
         false
     }
 
-    /// Waits until the given time or until a packet arrives, whichever comes first. A wait may end early without a
-    /// reason.
+    /// Waits until the given time or until a packet arrives, whichever comes first. A wait may also end early for
+    /// no reason.
     ///
     /// # Errors
     /// If waiting fails.
@@ -170,7 +170,7 @@ pub fn pump<H: Node>(
                 break;
             }
         }
-        // A host at an edge may have replied at once to the packet that just entered.
+        // Send replies: a host directly at an edge may have replied to the packet that just entered.
         let now = io.now().clamp(network.now(), until);
         send(network, io, now, pumped, &mut together)?;
         let due = network.next_time().map_or(due, |next| next.min(due));

@@ -273,7 +273,8 @@ fn privileges_are_dropped_once_it_is_set_up() {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
         tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect()
     };
-    // The command starts shortly before the setup is complete. The setup's last step starts the gateway's thread.
+    // Wait for the gateway's thread: the command starts shortly before the last step of the setup, which starts this
+    // thread.
     assert!(met(|| statuses().len() >= 2), "the gateway has a thread of its own");
     for status in statuses() {
         for (name, expected) in [("CapInh", "0"), ("CapPrm", "0"), ("CapEff", "0"), ("NoNewPrivs", "1")] {

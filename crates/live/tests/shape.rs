@@ -232,7 +232,7 @@ echo "gone $gone"
 kill $server
 "#;
 
-/// The upload server of the script above. Without the script's variable it does nothing.
+/// The upload server of the script above. Does nothing unless the script sets the variable `LOPSIDED_SERVE`.
 #[test]
 fn serves_when_asked() {
     let Ok(address) = std::env::var("LOPSIDED_SERVE") else { return };

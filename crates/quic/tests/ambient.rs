@@ -79,7 +79,8 @@ fn a_clock_and_an_unseeded_generator_would_be_seen() {
         std::hint::black_box(std::time::Instant::now());
     });
     assert!(of_time > 0, "Instant::now calls clock_gettime");
-    // quinn's BBR uses the thread's random generator, so it must be detected. Scenarios cannot choose it.
+    // quinn's BBR uses the thread's random generator, so its calls must be counted here. Scenarios cannot choose this
+    // control.
     let config = QuicConfig { cc_source: CcSource::Quinn, ..QuicConfig::default() };
     let (_, of_random) = calls(|| {
         let end = TransportEnd {

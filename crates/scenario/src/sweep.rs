@@ -90,7 +90,7 @@ impl Axes {
     /// Reads the `[sweep]` of a scenario file. A file without it has one point. Only errors of the sweep are reported.
     ///
     /// # Errors
-    /// If the file is no TOML, or if `[sweep]` is wrong.
+    /// If the file is not valid TOML, or if `[sweep]` is invalid.
     pub fn parse(text: &str, file: &str) -> Result<Axes, Errors> {
         let mut report = Report::new(file, text, Vec::new());
         let tree = tree::parse_file(text, &mut report);
@@ -143,8 +143,8 @@ impl Axes {
 impl Axis {
     /// Parses an axis: `key=5..50:5 packets`, `key=5,10,20 packets`, `key=1..64:x2 packets` or `key=reno,cubic`.
     ///
-    /// A range starts at its first number and ends at its last number at the latest. `:5` adds 5 in each step, `:x2`
-    /// doubles. The unit at the end applies to all numbers without one.
+    /// A range starts at its first number and does not exceed its last number. `:5` adds 5 in each step, `:x2` doubles
+    /// the number. The unit at the end applies to all numbers without a unit.
     ///
     /// # Errors
     /// If the text has none of these forms, or if it has too many values.

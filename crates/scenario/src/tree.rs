@@ -115,7 +115,7 @@ pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     if text.contains(['\n', '\r']) {
         return bare();
     }
-    // A text such as `50 packets` is no TOML value, so it becomes a string.
+    // A text such as `50 packets` is not a TOML value, so it becomes a string.
     match DeValue::parse(text.trim()) {
         Ok(value) => match convert(value, &|_| place) {
             // In an override, `2026-01-01` may be meant as a name, so it remains text.

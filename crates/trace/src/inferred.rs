@@ -89,7 +89,7 @@ struct Sender {
     in_flight: BTreeMap<u64, u64>,
     /// The newest RTT sample, in nanoseconds.
     rtt: Option<u64>,
-    /// True if a tail loss probe was sent since an ACK last advanced.
+    /// True if a tail loss probe was sent since the last ACK of new data.
     probed: bool,
     /// Timestamp of the first retransmission in the current recovery or loss; `None` before it.
     first_repair: Option<u32>,

@@ -1,4 +1,5 @@
-//! The client of an RDRA fetch: connections that request the byte ranges that the transfer chooses.
+//! The client of an RDRA fetch: several connections, which request the byte ranges of one object. [`Transfer`] decides
+//! which range is requested on which connection.
 
 use super::config::RdraConfig;
 use crate::http::content::{MAX_HEADER, is_content};

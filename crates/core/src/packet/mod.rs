@@ -103,7 +103,8 @@ impl Fields {
         fields
     }
 
-    /// Overwrites the fields of a packet that has ended with those of a new packet, as [`Fields::new`] would.
+    /// Reuses the memory of a delivered or dropped packet: sets all fields to those of a new packet, like
+    /// [`Fields::new`].
     #[inline]
     pub fn renew(&mut self, id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) {
         self.size = size.get() as u32;
@@ -121,8 +122,8 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// The TCP header of a packet that has ended, to be overwritten. It still has the values of an arbitrary earlier
-    /// segment.
+    /// Returns the TCP header in the memory of a delivered or dropped packet, to be overwritten. The header still has
+    /// the values of an arbitrary earlier segment.
     #[inline]
     pub fn tcp_mut(&mut self) -> &mut TcpHeader {
         if !matches!(self.transport, Transport::Tcp(_)) {
@@ -187,7 +188,7 @@ impl Fields {
         Fields::new(0, Time::ZERO, Bytes::ZERO, new, Booking::default())
     }
 
-    /// Frees the large fields when the packet has ended, and ends the debug check.
+    /// Called when the packet has been delivered, dropped or absorbed. Frees the large fields and ends the debug check.
     #[inline]
     pub fn clear(&mut self) {
         if let Some(apart) = &mut self.apart {

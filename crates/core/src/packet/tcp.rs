@@ -100,8 +100,8 @@ impl fmt::Debug for Flags {
 
 /// The options of one segment. On the wire each option is padded to whole 32-bit words (see [`TcpOptions::len`]).
 ///
-/// Most segments have only timestamps. All other options are stored in a separate box, because each packet in flight
-/// has a header, which must be small.
+/// Most segments have only timestamps. All other options are stored in a separate box, which keeps the header of
+/// each packet in flight small.
 ///
 /// # Examples
 ///
@@ -367,7 +367,8 @@ impl OtherOption {
 }
 
 /// The options of a segment that have no field in [`TcpOptions`], in their order: experimental options (kinds 253 and
-/// 254, RFC 6994), or options of a foreign packet. On the wire they follow each other, after padding to whole words.
+/// 254, RFC 6994), or options of a foreign packet. On the wire these options are written one after the other, preceded
+/// by the padding that completes a 32-bit word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::box_collection,

@@ -319,7 +319,7 @@ impl Work {
                 self.starved.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
-            // The outer namespace has no listening socket for this SYN, so its kernel refuses it.
+            // The outer namespace has no listening socket for this SYN, so its kernel refuses the connection.
             _ => {}
         }
         self.outer.send(&packet).map(|_| ())
@@ -429,7 +429,8 @@ impl Work {
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
         let Some((socket, used)) = datagrams.senders.get_mut(&sender) else { return };
         for _ in 0..AT_ONCE {
-            // The error may report that an earlier datagram was refused (ICMP). This read also clears the error.
+            // An error may mean that the network refused an earlier datagram (ICMP). The call then also clears this
+            // error.
             let Ok(came) = self.carrier.receive(socket) else { return };
             *used = now();
             came.send_on(&datagrams.socket, Some(sender));

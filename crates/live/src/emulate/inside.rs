@@ -50,8 +50,8 @@ fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
     let tun = inner_room(inside.mtu, inside.addresses)?;
     let none: Option<&str> = None;
     step("keep mounts to itself", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
-    // A container that hides parts of /proc forbids another mount of it. The command then also sees the processes
-    // outside its namespace.
+    // If a container hides parts of /proc, the kernel forbids mounting /proc again. The command then also sees the
+    // processes outside its namespace.
     let _ =
         mount(Some("proc"), "/proc", Some("proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, none);
     if let Some(file) = &inside.resolv_conf {

@@ -24,7 +24,7 @@ pub(super) struct Meter {
     shown_at_s: f64,
 }
 
-/// The link with the lowest rate in one direction, and its counters at the previous update.
+/// One direction of the path, represented by its slowest link: the link, and its counters at the previous update.
 #[derive(Debug)]
 struct Way {
     arrow: &'static str,

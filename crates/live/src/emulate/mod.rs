@@ -1,8 +1,8 @@
 //! Runs a command behind an emulated link in real time. The link is the path between two hosts of a scenario: the
 //! command replaces one host, the real network replaces the other.
 //!
-//! The simulator's own network carries the packets, with all its queues, stages, access models, media and links.
-//! `rooms` describes where the packets come from, `gateway` how they reach the real network.
+//! The packets cross the simulated network, so every queue discipline, stage, access model and medium of the simulator
+//! can be used. `rooms` describes where the packets come from, and `gateway` how they reach the real network.
 
 mod datagrams;
 mod devices;
@@ -50,9 +50,9 @@ const TIMED_OUT: u8 = 124;
 pub struct Emulation {
     /// The program and its arguments; empty to run the user's shell.
     pub command: Vec<OsString>,
-    /// Server program and its arguments, for the far end of the link, in a namespace without other networks. Empty to
-    /// connect the far end to the real network. The command starts once the server listens on a TCP port or has opened
-    /// a UDP port.
+    /// Program and arguments of a server at the far end of the link. The server runs in a namespace without any other
+    /// network. Empty to connect the far end to the real network. The command starts once the server listens on a TCP
+    /// port or has opened a UDP port.
     pub server: Vec<OsString>,
     /// Time after which the emulation ends, with exit code 124 as in `timeout`(1). `None` waits until the command ends.
     pub limit: Option<Duration>,

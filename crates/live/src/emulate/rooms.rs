@@ -54,7 +54,8 @@ pub(crate) enum Far {
 pub(crate) struct Room {
     pub tun: Tun,
     pub keeper: Channel,
-    /// Channel to init: init reports the end of the command, this process sends signals for the command.
+    /// Channel to init: init reports the end of the command, and this process sends the signals that init must forward
+    /// to the command.
     pub init: Channel,
     /// Process ID of the keeper.
     pub pid: Pid,
@@ -192,7 +193,8 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
 
 /// The main function of the keeper.
 fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32 {
-    // A signal to all processes of the terminal is meant for the command. The keeper exits when its parent exits.
+    // Ignore the signals that the terminal sends to all of its processes: only the command should react to them. The
+    // keeper exits when its parent exits.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
     let room = user_namespace(&keeper)
         .and_then(|()| if leads_out { outer_room(&keeper, inside.mtu) } else { Ok(()) })

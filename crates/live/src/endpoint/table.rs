@@ -1,10 +1,10 @@
-//! The connections and listening sockets of one address. Translates between packets as bytes and sockets, without I/O
-//! or a clock.
+//! The connections and listening sockets of one address. Parses arriving packets for the sockets, and encodes the
+//! packets that the sockets send. The module does no I/O and has no clock.
 //!
 //! The state machines are those of the simulator's hosts. This module does the work of a kernel around them: it assigns
 //! packets to connections, answers packets without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps
-//! connections after their application has closed the socket. Left out: path-MTU discovery, fragments, and protocols
-//! other than TCP, whose packets are counted.
+//! connections after their application has closed the socket. Left out: path-MTU discovery and fragments. Packets of
+//! protocols other than TCP are only counted.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};

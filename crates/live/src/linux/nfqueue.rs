@@ -58,8 +58,8 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of this number in this network namespace. If the queue overflows, packets pass with `fail_open`
-    /// and are dropped without it.
+    /// Takes the queue of this number in this network namespace. If the queue overflows, packets pass if
+    /// `fail_open` is true, and are dropped otherwise.
     ///
     /// # Errors
     /// `AddrInUse` if another socket has the queue, `PermissionDenied` without `CAP_NET_ADMIN`.
@@ -67,7 +67,7 @@ impl NfQueue {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        // A size above net.core.rmem_max needs a privilege. Without it the buffer keeps its default size.
+        // A size above net.core.rmem_max needs a privilege. Without the privilege the buffer keeps its default size.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
         let queue = NfQueue { socket, number, buffer: vec![0; 1 << 17] };
         queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0]).map_err(|error| match error.raw_os_error() {

@@ -58,7 +58,7 @@ impl Tun {
         for (place, octet) in characters.iter_mut().zip(name.bytes()) {
             *place = octet as libc::c_char;
         }
-        // IFF_NO_PI omits a 4-byte protocol header, which is redundant because the packet has an IP version.
+        // IFF_NO_PI omits a 4-byte protocol header, which is redundant because the IP header contains the version.
         let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         let request =
             libc::ifreq { ifr_name: characters, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags } };

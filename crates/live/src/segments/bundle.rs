@@ -216,7 +216,8 @@ impl Head {
             return None;
         }
         let is_usual = match kind {
-            // Accept TCP with ACK, which every data segment has, and without reserved bits or an urgent pointer.
+            // Accept a TCP segment if it has the ACK flag, as every data segment does, and if no reserved bit and no
+            // urgent pointer is set.
             Kind::Tcp => {
                 body[12] & 15 == 0
                     && body[at::TCP_FLAGS] & !USUAL == 0

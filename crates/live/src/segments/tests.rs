@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(back, packets);
     }
 
-    /// The kernel never passes such data. The parser must not panic on it.
+    /// The parser must not panic on damaged data, although the kernel never passes such data.
     #[test]
     fn no_octets_bring_it_down(
         front in any::<[u8; OFFLOAD]>(),

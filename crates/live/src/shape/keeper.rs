@@ -25,7 +25,8 @@ impl Keeper {
                 // Close the parent's end in the child, so that the parent's death closes the channel.
                 drop(channel);
                 finish(|| {
-                    // A signal to all processes of the terminal is meant for the parent.
+                    // Ignore the signals that the terminal sends to all of its processes: only the parent should react
+                    // to them.
                     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
                     // The first message arms the keeper. The second receive returns when the parent's end is closed.
                     let Ok(Some(_)) = end.receive() else { return 0 };

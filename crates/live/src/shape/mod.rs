@@ -147,7 +147,7 @@ impl Shaping {
         Ok(scenario)
     }
 
-    /// Returns which arriving packets the discipline must see.
+    /// Returns the arriving packets that must be passed to the discipline.
     ///
     /// # Errors
     /// If a setting is invalid, or the sensing packets would never be returned.
@@ -295,8 +295,8 @@ struct WayOut {
     raw: Option<RawOut>,
     ending: Ending,
     gone: Gone,
-    /// For each packet that waits in the kernel's queue: its number in that queue, by its number in the simulated
-    /// network.
+    /// Packets that wait in the kernel's queue: maps the number of a packet in the simulated network to its number in
+    /// the kernel's queue.
     waiting: BTreeMap<u64, u32>,
     /// Number of the last received packet in the kernel's queue.
     entering: u32,

@@ -1,8 +1,8 @@
 //! A session without encryption: plain text with the sizes of TLS 1.3 and AES-GCM.
 //!
 //! The tag of a packet contains the packet's number, its key and a checksum of its contents. A packet that was changed,
-//! or that was protected with another key, is rejected as with an AEAD. The handshake has the same number and sizes of
-//! messages as TLS. Only their transport parameters have contents; all other bytes are padding.
+//! or that was protected with another key, is rejected as with an AEAD. The handshake consists of as many messages as
+//! that of TLS, with the same sizes. They contain the transport parameters; all other bytes are padding.
 
 use super::clock::lock;
 #[cfg(feature = "noq")]

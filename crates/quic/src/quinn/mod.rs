@@ -632,7 +632,7 @@ impl Link {
             cwnd: Octets::new(watched.cwnd),
             ssthresh: watched.ssthresh.map(Octets::new),
             srtt: self.established.then_some(rtt),
-            // quinn does not expose its RTT variation, its probe timeout and its flow control windows.
+            // quinn does not expose its RTT variation, its probe timeout or its flow control windows.
             rttvar: Duration::ZERO,
             rto: Duration::ZERO,
             in_flight: Octets::new(watched.in_flight),

@@ -54,8 +54,8 @@ fn acks_have_the_size_of_the_arithmetic() {
     }
 }
 
-/// The receiver sends one ACK per configured number of packets, both if the sender requests this and if the receiver
-/// decides itself.
+/// The receiver sends one ACK per configured number of packets, whether the sender requests this number or the receiver
+/// itself is configured with it.
 #[test]
 fn the_ack_ratio_is_the_one_that_was_set() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {

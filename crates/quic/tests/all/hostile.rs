@@ -18,7 +18,7 @@ proptest! {
         }
     }
 
-    /// Changed and invented packets during a transfer do not change the data that arrives.
+    /// Modified and forged packets during a transfer do not change the data that arrives.
     #[test]
     fn changed_packets_are_discarded(seed in any::<u64>(), garbage in prop::collection::vec(any::<u8>(), 0..1500)) {
         let content = pattern(60_000);

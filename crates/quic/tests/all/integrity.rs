@@ -48,7 +48,7 @@ fn a_clean_line_takes_two_round_trips_and_the_data() {
     let mut pair = Pair::new(&QuicConfig::default(), 1, Clock::default(), content.clone(), fate);
     pair.run(Time::ZERO + Duration::from_secs(10));
     assert_eq!(pair.got, content);
-    // noq-proto also paces the handshake, by an initial RTT of 333 ms (RFC 9002, section 6.2.2).
+    // noq-proto also paces the handshake, based on an initial RTT of 333 ms (RFC 9002, section 6.2.2).
     let most_ms = if cfg!(feature = "noq") { 165 } else { 125 };
     assert!(pair.now < Time::ZERO + Duration::from_millis(most_ms), "{:?}", pair.now);
 }

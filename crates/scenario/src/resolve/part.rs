@@ -1,5 +1,5 @@
-//! Reads parts according to their declarations. The value of each key comes from the most specific table that sets the
-//! key.
+//! Reads the parts of a scenario, such as queue disciplines and applications, according to their declarations. The
+//! value of each key comes from the most specific table that sets the key.
 
 use super::read::{Layers, require};
 use crate::error::Report;
@@ -81,8 +81,8 @@ pub(super) fn read_family(
     part
 }
 
-/// Returns the kind if the scenario does not set `kind`: the first kind that has all given keys, if the family allows
-/// this; otherwise the default.
+/// Returns the kind of a part whose table does not set `kind`. If the family permits it, this is the first kind that
+/// has all keys of the table; otherwise it is the default kind.
 fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     let members = (family.members)();
     let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();

@@ -92,8 +92,8 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     }
 }
 
-/// Reports `cc = "newreno"` if the stack repairs losses in another way. The congestion control is that of Reno; what
-/// distinguishes NewReno is the recovery (RFC 6582), which the key `fast_recovery` selects.
+/// Rejects `cc = "newreno"` unless the stack uses NewReno's recovery (RFC 6582), which the key `fast_recovery` selects.
+/// NewReno has the congestion control of Reno and differs only in its recovery.
 fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig, report: &mut Report<'_>) {
     let Some((node, path)) = layers.get("cc") else { return };
     let Some(profile) = stack.to_profile() else { return };

@@ -29,7 +29,7 @@ pub enum QueueLimitText {
 /// Parses a limit: `"50 packets"`, `"50p"`, `"75 kB"`, `"200 ms"` or `"1.5 BDP"`. Zero is rejected.
 ///
 /// # Errors
-/// If the text is no such quantity, or has no unit.
+/// If the text is none of these quantities, or has no unit.
 pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     let (number, unit) = split(text, LIMIT)?;
     let limit = if matches!(unit, "packets" | "packet" | "pkts" | "pkt" | "p") {
