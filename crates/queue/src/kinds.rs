@@ -49,11 +49,11 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that dequeue from their child only while the child has packets, as in Linux. A child that detects idle
-/// times by a dequeue from its empty queue (such as RED) therefore never detects them.
+/// Disciplines inside which a RED queue never detects an idle time, as in Linux. RED starts its idle time only when a
+/// dequeue finds no packet, but `tbf` and `drr` peek before they dequeue, and `htb` skips empty leaves.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
-/// True if a discipline of this kind dequeues from its child only while the child has packets.
+/// True if a RED queue inside a discipline of this kind never detects an idle time.
 #[doc(hidden)]
 pub fn asks_only_while_full(kind: &str) -> bool {
     ASK_ONLY_WHILE_FULL.contains(&kind)

@@ -17,9 +17,9 @@ use std::fmt::Debug;
 ///   inputs have not changed in between.
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
-/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`.
-///   All calls are in order of time. It creates sensing packets in `poll_originate`; the caller then offers them to
-///   the discipline like all other packets.
+/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`. All
+///   calls, of any method, are in order of time. `poll_originate` returns the sensing packets; the caller creates them
+///   and offers them to the discipline like all other packets.
 ///
 /// # Composition
 /// A discipline with classes stores them in [`Classes`], or has a [`crate::Child`] or a [`crate::Class`] for each (a

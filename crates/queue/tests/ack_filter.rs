@@ -298,8 +298,8 @@ proptest! {
     }
 
     /// With every rule, the acknowledgement numbers that leave the queue never decrease and end with the number that
-    /// arrived last. With the rules that guarantee it, all SACK blocks of a removed ACK are reported by a queued ACK or
-    /// are acknowledged.
+    /// arrived last. With the rules that keep SACK information, each SACK block of a removed ACK is reported by an ACK
+    /// in the queue, or its data is acknowledged.
     #[test]
     fn no_rule_takes_back_or_withholds(
         rule in prop::sample::select(RULES.to_vec()),

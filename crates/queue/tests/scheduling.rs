@@ -153,8 +153,8 @@ fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
     assert_eq!(departures(&mut build(peaked), &[1000; 6]), [0, 250, 750, 1250, 2000, 3000]);
 }
 
-/// Linux's tbf looks for the next packet after each packet, so fq_codel finds its flow empty. The next packet of the flow
-/// begins a new turn, even if the flow has used its quantum.
+/// After each packet, Linux's tbf looks for the next one, so fq_codel finds that the flow is empty. The flow's next
+/// packet begins a new turn, even if the flow has used its quantum.
 #[test]
 fn tbf_finds_an_empty_flow_at_once() {
     let queue = FqCodelConfig { quantum: Bytes::new(1000), ..FqCodelConfig::default() }.into();

@@ -12,7 +12,8 @@ pub struct Family {
     /// The key that a single value sets if the scenario writes it instead of a table. Example: `queue = "15 packets"`
     /// sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// True if a scenario may omit `kind` when only one kind has all of its other keys.
+    /// True if a missing `kind` is inferred from the other keys: it is the first kind that has all of them. If false, a
+    /// missing `kind` means the default kind.
     pub infer_kind: bool,
     /// Returns the kinds; the default is first.
     pub members: fn() -> Vec<Member>,

@@ -33,8 +33,8 @@ pub(super) struct ByNumber {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The connection's ACKs in the queue, oldest first. An ACK that left or was dropped stays listed until a later
-    /// packet of the connection removes it.
+    /// The connection's ACKs in the queue, oldest first. An ACK that left the queue or was dropped stays in this list
+    /// until a later packet of the connection arrives.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
@@ -79,8 +79,8 @@ impl ByNumber {
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
-                // The share decides only once about each ACK. So remove the ACK from the list, even if it stays in the
-                // queue.
+                // Each ACK is considered for removal only once. So remove it from the list even if it stays in the
+                // queue because of the share.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;

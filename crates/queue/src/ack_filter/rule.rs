@@ -8,11 +8,12 @@ use lopsided_spec::Choice;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FilterRule {
-    /// Every earlier ACK with a smaller acknowledgement number (balakrishnan1999, section 6.2), regardless of its SACK
-    /// blocks and ECN flags.
+    /// Removes every earlier ACK with a smaller acknowledgement number (balakrishnan1999, section 6.2), regardless of
+    /// SACK blocks and ECN flags.
     #[default]
     Cumulative,
-    /// Like `Cumulative`, but also ACKs with the same number and another window (section 8.4, as implemented in PPP).
+    /// Like `Cumulative`, but also removes ACKs with the same number and another window (section 8.4, as implemented in
+    /// PPP).
     Window,
     /// CAKE's `ack-filter`: removes the oldest ACK that the new ACK covers, if the new ACK covers at least two
     /// consecutive ACKs with the same ECN flags.
@@ -20,7 +21,7 @@ pub enum FilterRule {
     /// CAKE's `ack-filter-aggressive`: like `Conservative`, but also removes a single covered ACK, if this ACK is the
     /// connection's latest packet and has the same ECN flags as the new ACK.
     Aggressive,
-    /// ACKs that the new ACK covers completely, including their counts of ECN marks.
+    /// Removes ACKs that the new ACK covers completely, including their counts of ECN marks.
     AccurateEcn,
 }
 

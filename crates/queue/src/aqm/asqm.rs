@@ -167,7 +167,7 @@ impl Qdisc for Asqm {
             return cx.drop(packet, DropReason::QueueFull);
         }
         self.room.charge(size);
-        // Prepare a sensing packet only after a packet that is enqueued, so that the sensing packet waits behind that
+        // Prepare a sensing packet only if the data packet is enqueued. The sensing packet then waits behind the data
         // packet.
         self.sensor.follow(&packet, &mut self.since_sensed, 0, cx.now());
         self.ring.push(packet, cx);

@@ -179,7 +179,8 @@ impl DocsisPieLaw {
         if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
             return false;
         }
-        // Section 4.5: the drop is random while the sum is between the two bounds, and certain at `PROB_HIGH`.
+        // Section 4.5: the drop is random while the sum is between `PROB_LOW` and `PROB_HIGH`, and certain from
+        // `PROB_HIGH` on.
         if self.accumulated < PROB_HIGH && rng.unit() > own {
             return false;
         }

@@ -218,8 +218,8 @@ impl DualPi2 {
         })
     }
 
-    /// Replays the updates that are due. Call this before each departure, so that no packet has left since the last
-    /// call.
+    /// Replays the updates that are due. Called before each arrival and departure, so no packet has arrived or left
+    /// since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             // The controller uses the longer of the two delays.

@@ -127,7 +127,8 @@ impl DepartureRate {
         if self.burst.is_none() && waiting >= DQ_THRESHOLD {
             self.burst = Some((now, 0));
         }
-        // Section 5.2: start a measurement only if the backlog keeps the line busy for the whole burst.
+        // Section 5.2: start a measurement only if the backlog is large enough to keep the line busy until the
+        // measurement ends.
         let (began, octets) = self.burst.as_mut()?;
         *octets += size;
         if *octets < DQ_THRESHOLD {

@@ -106,7 +106,7 @@ pub struct Drr {
     active: VecDeque<usize>,
 }
 
-/// The position and the deficit of a class in the round.
+/// The deficit of a class, and whether the class takes part in the round.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     quantum: u64,

@@ -47,7 +47,7 @@ impl FlowHash {
         }
     }
 
-    /// Mixes the perturbation into a word by the finalizer of SplitMix64.
+    /// Mixes the perturbation into a word with the finalizer of SplitMix64.
     #[inline]
     fn mix(&self, word: u64) -> u64 {
         let mut z = word.wrapping_add(self.perturbation);

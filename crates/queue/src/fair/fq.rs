@@ -238,7 +238,7 @@ impl Qdisc for Fq {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // fq_dequeue: a dequeue from an empty discipline leaves the lists of flows as they are.
+        // As in Linux's fq_dequeue, a dequeue from an empty discipline does not change the lists of flows.
         if self.backlog.packets == 0 {
             return None;
         }

@@ -90,8 +90,8 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // The limit applies to the overhead that the scenario sets. Allow 100 B more, because `complete` has added the
-        // overhead of the kind.
+        // The limit applies to the overhead that the scenario sets. Allow 100 B more, because `complete` adds the
+        // overhead of the kind to it.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {

@@ -152,7 +152,7 @@ impl Tbf {
             // The child delays its packets.
             Some(_) => None,
             None => {
-                // As in the kernel, an empty child is looked into too, so that fq_codel and fq_pie remove their empty
+                // As in the kernel, look into an empty child as well, so that fq_codel and fq_pie remove their empty
                 // flows.
                 let found = self.child.dequeue(cx);
                 assert!(found.is_none(), "an empty queue returns a packet: {:?}", self.child);

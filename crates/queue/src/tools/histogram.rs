@@ -4,11 +4,12 @@
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Number of bits after a value's leading bit that select its bucket. With 6 bits there are 64 buckets per octave. A
-/// bucket is at most 1/64 as wide as its values, so its middle differs from each of them by at most 0.8 %.
+/// Number of bits after a value's leading bit that select its bucket. With 6 bits there are 64 buckets per octave. The
+/// width of a bucket is at most 1/64 of any value in it, so its middle differs from each of its values by at most 0.8
+/// %.
 const MANTISSA_BITS: u32 = 6;
 
-/// Number of buckets per page, as a power of 2. Memory is allocated in pages.
+/// Base-2 logarithm of the number of buckets per page. Memory is allocated in pages.
 const PAGE_BITS: u32 = 3;
 const PAGE: usize = 1 << PAGE_BITS;
 
@@ -115,8 +116,8 @@ impl Histogram {
         u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
-    /// Returns the smallest duration that at least `fraction` of all durations do not exceed, rounded to the middle of
-    /// its bucket. `None` if the histogram is empty.
+    /// Returns the smallest duration `d` such that at least `fraction` of all durations are at most `d`, rounded to the
+    /// middle of its bucket. `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         // Nearest-rank method, without interpolation.

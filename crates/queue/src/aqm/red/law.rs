@@ -100,8 +100,8 @@ impl Average {
 
     /// Returns the factor by which the average decays during an idle time of this length.
     fn decay(&self, idle: Duration) -> f64 {
-        // Floyd and Jacobson, section 4: the average decays as if packets of average size had arrived back to back,
-        // each at an empty queue.
+        // Floyd and Jacobson, section 4: the average decays as if packets of average size had arrived at the rate of
+        // the line, each at an empty queue.
         if self.idle_packet.is_zero() {
             return 0.0;
         }

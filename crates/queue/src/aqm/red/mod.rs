@@ -125,9 +125,9 @@ impl Red {
         }
     }
 
-    /// Chooses the packet to drop. At the decision `Hard`, the victim `Random` means a random choice from the queued
-    /// packets and the arriving one; otherwise the arriving packet is dropped. Removes and returns the chosen packet of
-    /// the queue; `None` if the arriving packet was chosen.
+    /// Chooses the packet to drop. If `verdict` is `Hard` and the configured victim is `Random`, it is a random packet
+    /// among the queued packets and the arriving one; otherwise it is the arriving packet. Removes and returns a chosen
+    /// packet of the queue; `None` if the arriving packet was chosen.
     fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;

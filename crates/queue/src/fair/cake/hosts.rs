@@ -144,7 +144,8 @@ impl Hosts {
         host.skipping > 0 && 2 * host.busy < host.most_busy
     }
 
-    /// Updates the number of the host's flows that are skipping rounds, because a flow starts or stops to do so.
+    /// Updates the number of the host's flows that are skipping rounds: adds one flow if `skips` is true, otherwise
+    /// subtracts one.
     pub fn set_skipping(&mut self, host: usize, skips: bool) {
         let host = &mut self.hosts[host];
         if !skips {

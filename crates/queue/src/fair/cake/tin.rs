@@ -124,7 +124,7 @@ impl Tin {
         }
         let flow = &mut self.flows[at];
         let size = packet.size();
-        // Observers must see the backlog of all tins, not of this flow only.
+        // Observers must receive the total backlog of all tins, not the backlog of this flow.
         let beside = total - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.stats.backlog.packets += 1;
@@ -384,7 +384,7 @@ impl Tin {
         self.release_hosts(at);
     }
 
-    /// Makes a flow busy, and counts it for its hosts.
+    /// Makes a flow busy, and adds it to the busy flows of its hosts.
     fn make_busy(&mut self, at: usize, rng: &mut Rng) {
         self.flows[at].state = FlowState::Bulk;
         self.bulk += 1;
