@@ -40,7 +40,7 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// Returns a uniform number in [0, 1). It is made from the upper 53 bits, which is the precision of `f64`.
+    /// Returns a uniform number in [0, 1), made from 53 random bits, which is the precision of `f64`.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -87,7 +87,7 @@ impl Host {
         self.sockets.get_mut(self.socket)
     }
 
-    /// Lets smoltcp act, sends its packets over the link, and returns the time of its next timer.
+    /// Polls smoltcp, sends its packets over the link, and returns the time of its next timer.
     fn drive(&mut self, now: Time, line: &mut Line) -> Option<Time> {
         let instant = Instant::from_micros((now.as_nanos() / 1000) as i64);
         self.interface.poll(instant, &mut self.wire, &mut self.sockets);

@@ -183,7 +183,7 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-/// Returns sensing packets until a signal ends the program.
+/// Returns the probes (sensing packets) of `asqm` and `bdp` to their senders until a signal ends the program.
 ///
 /// # Errors
 /// If the kernel denies this process a queue, a socket or a rule.

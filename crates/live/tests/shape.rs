@@ -270,7 +270,7 @@ fn a_sensed_line_is_kept_short_by_what_its_far_end_returns() {
         let line = line.unwrap_or_else(|| panic!("{word}: {shown}{said}{logs}"));
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
-    // About 25 % of the data packets, of 1,500 bytes each, trigger a sensing packet. Some sensing packets are still in
+    // About 25 % of the data packets, of 1,500 bytes each, trigger a probe (sensing packet). Some probes are still in
     // flight when the upload ends.
     for (case, home) in [("unheard", false), ("heard", true), ("flows", true), ("refused", false)] {
         let sensed = numbers(case);

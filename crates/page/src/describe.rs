@@ -38,7 +38,7 @@ pub fn describe(request: &Request) -> Result<Answer, Problems> {
         ("name", Json::text(&scenario.name)),
         ("title", Json::text(title)),
         ("duration_s", Json::number(scenario.duration.as_secs_f64())),
-        // As text, because JavaScript's numbers have only 53 bits.
+        // Write the seed as text, because JavaScript's numbers represent integers exactly only up to 53 bits.
         ("seed", Json::text(&scenario.seed.to_string())),
         ("hosts", Json::texts(scenario.graph.hosts.iter().map(String::as_str))),
         ("flows", Json::list(flows)),

@@ -96,7 +96,7 @@ pub(crate) fn series(scenario: &Scenario, recorded: Recorded<'_>, view: &View, c
     for curved in curved(scenario) {
         let delivered = samples.curve(&curved.flows, |table, row| table.delivered_bytes[row] as f64, 1.0);
         add("goodput", curved.name, curved.direction, &delivered.growth(window_s, 8.0));
-        // The mean window, so that groups of different sizes can be compared.
+        // Draw the mean window of the group's flows, so that groups of different sizes can be compared.
         let share = 1.0 / curved.flows.len() as f64;
         let cwnd = samples.curve(&curved.flows, |table, row| table.cwnd_bytes[row] as f64, share);
         add("cwnd", curved.name, curved.direction, &cwnd);

@@ -1,4 +1,4 @@
-//! One run in the page, which is opened, advanced in slices, displayed in between, and finished.
+//! A run in the page. It is opened, advanced in slices, displayed between the slices, and finished.
 
 use crate::answer::{Answer, Columns};
 use crate::json::Json;

@@ -20,7 +20,7 @@ pub struct View {
     pub from_s: f64,
     /// End of the displayed time, in seconds.
     pub to_s: f64,
-    /// Start of the period whose packets are kept, in seconds. If the period is empty, no packets are kept, which is
+    /// Start of the period whose packets are kept, in seconds. An empty period keeps no packets, which makes the run
     /// faster.
     pub packets_from_s: f64,
     /// End of the period whose packets are kept, in seconds.

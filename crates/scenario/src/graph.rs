@@ -144,9 +144,9 @@ impl Graph {
 #[derive(Debug)]
 pub struct Routes<'a> {
     graph: &'a Graph,
-    /// For each host, its links in the outgoing direction, each with the node at the far end.
+    /// For each host, the links that leave it, each with the node at the far end.
     of_host: Vec<Vec<(Hop, NodeRef)>>,
-    /// For each router, its links to other routers in the outgoing direction, each with the far router's index.
+    /// For each router, the links to other routers, each with the index of the router at the far end.
     between_routers: Vec<Vec<(Hop, usize)>>,
 }
 

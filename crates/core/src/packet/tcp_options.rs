@@ -190,7 +190,7 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
             NOP => rest = tail,
             kind => {
                 let len = tail.first().map_or(0, |len| usize::from(*len));
-                // Also fails for a length below 2, with which the loop would never end.
+                // This also ends the loop if the length is below 2, which would otherwise make the loop endless.
                 let Some(data) = rest.get(2..len) else { break };
                 if is_known(kind) {
                     read_option(kind, data, &mut options);

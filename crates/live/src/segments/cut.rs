@@ -6,7 +6,7 @@ use super::{
 };
 use lopsided_core::wire::Checksum;
 
-/// State of cutting one large packet.
+/// Progress of cutting one large packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     kind: Kind,

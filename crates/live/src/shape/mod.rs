@@ -117,7 +117,8 @@ impl Shaping {
     /// If a setting is invalid.
     pub fn scenario(&self) -> Result<Scenario, ShapeError> {
         let queue = match self.queue.as_str() {
-            // On a real link only a reflector returns sensing packets, so the reflector must be a separate stage.
+            // On a real link only a reflector returns the probes (sensing packets) of these disciplines, so the
+            // reflector must be a separate stage.
             name @ ("asqm" | "bdp") => format!("{{ kind = {}, far_end = \"stage\" }}", quoted(name)),
             name if name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
                 format!("{{ kind = {} }}", quoted(name))
@@ -186,7 +187,8 @@ pub struct Shaped {
     pub result: RunResult,
     /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Number of sensing packets sent, and number returned; `None` if the discipline sends none.
+    /// Number of probes (sensing packets) that the discipline sent, and number that were returned; `None` if the
+    /// discipline sends none.
     pub sensed: Option<(u64, u64)>,
 }
 
@@ -254,7 +256,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     Ok(Shaped { result: result.map_err(ShapeError::Run)?, pumped, sensed })
 }
 
-/// Numbers of the packets that ended inside the network: dropped packets, and sensing packets that returned.
+/// Numbers of the packets that ended inside the network: dropped packets, and returned probes (sensing packets).
 #[derive(Clone, Debug, Default)]
 struct Gone(Arc<Mutex<Vec<u64>>>);
 
@@ -272,8 +274,8 @@ impl Observer for Gone {
     fn record(&mut self, _at: Time, node: NodeId, event: &Event<'_>) {
         let packet = match event {
             Event::Dropped { packet, .. } => packet,
-            // A packet received at one of the edges continues to the kernel. One received at any other node is a
-            // returned sensing packet.
+            // A packet received at one of the edges continues to the kernel. A packet received at any other node is a
+            // returned probe (sensing packet).
             Event::Received(packet) if node != SERVER && node != CLIENT => packet,
             _ => return,
         };
@@ -302,9 +304,9 @@ struct WayOut {
     entering: u32,
     /// Edge at which the last received packet entered.
     entered_by: NodeId,
-    /// Number of sensing packets that were sent.
+    /// Number of probes (sensing packets) that were sent.
     sent: u64,
-    /// Number of sensing packets that were returned.
+    /// Number of probes (sensing packets) that were returned.
     home: u64,
 }
 

@@ -32,7 +32,7 @@ pub const OWN_MARK: u32 = 0x6c6f_7073;
 pub enum WayIn {
     /// No arriving packets.
     Nothing,
-    /// Only returned sensing packets.
+    /// Only returned probes (sensing packets).
     Sensing,
     /// All arriving packets.
     All,
@@ -140,7 +140,8 @@ impl Rules {
         Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules })
     }
 
-    /// Creates the rules for sensing packets that arrive at this machine, on one interface or on all interfaces.
+    /// Creates the rules for probes (sensing packets) that arrive at this machine, on one interface or on all
+    /// interfaces.
     ///
     /// # Errors
     /// If there is no such interface.

@@ -170,7 +170,7 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
     }
 }
 
-/// Returns the value of a key; `None` if the value is invalid, which is reported.
+/// Returns the value of a key. If the value is invalid, reports an error and returns `None`.
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),

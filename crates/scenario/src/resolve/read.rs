@@ -79,7 +79,7 @@ impl<'t> Layers<'t> {
     }
 }
 
-/// Reads a key. Returns `None` if the key is missing, or if its value is invalid, which is reported.
+/// Reads a key. Returns `None` if the key is missing. If its value is invalid, reports an error and returns `None`.
 pub(super) fn read<T>(
     layers: &Layers<'_>,
     key: &str,

@@ -39,7 +39,8 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     stack
 }
 
-/// Returns the value of a key; `None` if the key is missing, or if the value is invalid, which is reported.
+/// Returns the value of a key; `None` if the key is missing. If the value is invalid, reports an error and returns
+/// `None`.
 fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Value> {
     // `delayed_ack` is a table with its own rule of precedence.
     if key.name == "delayed_ack" {

@@ -10,7 +10,7 @@ pub struct Decimal {
 /// Why a text is not accepted as a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotDecimal {
-    /// The text is no number.
+    /// The text is not a number.
     Malformed,
     /// The number is negative.
     Negative,
