@@ -93,7 +93,7 @@ fn shuffled(number: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// ACK number `number` of a connection.
+/// Creates the `number`-th ACK of a connection.
 fn ack(flow: u64, number: u64) -> NewPacket {
     let (ip, src_port) = addresses(flow);
     let number = number as u32;

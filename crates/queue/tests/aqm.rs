@@ -194,7 +194,7 @@ fn fq_codel_survives_more_flows_than_queues() {
     assert_eq!(given + accounting.node(NodeId(0)).dropped_total().packets, 65_000);
 }
 
-/// Updates a controller repeatedly, with a sojourn time of `delay` for all packets and a constant backlog.
+/// Updates a controller repeatedly. The sojourn time of all packets is `delay`, and the backlog is constant.
 fn updated(pie: &mut Pie, config: &PieConfig, updates: std::ops::Range<u64>, delay: Duration, backlog: Backlog) {
     for number in updates {
         let now = Time::ZERO + config.tupdate * (number + 1);

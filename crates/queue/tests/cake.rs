@@ -73,8 +73,8 @@ fn each_isolation_is_fair_to_whom_it_says() {
     assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
 }
 
-/// Host 1 has 400 flows of small packets and one flow of large packets, each of which needs 400 rounds. Host 2 has one
-/// flow.
+/// Host 1 has 400 flows of small packets and one flow of large packets. Each large packet needs 400 rounds. Host 2 has
+/// one flow.
 #[test]
 fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     let config = CakeConfig {

@@ -135,7 +135,8 @@ fn dualpi2_follows_rfc_9332() {
 }
 
 /// COBALT as its paper describes it: BLUE, and CoDel with a count that decays. Newton's method computes the inverse
-/// square root. Counts up to 15 take four steps from the value of the previous count, and larger counts take one step.
+/// square root. For counts up to 15, four Newton steps start from the value of the previous count. For larger counts,
+/// each change of the count makes one step.
 #[derive(Default)]
 struct Reference {
     count: u32,
@@ -213,8 +214,8 @@ fn cobalt_follows_the_control_law_up_and_down() {
         let verdict = cobalt.judge(&config, &mut packet, 0, &mut rng, &mut cx(now, &mut accounting));
         cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
         let expected = reference.drops(now.as_nanos(), delay.as_nanos());
-        // After some hundred drops, the rounding to 32 bits may decide which of two packets, one millisecond apart, is
-        // dropped.
+        // After several hundred drops, the rounding to 32 bits may decide which of two packets, one millisecond apart,
+        // is dropped.
         assert!(cobalt.count().abs_diff(reference.count) <= 1, "packet {number} after {delay:?}");
         found += u32::from(verdict == Verdict::Drop);
         dropped += u32::from(expected);

@@ -71,7 +71,7 @@ fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Acco
 }
 
 /// Repeatedly offers one packet to a queue of `depth` packets. With a weight of 1 the average equals the depth. Returns
-/// the fractions of packets that were marked and dropped, without the first packet.
+/// the fractions of packets that were marked and dropped. The first packet is not counted.
 fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     const ROUNDS: u64 = 4000;
     let mut queue = red(config);

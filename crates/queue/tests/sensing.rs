@@ -128,8 +128,8 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         }
         let before = bench.dropped();
         if ms % 4 == 0 {
-            // From 700 ms on the link is faster. The first sensing packet that is sent then ends the dropping phase at
-            // 790 ms.
+            // From 700 ms on the link is faster. The first sensing packet that is sent after that ends the dropping
+            // phase, at 790 ms.
             let took = if ms < 700 { 150 } else { 90 };
             (0..4).for_each(|_| bench.offer(1000));
             for mut packet in bench.drain() {

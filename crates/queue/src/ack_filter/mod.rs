@@ -8,7 +8,7 @@
 //! information of all these ACKs until the next ACK.
 //!
 //! A [`FilterRule`] decides which ACKs are removed:
-//! - `cumulative` and `window` are the paper's rules, from a time without SACK and ECN: they compare only
+//! - `cumulative` and `window` are the paper's rules. The paper predates SACK and ECN, so the rules compare only
 //!   acknowledgement numbers and windows. Duplicate ACKs stay, so that the sender can count them. With
 //!   `fast_retransmit` duplicates are removed, too, and the filter counts them instead (section 6.3): it sets a flag on
 //!   later duplicates, and a sender that supports the flag retransmits at once.

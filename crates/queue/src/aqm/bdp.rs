@@ -9,7 +9,7 @@
 //! - The first packet is marked or dropped at once, each further one after `RTT_Measured * RTT_Measured / RTT_Bloat`
 //!   (eqs 6.4 and 6.5): at most one per round trip, and more often if the link's share of the round trip is larger.
 //!
-//! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which means `max`; the
+//! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which implies `max`; the
 //! key `bound` selects either. `RTT_Bloat` as measured includes the link's own delay, which no queue can reduce (the
 //! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is interpreted as protocol
 //! and ports. The text does not define the order of service; this module uses deficit round robin with a quantum of one
@@ -66,9 +66,9 @@ impl Default for BdpConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BdpBound {
-    /// The larger one, as in the text.
+    /// The larger bound, as in the text.
     Max,
-    /// The smaller one, as the equation is printed.
+    /// The smaller bound, as in the printed equation.
     Min,
 }
 

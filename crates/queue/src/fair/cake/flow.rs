@@ -19,7 +19,7 @@ pub(super) enum FlowState {
     Decaying,
 }
 
-/// A list of flows, whose head is served.
+/// One of a tin's lists of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     New,

@@ -13,9 +13,9 @@ pub enum TinMode {
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins, chosen by the common codepoints.
+    /// Eight tins, selected by commonly used codepoints.
     Diffserv8,
-    /// Eight tins, chosen by the precedence bits of the old TOS field.
+    /// Eight tins, selected by the precedence bits of the old TOS field.
     Precedence,
 }
 
