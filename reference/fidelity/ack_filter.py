@@ -309,14 +309,14 @@ HEAD = """\
 # CAKE's ACK filter: simulator and Linux
 
 Made by `python -m reference.fidelity.ack_filter`; do not edit. This page compares the two ACK filters of `cake` in
-Linux 6.1, `ack-filter` (conservative) and `ack-filter-aggressive`, with the same rules of `ack_filter` around `cake` in
-the simulator. Linux runs in virtual time.
+Linux 6.1, `ack-filter` (conservative) and `ack-filter-aggressive`, with the simulator's `ack_filter`, which wraps
+`cake` and has the same two rules. Linux runs in virtual time.
 
 {promised}
 ## The same ACKs are removed
 
 For 4 s, the ACKs of a 10 Mbit/s download and an upload share an uplink of 300 kbit/s, so that ACKs are queued. Packets
-are captured before and behind Linux's `cake`. The simulator's `cake` then receives the same packets with the same
+are captured before and after Linux's `cake`. The simulator's `cake` then receives the same packets with the same
 options at the same times, and dequeues a packet each time a packet left `cake` on Linux. Packets that are still queued
 at the end are left out. The recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 

@@ -283,9 +283,9 @@ def _text(name: str, value: float) -> str:
 
 _TOGETHER = """\
 A single cell has few seeds. Therefore this table combines all cells of each discipline that uses random numbers. It
-shows the mean over the cells of the difference between the two means, and the same difference in standard errors (the
-sum over the cells divided by the square root of their number). A value beyond both the bound and 3 standard errors is
-**bold**.
+shows the difference between the means of Linux and of the simulator, averaged over the cells, and the same difference
+in standard errors (the sum over the cells divided by the square root of the number of cells). A value beyond both the
+bound and 3 standard errors is **bold**.
 """
 _COLUMNS = (
     "queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off"
@@ -297,7 +297,7 @@ _HEAD = """\
 Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads share a queue and a 20 Mbit/s
 line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 
-- Queues have their defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets).
+- Queues use their default settings (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets).
 - Runs last 20 s (30 s if the RTT is at least 200 ms). The flows start within the first second. Values are medians over
   up to {seeds} seeds.
 - With ECN, both ends negotiate ECN, and the disciplines mark packets. In CAKE, marking is always enabled.
@@ -307,9 +307,9 @@ line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 Bounds: goodput 3 %, wait 10 %, signals 15 %. Values beyond a bound are **bold**. Number of cells within each bound, of
 {cells}: {within}; within all four: {whole}.
 
-The last column shows whether chance explains a value beyond its bound. It contains the difference between the mean of
+The last column shows whether chance explains a value beyond its bound. It shows the difference between the mean of
 Linux's runs and the mean of {sim_seeds} simulator seeds, in standard errors, **bold** above {errors}. Chance explains
-{chance} of the other cells, and {apart} cells remain.
+{chance} of the cells beyond a bound, and {apart} cells remain unexplained.
 
 {promised}
 """

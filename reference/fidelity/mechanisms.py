@@ -516,11 +516,11 @@ def exists(root: Path, script: str) -> bool:
 _HEAD = """\
 # Mechanisms of Linux's TCP, one by one
 
-Made by `python -m reference.fidelity.mechanisms`; do not edit. For each mechanism there are packet scripts
-(`crates/tcp/src/tests/scripts`) and a small scenario in which the mechanism takes effect. The scenario runs once on
+Made by `python -m reference.fidelity.mechanisms`; do not edit. For each mechanism, there are packet scripts
+(`crates/tcp/src/tests/scripts`), and a small scenario in which the mechanism takes effect. The scenario runs once on
 Linux 6.1 and once in the simulator, and both worlds lose the same packets. All packets at both hosts are compared
-([what is compared](../packets.md)). The table shows the number of equal packets before the first different packet, and
-the first difference in any field.
+([what is compared](../packets.md)). The table shows how many packets are equal before the first different packet, and
+which field differs first.
 
 """
 
@@ -529,7 +529,9 @@ def render(held: Iterable[Held]) -> str:
     """The page."""
     held = list(held)
     whole = [one for one in held if one.same == one.packets]
-    lines = [_HEAD + f"Scenarios with equal packets to the end of the run: **{len(whole)} of {len(held)}**.\n"]
+    lines = [
+        _HEAD + f"Scenarios in which all packets are equal until the end of the run: **{len(whole)} of {len(held)}**.\n"
+    ]
     lines += promises.rows(promised(len(held), len(whole), sum(one.acted for one in held)))
     lines += table("mechanism | packets | the same | first difference | script", map(_cells, held))
     lines += section(

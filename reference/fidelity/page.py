@@ -34,15 +34,15 @@ ByRun = dict[tuple[str, int], Values]
 _HEAD = """\
 # Fidelity: the simulator and Linux
 
-Made by `make fidelity`; do not edit. A fixed set of scenarios, the cells of this page (`reference/fidelity/*.toml`),
-runs on Linux's own TCP and queue disciplines, and in the simulator with the profile `linux-6.1`. Both worlds use the
-same seeds, so flows start at the same times. The tables show medians over the seeds, and the error of the simulator's
+Made by `make fidelity`; do not edit. Each cell of this page is a scenario from `reference/fidelity/*.toml`. It runs on
+Linux's own TCP and queue disciplines, and in the simulator with the profile `linux-6.1`. Both worlds use the same
+seeds, so flows start at the same times. The tables show medians over the seeds, and the error of the simulator's
 median.
 
 - Linux: {kernel}. In virtual time (`time-travel=inf-cpu`), the clock advances only when all processes sleep, so timers
   expire on time even if the machine is busy. The measured values are in `docs/fidelity/linux.csv`.
-- Line: a token bucket (1600 bytes) with a FIFO that is limited in packets (50 packets in the downlink). The delay
-  follows after the queue; it is 20 ms for both directions together. Rates count IP packets. Offloads are off, neighbour
+- Line: a token bucket of 1600 bytes with a FIFO whose limit counts packets (50 packets in the downlink). After the
+  queue, packets are delayed by 20 ms for both directions together. Rates count IP packets. Offloads are off, neighbour
   entries are static, and hosts cache no metrics between connections.
 - Traffic: Reno with SACK. A download starts within the first second, and an upload joins after 19 to 20 s. Values cover
   the time from 22 s to 110 s. The round-trip time of each packet is measured in a capture at the sender.

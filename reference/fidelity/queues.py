@@ -392,7 +392,7 @@ HEAD = """\
 # Queue disciplines and Linux, packet by packet
 
 Six flows of datagrams arrive at the queue of a {line} line; from the first to the fourth second, their total rate
-exceeds the rate of the line. In the kernel world, the packets are captured before and behind Linux's discipline. The
+exceeds the rate of the line. In the kernel world, the packets are captured before and after Linux's discipline. The
 simulator's discipline then receives the same packets at the same times (`reference/fidelity/queues.py`,
 `lopsided.studies.replay`).
 
@@ -402,10 +402,10 @@ reference.fidelity.queues --measure` makes a new recording, and `python -m refer
 {promised}
 ## Deterministic disciplines
 
-The table counts the packets that are dropped or sent in both worlds alike, with the same place in the order of
-departures and the same mark. For the column "alone", the simulator's discipline dequeues at the same times as Linux.
-For "with the line", only the arrival times are taken from Linux. Disciplines that delay packets determine the departure
-times themselves, so only "with the line" applies to them.
+The table counts the packets that have the same fate in both worlds: the packet is dropped in both, or it is sent with
+the same mark and at the same place in the order of departures. For the column "alone", the simulator's discipline
+dequeues at the same times as Linux. For "with the line", only the arrival times are taken from Linux. Disciplines that
+delay packets determine the departure times themselves, so only "with the line" applies to them.
 
 | discipline | packets | dropped: Linux | here | marked: Linux | here | same: alone | with the line | times within |
 |---|---|---|---|---|---|---|---|---|
@@ -428,10 +428,10 @@ TAIL = """
   differ because the kernel rounds times (to 64 ns) and tokens.
 - If an arrival and a departure fall within one rounding step, either of the two may come first. This is rare; the table
   shows the disciplines for which it happens.
-- `fq` runs without timer slack; by default it wakes up to 10 µs late. The packets come from other hosts, as in a
-  router, not from sockets of the same Linux.
-- The kernel's secret hash decides which of two equally long flows `fq_codel` drops from. The flows here have
-  different packet sizes, so that no two are equally long.
+- `fq` runs without timer slack; by default its timer expires up to 10 µs late. The packets come from other hosts, as in
+  a router, and not from sockets of the same machine.
+- If two flows have equally long queues, the kernel's secret hash decides from which of them `fq_codel` drops. The flows
+  here have different packet sizes, so that no two queues are equally long.
 - `sfq` counts its allotments in octets, as this kernel does. Linux before 6.13 does not count in octets unless the fix
   was backported.
 - `cobalt` is compared with a Linux `cake` that has one tin and one queue.
@@ -441,7 +441,8 @@ TAIL = """
 - In `diffserv3`, Linux's `cake` uses the same interval for the voice tin as for the other tins, contrary to tc-cake(8).
   The simulator does the same.
 - `pie` and `fq_pie` update their probabilities every 20 ms on this page. Their interval of 15 ms is rounded up to four
-  ticks of this kernel, and the timer wheel adds one tick. The numbers of drops of `fq_pie` agree with no other period:
+  ticks of this kernel, and the timer wheel adds one tick. The numbers of drops of `fq_pie` agree with no other update
+  interval:
 
   | update every | drops | drops in the burst, in which the probability rises |
   |---|---|---|

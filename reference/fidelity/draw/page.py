@@ -56,9 +56,10 @@ def render(
             "",
             f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
             f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
-            'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large',
-            "errors would be if both worlds were equal: as many simulator seeds as Linux has runs are compared with",
-            "the other simulator seeds. It has the 95th percentile of these errors.",
+            'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large the',
+            "errors would be if both worlds behaved identically: a random group of simulator seeds, as large as the",
+            "number of Linux runs, is compared with the other simulator seeds. The column contains the 95th",
+            "percentile of the errors between such groups.",
             "",
             f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
@@ -136,9 +137,7 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
         return [NAMES[quantity], f"{linux:,.0f}", f"{sim:,.0f}", error]
 
     shown = table("quantity | Linux | sim | off by", map(summed, quantities))
-    return section(
-        "Retransmits and timeouts", "Each number is the sum over all flows and the mean over the seeds.", shown
-    )
+    return section("Retransmits and timeouts", "Each number is the sum over all flows, averaged over the seeds.", shown)
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
