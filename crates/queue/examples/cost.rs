@@ -2,8 +2,8 @@
 //!
 //! At the start, one packet of each flow is in the queue. Then one packet arrives and one leaves in each microsecond.
 //! The packets are datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove an
-//! earlier ACK of the same connection from the queue. The kind `none` has no queue: each packet is deleted as soon as
-//! it is created, which measures the cost of the packets alone. For an ACK filter, KIND can name the rule as well:
+//! earlier ACK of the same connection from the queue. The kind `none` has no queue: each packet is delivered as soon
+//! as it is created, which measures the cost of the packets alone. For an ACK filter, KIND can name the rule as well:
 //! `ack_filter/conservative`. Without arguments the program lists the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
@@ -93,7 +93,7 @@ fn shuffled(number: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Creates the `number`-th ACK of a connection.
+/// Creates an ACK of the connection `flow`. Its acknowledgement number and timestamp grow with `number`.
 fn ack(flow: u64, number: u64) -> NewPacket {
     let (ip, src_port) = addresses(flow);
     let number = number as u32;
