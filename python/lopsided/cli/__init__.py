@@ -60,11 +60,10 @@ def build() -> cyclopts.App:
 
 
 def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Converts the value of an option. cyclopts alone would round `1.5` for an integer option."""
+    """Converts the value of an option. Rejects fractions for integer options, because cyclopts would round `1.5`."""
     import cyclopts
 
-    # An option that accepts several types, such as a rate as a number or as text with a unit, may have a value that is
-    # not an integer.
+    # Options that also accept text or fractions, such as rates, need no check.
     if int in (type_, *get_args(type_)) and not {str, float} & set(get_args(type_)):
         for token in tokens:
             if not _INTEGER.fullmatch(token.value):
@@ -116,13 +115,13 @@ def _tell_of_leftovers() -> None:
 
 
 _LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
-"""Least number of open files, and least bytes of address space. Below these limits, some libraries abort the process
-without a message."""
+"""Minimum number of open files, and minimum address space in bytes. Below these limits, some libraries abort the
+process without a message."""
 
 
 def _tell_of_limits() -> None:
-    """Prints a note if a process limit is so low that the process may abort: a failed allocation aborts a Rust
-    program."""
+    """Prints a note if a process limit is so low that lopsided may abort: a Rust program aborts if a memory allocation
+    fails."""
     if resource is None:
         return
     files, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
@@ -178,7 +177,8 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(_not_text(error))
         return 2
     except OSError as error:
-        # Commands report errors on their own files themselves. Standard error may already be closed here.
+        # Commands handle errors on their own files, so this error comes from elsewhere. Printing it may fail too,
+        # because standard error may be closed.
         with contextlib.suppress(OSError):
             # The error names no file if it comes from writing to standard output.
             what = "cannot print" if error.filename is None else str(error.filename)
@@ -218,7 +218,7 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # The shell hides messages. An incomplete command line or scenario has no candidates.
+    # Ignore all errors: the shell hides messages, and an incomplete command line or scenario has no candidates.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 
@@ -229,7 +229,7 @@ def _command(arguments: Sequence[str]) -> object:
 
     app = build()
     if not {"--help", "-h"}.isdisjoint(arguments):
-        # The library's console would report a closed pipe as a failure, so it is replaced by ours.
+        # Replace cyclopts's console, which would report a closed pipe as a failure.
         app.console = terminal.helping()
         if arguments[0] in {command.name for command in COMMANDS}:
             _name_arguments(app[arguments[0]])

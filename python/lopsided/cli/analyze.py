@@ -133,7 +133,7 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
 
         def show(rows: list[Row]) -> None:
             nonlocal shown_at
-            # A file on standard input is faster than the clock of its capture.
+            # A capture file on standard input is read faster than it was recorded, so limit updates by real time.
             if rows and monotonic() - shown_at >= _REFRESH_S:
                 shown_at = monotonic()
                 screen.update(Grid(latest(rows)), refresh=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""The completed word and its description. A word that ends in `.`, `=` or `/` is incomplete."""
+"""The completed word and its description. A word that ends in `.`, `=` or `/` can be continued."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Line:
 
     @cached_property
     def scenario(self) -> Mapping[str, Any]:
-        """The parsed scenario file on the command line, or else that of the run folder; empty if there is neither."""
+        """The parsed scenario of the file or run folder on the command line; empty if there is neither."""
         import tomllib
 
         named = self.options.get("--scenario", self.positional[0] if self.positional else "")
@@ -118,7 +118,8 @@ def _is_flag(argument: Argument) -> bool:
 
 
 def _values(argument: Argument, name: str, line: _Line, word: str) -> Iterable[Candidate]:
-    """Returns the possible values of an argument: by its name if `VALUES` has it, else by its type."""
+    """Returns the possible values of an argument: from `VALUES` if the argument's name is listed there, else from its
+    type."""
     known = VALUES.get((line.command, name)) or VALUES.get(name)
     if known is not None:
         return known(line, word)
@@ -374,7 +375,7 @@ def _entries(shape: Tree) -> Tree | None:
 
 
 def _table(shape: Tree) -> str | None:
-    """Returns the name in the schema of the table that a key or its entries contain."""
+    """Returns the schema name of the table that is the value of a key, or of each of its entries."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]

@@ -86,7 +86,7 @@ def emulate(
             "(`ulimit -n`)"
         )
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
-        # The shell already reported that the command could not be run; there are no measurements.
+        # If the command could not be run, the shell has already reported it, and there are no measurements.
         return found.exit_code
     if as_json:
         # The command's own output also goes to stdout, so redirect it to parse this JSON.

@@ -98,7 +98,7 @@ CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def _of_capture(file: Path) -> str:
-    """Returns advice for the case that the source is a capture, which does not show the sender's decisions."""
+    """Returns advice for a source that is a capture: a capture does not show the sender's decisions."""
     reads = "analyze" if any(command.name == "analyze" for command in COMMANDS) else None
     how = f"`lopsided {reads} {file}`" if reads else f"`lopsided.trace({str(file)!r})` in Python"
     return (

@@ -109,7 +109,7 @@ def fetch(
 
 
 def _troubles(now: Progress) -> None:
-    """Without a progress bar, prints only the reasons why the download is waiting."""
+    """Used if no progress bar is shown: prints only the reasons why the download is waiting."""
     if now.trouble:
         errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
 

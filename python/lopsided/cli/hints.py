@@ -23,7 +23,7 @@ _KEYS = {
     "--queue": "link.up.queue.kind=fq_codel",
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
-"""Options of other programs or commands, each with the scenario setting that has the same meaning."""
+"""Options of other programs or commands, each with the equivalent scenario setting."""
 RENAMED = {
     ("plot", "--out"): "--plot",
     ("plot", "--window"): "--average",

@@ -147,8 +147,8 @@ def _runs(
     pcap: dict[str, Any],
     cores: int,
 ) -> list[Run]:
-    """Returns the run of the first seed, which may be captured and use several cores, and the runs of the other
-    seeds, which are executed in parallel without captures."""
+    """Returns the run of the first seed, and the runs of the other seeds. The first run may be captured and may use
+    several cores. The other runs are executed in parallel, without captures."""
     first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]

@@ -66,7 +66,8 @@ def out() -> Console:
 
 
 def _width_of_pipe() -> int:
-    """The width of the terminal that shows the output of a pipe such as `| head`, or that of a file."""
+    """Returns the width of tables if stdout is not a terminal. If stdout is a pipe such as `| head` and stderr is a
+    terminal, this is the terminal's width; otherwise it is the width for files."""
     try:
         if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) and sys.stderr.isatty():
             return os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
@@ -83,12 +84,12 @@ def errors() -> Console:
 
 
 def helping() -> Console:
-    """Standard output for a help page: as wide as the terminal, or 80 columns if there is no terminal."""
+    """Returns a console for help pages: as wide as the terminal, or 80 columns if there is no terminal."""
     return _console_class()()
 
 
 def silent() -> Console:
-    """Returns a console that prints nothing, except failures, which go to the console of `errors`."""
+    """Returns a console that prints only failures, on the console of `errors`."""
     from rich.console import Console
 
     return Console(stderr=True, quiet=True)
@@ -109,8 +110,8 @@ def answering() -> Generator[None]:
     except BrokenPipeError:
         stop_printing()
     except OSError:
-        # Ignore other errors, such as a full disk, because the pending output fails again when the command ends, and
-        # the error is reported then.
+        # Ignore other errors, such as a full disk: the output stays pending, so the same error occurs again when the
+        # command ends, and is reported then.
         pass
 
 

@@ -74,7 +74,7 @@ class Shaped:
 
     @property
     def sqm_options(self) -> Mapping[str, str]:
-        """The line's framing as options of sqm-scripts, which also add their overhead to the IP packet."""
+        """The line's framing as options of sqm-scripts. Like CAKE, they add the overhead to the IP packet."""
         layer = "atm" if self.framing["cell_format"] == "atm" else "ethernet"
         options = {"linklayer": layer, "overhead": str(self.framing["overhead_bytes"])}
         if self.framing["minimum_bytes"]:

@@ -75,7 +75,7 @@ def _half_compaction(scenario: Scenario) -> list[str]:
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields those among this part and the parts inside it that act on TCP's ACKs."""
+    """Yields this part and each part inside it if it acts on TCP's ACKs."""
     for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]

@@ -197,7 +197,7 @@ def _flow(run: Run, name: str | None) -> Row:
 
 
 def _again(run: Run, begin: float, end: float, progress: Callable[[float], object] | None) -> Run:
-    """Repeats the run with recording of all events that a story needs."""
+    """Repeats the run, recording all events that a story needs."""
     interval = min(run.scenario.interval_s or end, (end - begin) / _FINE_SAMPLES)
     packets = run.facts.get("packets", 0) <= _MOST_PACKETS
     settings = {"record.interval": f"{interval * 1e6:.0f} us", "record.tcp_events": True, "record.events": packets}

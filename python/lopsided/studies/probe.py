@@ -40,10 +40,11 @@ MOST_FROM_ONE = 40
 """Limits of the connections that the sink serves in parallel: in total, and per address, so that one client cannot
 use all of them."""
 PATIENCE_S = 15.0
-"""Time in seconds that either side waits for the peer's next message; the sink waits as long for a complete request."""
+"""Time in seconds that either side waits for the peer's next message, and that the sink waits for a complete request.
+"""
 
 _SILENCE_S = 30.0
-"""An upload is ended after this time in seconds without data. It is longer than for a request, because a line may
+"""An upload is ended after this time in seconds without data. The time is longer than `PATIENCE_S`, because a line may
 stall."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
@@ -621,7 +622,7 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
     """Fetches the sink's report: the samples of its downloads and the byte counts of its uploads."""
-    # The sink may notice the end of a flow slightly later than this side.
+    # The sink may detect the end of a flow slightly later than this side.
     time.sleep(0.2)
     with way.connect(None, ours=False) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
@@ -799,7 +800,7 @@ def field_procedure(
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
         raise RunError("a flow gave no samples")
-    # Use the sink's clock for the start of the upload, because it may differ from this machine's clock.
+    # Use the sink's clock for the start of the upload, because this machine's clock may differ from it.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))

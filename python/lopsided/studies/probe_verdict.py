@@ -18,7 +18,7 @@ _SHORT_MS = 20.0
 """An increase of the RTT by less than this, in milliseconds, does not disturb a call."""
 _LONG_MS = 100.0
 _FELL = 0.8
-"""A download counts as slowed by uploads if its rate with them is below this fraction of its rate without."""
+"""A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""
 _LEAST_S = 1.0
 """A comparison needs at least this time before and after the start of the first upload, in seconds."""
 

@@ -89,8 +89,7 @@ def _from_environment(environment: Mapping[str, str]) -> int:
 
 
 class Finished(Exception):
-    """Raised when a shard has executed its runs. The study ends here, because other shards execute the remaining
-    runs."""
+    """Raised when a shard has executed its runs. The study ends here: other shards execute the remaining runs."""
 
     def __init__(self, made: int, found: int, runs: int) -> None:
         super().__init__(f"{made} of {runs} runs")

@@ -82,7 +82,7 @@ def _of(emulated: Emulated, link: str, direction: str) -> pl.DataFrame:
 
 
 def _curves(emulated: Emulated, link: str, direction: str) -> tuple[Floats, Floats, Floats]:
-    """Times, rates in bit/s over the interval that ends at each time, and mean waiting times in ms."""
+    """Returns times, rates in bit/s (each over the interval that ends at its time), and mean waiting times in ms."""
     rows = _of(emulated, link, direction)
     times = rows["time_s"].to_numpy()
     spans = np.diff(times, prepend=0.0)

@@ -47,6 +47,6 @@ def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _farthest(checks: list[dict[str, Any]]) -> str:
-    """The rate whose measured value differs most from the scenario: this difference affects the results most."""
+    """Returns, as text, the largest relative difference between a measured rate and the scenario's rate."""
     off = [abs(check["measured"] / check["expected"] - 1) for check in checks if "rate" in check["what"]]
     return f"; rates to {100 * max(off):.2f} %" if off else ""

@@ -161,8 +161,8 @@ def states(found: Packets, scene: Scene) -> View:
 
 
 def drift(found: Packets, one: AtHost) -> View:
-    """Describes the flow after the difference: the packets that both runs have, those with equal times, and the lead
-    of one run."""
+    """The flow after the difference, by period: the number of packets in each run, the fraction of packets found in
+    both runs, the fraction with equal times, and how far the second run is delayed and ahead."""
     pair = one.pair(one.first)
     assert pair is not None
     rows: list[Sequence[str]] = []

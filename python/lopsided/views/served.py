@@ -75,7 +75,7 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
 
 def runs(root: Path) -> list[dict[str, str]]:
-    """The folders of runs and studies inside a folder, newest first."""
+    """Returns the folders of runs and studies inside a folder, newest first."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob(f"**/{MANIFEST}"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         try:

@@ -54,7 +54,7 @@ def summary(story: Story) -> str:
 
 
 def _only(harmless: int) -> str:
-    """The clause that states that all episodes were without a loss."""
+    """Returns the clause that says that no episode had a loss."""
     return f"; it left the open state {_times(harmless)} because of reordering or duplicates" if harmless else ""
 
 

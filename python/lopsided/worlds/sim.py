@@ -82,7 +82,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Python handles signals between two short waits. An interrupt at this point stops the threads.
+    # Python handles signals between two short waits. If it raises an interrupt here, the threads are stopped.
     left = jobs
     try:
         while left:

@@ -40,7 +40,7 @@ def measure(run: Run, link: str) -> Row:
     shares = [rates[way] / lines[way]["rate_bps"] for way in rates if ways[way] and lines[way]["rate_bps"]]
     events = run.events.to_polars()
     down = [row["flow"] for row in ways["down"]]
-    # A QUIC receiver sends nothing but ACKs, apart from its requests.
+    # Apart from its requests, a QUIC receiver sends only ACKs, so count all its packets.
     pure = (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp")
     quic = pl.col("flow").is_in(of_transport(run.scenario, "quic"))
     acks = events.filter(pl.col("flow").is_in(down) & (pure | quic))
@@ -81,8 +81,8 @@ def _saved_bytes(run: Run, link: str) -> float:
 
 
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
-    """Returns the number of ACKs per segment, the bytes per ACK, and the fraction of ACKs that are compressed: they
-    arrive less than half as far apart as they were sent."""
+    """Returns the number of ACKs per segment, the bytes per ACK, and the fraction of compressed ACKs. An ACK is
+    compressed if the gap to the previous ACK on arrival is less than half of the gap at the sender."""
     import polars as pl
 
     came = acks.filter((pl.col("event") == "received") & pl.col("node").is_in(senders))

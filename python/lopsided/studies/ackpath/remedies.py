@@ -50,7 +50,7 @@ def _acks_first(place: Place) -> Settings:
 
 
 def _acc(place: Place) -> Settings:
-    # The thresholds of the authors' example scripts, in packets of any size.
+    # The thresholds of the example scripts by ACC's authors. They count packets of any size.
     red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
     place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
     return {

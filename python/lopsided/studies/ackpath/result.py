@@ -178,7 +178,7 @@ def _how_sure(found: AckPath) -> str:
 ON_ROUTERS = {"cake_filter": "tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter"}
 """Remedies that Linux and OpenWrt support, with the command that sets each."""
 UNDO = "tc qdisc del dev eth0 root"
-"""The command that undoes each of them."""
+"""Command that undoes any of these remedies."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""Used for `fifo` if the scenario file has no FIFO. Its limit is that of Linux's FIFO."""
+"""Used for `fifo` if the scenario file has no FIFO; the limit is the default of Linux's FIFO."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 
@@ -31,7 +31,7 @@ class Discipline:
     label: str
     queue: str
     up: str | None = None
-    """The queue of the uplink, if it is not the downlink's."""
+    """The uplink's queue, if it differs from the downlink's."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
         """Returns the scenario with this discipline at each given link and direction.

@@ -124,7 +124,7 @@ def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
-    """The responsiveness over the whole load, or at the end of the draft's test."""
+    """Returns the responsiveness over the whole time under load or, with ramps, at the end of the draft's test."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
     connects, answers = _probes(run)

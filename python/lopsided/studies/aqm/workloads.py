@@ -29,7 +29,7 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's parameters ID, MNP, MPS and PTC, and the size in bytes that it assumes for a pair of probes."""
+"""The draft's parameters ID, MNP, MPS and PTC, and the size in bytes that the draft assumes for a pair of probes."""
 
 
 @dataclass(frozen=True)

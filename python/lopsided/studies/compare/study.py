@@ -110,12 +110,12 @@ def compare_runs(
 def arms_against(
     scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
 ) -> list[Arm]:
-    """Returns an arm with the user's congestion control in the simulator, and an arm with another control in each
-    world.
+    """Returns one arm with the user's congestion control in the simulator, and for each world one arm with the other
+    control.
 
     The user's control runs in the flows that name it, or in all flows if none names it. `against` runs in the same
-    flows; default: the control that they name. Raises UsageError if the other control is missing, and without a TCP
-    flow.
+    flows; default: the control that they name. Raises UsageError if `against` is missing although a flow names the
+    user's control, or if there is no TCP flow.
     """
     # Expand each `count` into separate flows, so that every flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)

@@ -230,8 +230,8 @@ def _summarize(study: Plan, rows: list[Row], world: str) -> Matrix:
 
 
 def _add_harm(runs: list[Row], alone: list[Row]) -> None:
-    """Adds the harm to each side's row: compared with the same side alone, with the same queue, seed and time since
-    its start."""
+    """Adds to each side's row the harm: the comparison with a run of the same side alone, with the same queue, seed and
+    time since its start."""
     found = {(row["cc"], row["rtt_ms"], row["queue_rtt_ms"], row["first"], row["repetition"]): row for row in alone}
     for row in runs:
         queue_rtt_ms = (row["rtt_ms"] + row["against_rtt_ms"]) / 2
@@ -290,7 +290,7 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
         for row in rows:
             strata.setdefault(row["first"], []).append(row[column])
     interval = metrics.stratified_interval(list(strata.values()))
-    # If a side competes with itself, its mean share of the goodput is 50 % by definition, so the share has no interval.
+    # If a side competes with itself, its mean share of the goodput is 50 % by definition, so no interval is reported.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}

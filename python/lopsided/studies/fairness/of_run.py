@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of the measurement; the names are those of the keys in a scenario's `[fairness]`."""
+    """The settings of the measurement, named like the keys of a scenario's `[fairness]`."""
 
     warmup_s: float | None = None
     within: float = 0.2

@@ -251,12 +251,14 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
     of_acks: list[float] = [flow.row["ack_rate_bps"] for flow in acks if flow.row["ack_rate_bps"]]
     peak, most = _peaks(data)
     rates = of_data or of_acks
-    # A peak far above the measured rate of a busy line contradicts it. Smaller peaks come from ACKs after a recovery.
+    # A peak far above the measured rate of a busy line disproves this rate. Smaller peaks come from ACKs after a
+    # recovery.
     known = bool(rates) and max(rates) * CONTRADICTED >= peak
     rate = max(rates, default=0.0)
     rate = rate if known else max(rate, peak)
     mixed = _mean_packet(data, acks)
-    # A queue that counts packets holds more of them if some are ACKs; the parameter counts full packets.
+    # The buffer is measured in bytes of mixed packets, but its limit counts packets: convert it to bytes of full
+    # packets.
     buffers = [
         row["data_buffer_bytes"] * PACKET / mixed for row in (flow.row for flow in data) if row["data_buffer_bytes"]
     ]
@@ -302,8 +304,8 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
     """The highest rate in bit/s at which a direction delivered IP packets for at least 0.5 s. The line is at least this
     fast, unless the estimate is too high.
 
-    Near the sender, only ACKs show the delivery. An ACK that ends a recovery covers data that arrived before, so
-    intervals with retransmissions and those that follow are left out if others remain.
+    Near the sender, only ACKs show the delivery. An ACK that ends a recovery also covers data that arrived earlier. So
+    intervals with retransmissions, and the intervals after them, are left out if other intervals remain.
     """
     known = [flow for flow in data if len(flow.bins["time_s"])]
     if not known:
@@ -322,7 +324,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
             np.add.at(doubtful, places, flow.bins["retransmitted_packets"])
     length = min(length, len(total))
     means = np.convolve(total, np.ones(length) / length, mode="valid")
-    # Each mean covers `length` intervals; a recovery that began before them can end in them.
+    # Each mean covers `length` intervals, and a recovery that began before these intervals can end in them.
     unsure = np.convolve(doubtful, np.ones(2 * length), mode="full")[length - 1 : length - 1 + len(means)] > 0
     sure = means[~unsure]
     low = np.quantile(sure, 0.9) if len(sure) >= 3 else np.median(means)
@@ -409,7 +411,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
 
 
 def may_lose(draft: Draft, way: Way) -> bool:
-    """True if random loss is tried in a direction: packets were lost, and a queue did not drop them for sure."""
+    """True if random loss is tried: the direction lost packets, and it is not certain that a queue dropped them."""
     seen = draft.ways[way]
     dropped_by_queue = seen.observed is not None and seen.observed.sure and seen.observed.discipline != "unknown"
     return seen.losses >= LOSSY and not dropped_by_queue

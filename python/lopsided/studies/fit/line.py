@@ -52,8 +52,8 @@ class Parameter:
     """Standard deviation of the logarithm of the starting value: how far the fit usually has to move the parameter."""
     unit: str
     measured: float = 0.0
-    """Half-width of the interval that the measurement of `analyze` alone gives, in units of the spread; 0 if there
-    is no measurement."""
+    """Half-width of the interval if only the measurement of `analyze` is used, in units of the spread; 0 if there is no
+    measurement."""
     direct: bool = False
     """True if the packets show the value directly. Its interval then does not depend on simulations."""
 
@@ -209,7 +209,7 @@ class Draft:
         found: list[Parameter] = []
         for way in WAYS:
             seen = self.ways[way]
-            # Random losses can keep a flow below the line's rate.
+            # With random losses, a flow can stay below the line's rate, so the measured rate may be too low.
             rate = max(seen.rate_bps, seen.peak_bps) if structure.lossy[way] and not seen.rate_known else seen.rate_bps
             if seen.observed:
                 found.append(_direct(f"rate.{way}", rate, "bit/s", seen.observed.error))
@@ -224,7 +224,7 @@ class Draft:
                 known = seen.buffer_bytes is not None and not seen.mixed
                 error = BUFFER_MEASURED if known else None
                 if seen.observed and seen.observed.buffer_packets:
-                    # Neighbouring sizes must remain possible for a small buffer.
+                    # A small buffer's interval must include the neighbouring whole numbers of packets.
                     bound = max(BUFFER_ERROR, 2 / seen.observed.buffer_packets)
                     found.append(_direct(f"buffer.{way}", seen.first_buffer_bytes, "B", bound))
                 else:

@@ -1,13 +1,15 @@
 """Measures the rate, the framing and the buffer of a line directly from the packets of a capture near one of its ends.
 
 Behind the line, the capture shows when packets leave the queue. While the queue holds packets, the gap before a packet
-is its transmission time. Gaps of packets of several sizes give the rate and the bytes that the framing adds.
+is its transmission time. The rate, and the bytes that the framing adds, follow from the gaps before packets of several
+sizes.
 
 In front of the line, the capture shows when packets enter the queue. Their departures follow from the rate, and
-timestamps (RFC 7323) of the ACKs show when the packets arrived. The rate is the one with which both agree best.
+timestamps (RFC 7323) of the ACKs show when the packets arrived. The measured rate is the rate with which these
+departures and arrivals agree best.
 
 Data and ACKs of both directions are counted in each queue, so two-way traffic does not disturb these measurements. The
-packets are taken as they are: how TCP would have sent them on another line plays no role.
+arrivals of packets are taken from the capture, so no assumption about TCP is needed.
 
 Left out: captures in the middle of the path, captures without timestamps, and packets that a network card merged.
 """
@@ -39,7 +41,7 @@ TICK_S = 1e-3
 """Resolution of timestamps of Linux, BSD and Windows in seconds."""
 CLOCK = 2.0
 """A timestamp clock is used if it seems faster or slower than `TICK_S` by less than this factor. A queue that fills
-during the capture makes it seem slower."""
+during the capture makes the clock seem slower."""
 LARGEST = 1600
 """Largest plausible IP packet on the line in bytes; larger ones were merged by a network card."""
 LEAST_GAPS = 20
@@ -59,24 +61,26 @@ SURE_BYTES = 0.25
 CELL, CELL_PAYLOAD = 53, 48
 """Bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
-"""A line whose packets are ahead of its rate by more than this number of full packets has a shaper with a bucket."""
+"""A line has a shaper with a bucket if packets leave earlier than its rate permits by more than this number of full
+packets."""
 OFTEN_AHEAD = 5
-"""Number of packets that must be ahead of the rate."""
+"""Number of packets that must leave earlier than the rate permits."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
 """Buckets of shapers in bytes that are tried in front of the line if the other direction does not show one."""
 BETTER = 0.8
-"""A guessed bucket is used if the arrivals differ by less than this fraction of the difference without a bucket."""
+"""A guessed bucket is accepted if the mean difference of arrivals is less than this fraction of the difference without
+a bucket."""
 LEAST_DROPS = 3
 """Least number of drops that show the discipline of a queue."""
 ALIKE = 0.1
 """Lengths of a queue that differ by at most this fraction count as equal."""
 OFTEN = 0.3
-"""A queue is drop-tail only if it was full at this fraction of the drops at least."""
+"""A queue is drop-tail only if it was full at this fraction of its drops or more."""
 WAITED = 0.9
-"""A queue is an AQM only if packets waited in it at this fraction of the drops at least."""
+"""A queue is an AQM only if packets waited in it at this fraction of its drops or more."""
 SAME_DROPS, OTHER_DROPS = 0.5, 1.0
-"""A queue is drop-tail if a simulated drop-tail queue treats at most this number of packets differently per dropped
-packet, and not drop-tail above the second number."""
+"""Packets that a simulated drop-tail queue treats differently from the real queue, per dropped packet. Up to the first
+number the real queue is drop-tail, above the second number it is not."""
 
 
 @dataclass(frozen=True)
@@ -180,11 +184,11 @@ def _behind(log: _Log) -> Observed | None:
     rate = float((framing or Framing()).on_wire(sizes[largest]) * 8 / gaps[largest])
     octets = (framing or Framing()).on_wire(log.size_bytes)
     burst = _burst(log.time_s, octets, rate)
-    # The packet with the smallest delay has not waited, but it was transmitted.
+    # The packet with the smallest delay did not wait; its delay is its transmission time.
     transmission = octets * 8 / rate if burst is None else 0.0
     entered += float(np.min(log.time_s - transmission - entered))
     places = np.arange(len(entered))
-    # The packet itself counts, as does the one in transmission.
+    # The length includes the packet itself and the packet in transmission.
     length = places + 1 - np.searchsorted(log.time_s, entered, side="right")
     lengths = _lengths_at_holes(log, length) if is_fifo else np.zeros(0)
     discipline, buffer = _left_discipline(lengths, length, transmitting=burst is None)
@@ -194,9 +198,9 @@ def _behind(log: _Log) -> Observed | None:
 def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool) -> tuple[str, int | None]:
     """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
 
-    A drop-tail queue is full at each drop, and is never longer. The packet in transmission does not count; a shaper
-    with a bucket has none. Where a
-    retransmission was lost too, the packets around the hole entered at other times than the lost one.
+    A drop-tail queue is full at each drop, and is never longer. The buffer excludes the packet in transmission; a
+    shaper with a bucket has no such packet. If a retransmission was lost too, the packets around the hole in the
+    sequence numbers did not enter at the same time as the lost packet.
     """
     if len(at_drops) < LEAST_DROPS:
         return "unknown", None
@@ -212,8 +216,8 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
     """Returns the times at which packets entered the queue, on one clock for all connections, and true if packets leave
     in the order in which they entered.
 
-    Each connection's timestamps have their own offset. Packets of two connections that follow each other entered in
-    this order, which bounds the difference of the offsets.
+    Each connection's timestamps have their own offset. Two successive packets of different connections entered in the
+    order in which they left, which bounds the difference of the offsets.
     """
     entered = log.stamp_s.copy()
     numbers, counts = np.unique(log.connection, return_counts=True)
@@ -230,7 +234,7 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
                 entered[mine] += (low + high) / 2
                 continue
             is_fifo = False
-        # Without an order, assume that each connection once found an empty queue.
+        # If no order is known, assume that each connection found the queue empty at least once.
         entered[mine] += float(
             np.min((log.time_s - log.stamp_s)[mine]) - np.min((log.time_s - log.stamp_s)[log.connection == base])
         )
@@ -239,14 +243,16 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
 
 def _burst(left: Floats, octets: Floats, rate: float) -> int | None:
     """Returns the bucket of a shaper in bytes: the largest number of bytes by which the packets of any period exceed
-    the rate. `None` for a line without a bucket, which is ahead by one packet at most."""
+    the rate. `None` for a line without a bucket, which exceeds its rate by one packet at most."""
     sums, passed = np.cumsum(octets), left * rate / 8
     least = sums - octets - passed
-    # The minimum over the last 256 packets. In a longer period, a small error of the rate would look like a bucket.
+    # Take the minimum over the last 256 packets. In a longer period, a small error of the rate would look like a
+    # bucket.
     for step in 2 ** np.arange(8):
         least[step:] = np.minimum(least[step:], least[:-step])
     ahead = sums - passed - least
-    # A few packets may pass late for other reasons, which lets those behind them catch up.
+    # A few packets may be captured late for other reasons, and the packets behind them then seem early, so ignore the
+    # largest values.
     most = float(np.sort(ahead)[-min(OFTEN_AHEAD, len(ahead))])
     return round(most) if most >= MOST_AHEAD * float(octets.max()) else None
 
@@ -317,8 +323,8 @@ def _unwrapped(seq: Integers) -> Integers:
 def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
     """Measures a direction whose packets were captured in front of the line.
 
-    Timestamps are too coarse to show framing and bucket, so those of the other direction are tried,
-    or buckets of usual sizes.
+    Timestamps are too coarse to show the framing and the bucket. So the framing and the bucket of the other direction
+    are tried, and buckets of usual sizes.
     """
     data, back = log.of(log.is_down == is_down), log.of(log.is_down != is_down)
     if not (data.payload_bytes > 0).any():
@@ -341,7 +347,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         return None
     apart, rate, framing, burst = best
     octets, burst_s = framing.on_wire(data.size_bytes), (burst or 0) * 8 / rate
-    # Data that was never acknowledged may have been dropped without a retransmission.
+    # Data that was never acknowledged may have been dropped without being retransmitted.
     judged = (data.payload_bytes > 0) & (np.arange(len(dropped)) <= places.max())
     discipline, limit = _entered_discipline(data.time_s, octets * 8 / rate, burst_s, judged, dropped & judged)
     if limit is not None:
@@ -355,8 +361,8 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
 
 
 def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
-    """Returns true for each packet that was dropped, because its data was sent again, and the places of the packets
-    that end at a sequence number, by connection and number."""
+    """Returns two values: for each packet, true if it was dropped, because its data was sent again; and the indices of
+    the packets, by connection and by the sequence number at which they end."""
     dropped = np.zeros(len(data.time_s), dtype=bool)
     ends: dict[tuple[int, int], list[int]] = {}
     for place in np.flatnonzero(data.payload_bytes > 0):
@@ -369,9 +375,9 @@ def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
 
 
 def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]]) -> tuple[Integers, Floats, Integers]:
-    """Returns the packets whose arrival an ACK shows: their places, the timestamps of the ACKs, and the connections.
+    """Returns the packets whose arrival an ACK shows: their indices, the timestamps of the ACKs, and the connections.
 
-    Only ACKs of at most two packets that were sent once are used: a receiver sends them at once (RFC 9293, section
+    Only ACKs of at most two packets that were sent once are used: a receiver sends such ACKs at once (RFC 9293, section
     3.8.6.3).
     """
     found: list[tuple[int, float, int]] = []
@@ -389,8 +395,9 @@ def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]])
 
 
 def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> Floats:
-    """Returns when packets leave a first-in first-out queue (Lindley's recursion): a packet begins when it has entered
-    and the packet ahead of it has left. A bucket lets packets leave up to `burst_s` earlier."""
+    """Returns when packets leave a first-in first-out queue (Lindley's recursion): the transmission of a packet begins
+    when the packet has entered and the packet ahead of it has left. A bucket lets packets leave up to `burst_s`
+    earlier."""
     busy = np.cumsum(transmission)
     left = busy + np.maximum.accumulate(entered - (busy - transmission))
     return np.maximum(left - burst_s, entered) if burst_s else left
@@ -425,7 +432,7 @@ def _agreeing_rate(
     # it was busy for short times, the first estimate is up to 15 % too low.
     fine = ((0.002, 41), (0.0002, 21))
     least, rate = min(closest(rate, ((0.03, 61), *fine)), closest(rate, ((0.15, 41), (0.008, 17), *fine)))
-    # If the queue was hardly ever filled, all rates agree.
+    # If the queue was almost always empty, all rates agree.
     if least > AGREE_S or min(apart(rate * 0.98), apart(rate * 1.02)) < 1.2 * least + TICK_S / 10:
         return None
     return rate, least
@@ -449,11 +456,11 @@ def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integ
 def _entered_discipline(
     entered: Floats, transmission: Floats, burst_s: float, judged: Flags, dropped: Flags
 ) -> tuple[str, int | None]:
-    """Returns `drop_tail`, `aqm` or `unknown`, and the packets that a drop-tail queue holds, with the one in
-    transmission.
+    """Returns `drop_tail`, `aqm` or `unknown`, and the number of packets that a drop-tail queue holds, including the
+    packet in transmission.
 
-    A drop-tail queue that receives these packets drops the same data. ACKs that were dropped are not known, so the
-    queue is simulated instead of counted.
+    A drop-tail queue that receives these packets drops the same data. The queue is simulated, because its length cannot
+    be counted: the capture does not show which ACKs were dropped.
     """
     if dropped.sum() < LEAST_DROPS:
         return "unknown", None
@@ -468,13 +475,14 @@ def _entered_discipline(
     share = wrong[best] / dropped.sum()
     if share <= SAME_DROPS:
         return "drop_tail", best
-    # An AQM drops while packets wait. A line that loses packets loses them from an empty queue, too.
+    # An AQM drops while packets wait. A line with random losses also loses packets while its queue is empty.
     waited = float(np.mean(lengths >= 2)) >= WAITED
     return ("aqm" if share > OTHER_DROPS and waited else "unknown"), None
 
 
 def _drops(entered: Floats, transmission: Floats, burst_s: float, limit: int) -> Flags:
-    """Returns the packets that a drop-tail queue drops, which holds `limit` packets with the one in transmission."""
+    """Returns the packets that are dropped by a drop-tail queue that holds `limit` packets, including the packet in
+    transmission."""
     leaving: deque[float] = deque()
     found = np.zeros(len(entered), dtype=bool)
     last = 0.0

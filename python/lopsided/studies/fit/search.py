@@ -106,7 +106,8 @@ class Search:
     _begins: dict[str, float] = field(default_factory=dict[str, float])
     """Starting positions of the parameters that all structures share, by parameter; 0 for all others."""
     _settled: str | None = None
-    """Key of the structure that was closest on average; `None` before the comparison, and for a single trial each."""
+    """Key of the structure that was closest on average over several trials; `None` before this comparison, and if each
+    structure has only one trial."""
 
     _final: Trial | None = None
     """The best trial with its unknown parameters at their starting values; `None` before the end."""
@@ -232,10 +233,9 @@ class Search:
         return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
     def _mean(self, structure: Structure, places: Sequence[float] | None = None) -> float:
-        """The mean distance over these positions, or else the starting values, and slightly different ones.
-
-        A single run can be close or far by chance, because each change of a parameter changes which packets are lost.
-        """
+        """Returns the mean distance at these positions (default: the starting values) and at slightly different
+        positions. A single run can be close or far by chance, because each change of a parameter changes which packets
+        are lost."""
         places = list(places or self._start(structure))
         signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
         nearby = [places, *(list(np.array(places) + signs * share) for share in self._nudges)]

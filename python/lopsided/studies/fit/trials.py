@@ -115,7 +115,8 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # For example because a scenario rejected its values. An infinite distance makes the search avoid them.
+            # The run failed, for example because the scenario rejected the values. With an infinite distance, the
+            # search avoids these values.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):
@@ -142,8 +143,8 @@ class Runner:
 
 
 def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
-    """Returns a capture's flows to these receivers; if a receiver has several flows, the one with the most data
-    first."""
+    """Returns a capture's flows in the order of these receivers; if a receiver has several flows, the flow with the
+    most data first."""
     found = flows(capture)
     receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]
     return [found[receivers.index(each)] if each in receivers else None for each in wanted]

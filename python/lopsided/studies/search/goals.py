@@ -74,8 +74,7 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
-        """The metric's value in a run; `None` if the run has none, such as the completion time of an incomplete
-        transfer."""
+        """The metric's value in a run; `None` for example for the completion time of an incomplete transfer."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":
@@ -151,7 +150,7 @@ class Limit:
         satisfies the bound."""
         beyond = value - self.bound if "<" in self.sign else self.bound - value
         beyond /= abs(self.bound) or 1.0
-        # A value equal to the bound satisfies only `<=` and `>=`.
+        # A value that equals the bound satisfies `<=` and `>=`, but not `<` and `>`.
         return math.ulp(1.0) if beyond == 0 and "=" not in self.sign else beyond
 
     def kept(self, value: float) -> bool:

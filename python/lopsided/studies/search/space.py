@@ -54,7 +54,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty, because a list has no ends beyond which better values could exist."""
+        """Empty: a list has no ends beyond which better values could exist."""
         return ()
 
     @property
@@ -150,8 +150,7 @@ class Space:
 
     @classmethod
     def of(cls, over: Mapping[str, str | Iterable[Any]], scenario: Scenario) -> Space:
-        """Parses a search space. Raises an error with the reason if the scenario accepts some value in no
-        combination."""
+        """Parses a search space. Raises an error with the reason if a value is invalid in every combination."""
         if not over:
             raise UsageError(
                 "nothing to search over: name a key and its values, such as link.up.queue.limit=5..100 packets"
@@ -250,7 +249,7 @@ def _split(text: str, mark: str) -> list[str]:
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
     """Returns combinations of the listed values in which each value occurs at least once.
 
-    Raises the scenario's error if a value is valid in no combination.
+    Raises the scenario's error if a value is invalid in every combination.
     """
     met: list[dict[str, str]] = [{}]
     for choice in choices:
@@ -260,7 +259,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # If the choices so far do not have this key, continue without the key.
+        # If the choices so far exclude this key, continue without the key.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met

@@ -289,7 +289,7 @@ def prepared(
     **rest: Any,
 ) -> Searcher:
     """Prepares a search. Raises UsageError if an argument is invalid."""
-    # The check uses several seeds even if each trial has only one.
+    # The check uses several seeds, even if the search uses only one.
     starts = varied([scenario], _LEAST_CHECKS)
     (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))

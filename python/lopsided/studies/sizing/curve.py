@@ -134,8 +134,7 @@ def _spaced(sizes: Sequence[int], count: int) -> list[int]:
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """True if more seeds would hardly move the knee, because the performance at the knee and next to it is known
-    precisely enough."""
+    """True if more seeds would hardly move the knee: the performance around the knee is known precisely enough."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)

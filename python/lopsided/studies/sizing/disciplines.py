@@ -32,10 +32,10 @@ KEPT_GOODPUT = 0.8
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0
-"""If a full packet takes longer to send than this, in milliseconds, no discipline can be configured, because the
-times in its settings are at most one minute."""
+"""If a full packet takes longer to send than this, in milliseconds, no discipline can be configured: a discipline's
+times are at most one minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
-"""The disciplines whose settings depend on the line."""
+"""The disciplines whose settings are derived from the line."""
 
 
 @dataclass(frozen=True)

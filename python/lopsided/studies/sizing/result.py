@@ -271,7 +271,7 @@ def _limit(model: Model) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """The delays of calls and pages that a user notices: with the current queue and with the recommended queue."""
+    """The delays of calls and pages that a user notices, with the current queue and with the recommended one."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
@@ -285,7 +285,7 @@ def _felt(advice: Advice) -> str:
 
 
 def _under(queue: str) -> str:
-    """The queue discipline in a sentence about its delay."""
+    """The phrase that names a queue discipline in a sentence about its delay."""
     return "in an unmanaged queue" if queue == "unmanaged" else f"with {queue}"
 
 

@@ -127,8 +127,8 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 
 
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """DCTCP's estimate alpha of the fraction of marked bytes (RFC 8257, section 3.3), from the bottleneck's
-    counters: once per RTT, alpha moves towards the fraction of that RTT by 1/16 of the difference."""
+    """DCTCP's estimate alpha of the fraction of marked bytes (RFC 8257, section 3.3), from the bottleneck's counters:
+    once per RTT, alpha moves by 1/16 of the difference towards the fraction of bytes that were marked in this RTT."""
 
     def measure(view: View) -> float | None:
         time, marked = (

@@ -30,7 +30,7 @@ _FLOW_COLUMNS = (
 )
 """The columns of the table of flows, most important first, because a phone shows only the first few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
-"""Columns that are omitted if no flow has a value in them."""
+"""Columns that are omitted if they are empty for all flows."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     drawn: list[dict[str, str]] = []
-    # The page already names the run above.
+    # The top of the page already states these values.
     known = {run.world, f"seed {run.seed}", f"digest {run.digest}"}
     for kind in kinds:
         try:

@@ -93,8 +93,8 @@ _CHARACTER = 0.0112
 
 
 def draw_marks(panel: Axes, marks: list[Mark], width: float) -> None:
-    """Draws the lines, each with its text on the side where it crosses no other line. If it crosses one on both sides,
-    that line begins above the text."""
+    """Draws the lines. The text of a line is on the side where it crosses no other line. If the text crosses another
+    line on both sides, that other line begins above the text."""
     sides: list[bool] = []
     begin = [0.0] * len(marks)
     for mark in marks:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Points = npt.NDArray[np.float64]
 """Delay in ms and goodput of each run."""
 
-# A black or white ink separates similar hues.
+# Colours in the order of use. The neutral ink separates similar hues.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -114,8 +114,8 @@ _LEAST_POINTS = 3
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
-    """For each group of points, true if the group with the most similar delay has more goodput. Its name then goes
-    below the points, so that the two names do not overlap."""
+    """For each group of points, true if the group with the most similar delay has more goodput. The lower group's name
+    then goes below its points, so that the two names do not overlap."""
     middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
     found: list[bool] = []
     for number, (delay, goodput) in enumerate(middles):

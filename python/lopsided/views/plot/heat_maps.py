@@ -100,7 +100,7 @@ MAPS: dict[str, Map] = {
 """The heat maps that can be drawn, by the column of the metric."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell has a frame if its harm exceeds the harm to a flow of the same control by at least this much; smaller
+"""A cell has a frame if its harm exceeds the harm between two flows of the same control by at least this much. Smaller
 differences are noise between seeds."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
@@ -108,7 +108,7 @@ _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 
 _BARE_IN = 0.08
 """Top margin in inches of a figure without a title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
-"""A map of a few cells is this wide, so that it does not leave most of the figure empty."""
+"""Width of a map with few cells, so that it does not leave most of the figure empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 

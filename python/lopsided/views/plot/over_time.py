@@ -21,7 +21,7 @@ _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
-"""The panel's top is at most this factor above the limit, if no curve exceeds it."""
+"""If no curve exceeds the limit of a panel, the panel's top is at most this factor times the limit."""
 _MOST_SAMPLES = 700
 """With more samples than this, the line of a queue would fill the panel with one colour, so mean and peaks are drawn
 instead."""
@@ -239,7 +239,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Removes the times at which no connection exists, when the window is reported as 0."""
+    """Removes the samples at which no connection exists: their window is reported as 0."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 

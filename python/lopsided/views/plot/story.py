@@ -123,8 +123,8 @@ def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Flo
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
-    """Returns the times, and the first and last position of each packet's bytes in the stream. Sequence number wraps
-    are undone."""
+    """Returns each packet's time, and the first and last position of its bytes in the stream. Sequence numbers that
+    wrapped are unwrapped."""
     number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
     steps = np.diff(number, prepend=0)
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -144,7 +144,7 @@ def _window(panel: Axes, story: Story) -> None:
     _, flight = (np.asarray(values, dtype=np.float64) for values in story.samples("in_flight_bytes"))
     ink = style.UP[0]
     highest = float(np.nanmax(cwnd, initial=1.0)) / 1e3
-    # An area, because it remains visible where the data in flight fill the window.
+    # Drawn as an area: a line would be hidden by the window's line when the data in flight fill the window.
     panel.fill_between(*style.thin_out(time, flight / 1e3), color=style.MUTED, alpha=0.25, linewidth=0)
     panel.plot(*style.thin_out(time, cwnd / 1e3), color=ink)
     shown = np.where(threshold / 1e3 <= 1.5 * highest, threshold / 1e3, np.nan)
@@ -161,7 +161,7 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """The queues on the data path of the flow in which packets waited, fullest first."""
+    """Returns the queues on the flow's data path in which packets waited, fullest first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]
@@ -206,7 +206,7 @@ def _worst(states: Collection[str]) -> str:
 
 
 def _name_shades(panel: Axes, story: Story) -> None:
-    """Adds a legend of the congestion states that the figure shades."""
+    """Adds a legend for the congestion states that are shaded in the figure."""
     shown = {_worst(episode.states) for episode in story.episodes}
     patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
     if patches:

@@ -133,7 +133,7 @@ def for_column(name: str | None) -> Generator[None]:
     """Within the block, figures are drawn in the journal-column style, `single` or `double`; in the page style if
     `None`.
 
-    Raises UsageError if the column is another one.
+    Raises UsageError if the column has another name.
     """
     if name is not None and name not in COLUMNS:
         raise UsageError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
@@ -315,7 +315,7 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the figure atomically, with metadata that identify it as a figure of lopsided."""
+    """Writes the figure atomically, with metadata that name lopsided as its creator."""
     with output.whole_file(path) as temporary:
         write(figure, temporary)
 
@@ -355,7 +355,7 @@ def write(figure: Figure, path: Path) -> None:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """The figure as an `<svg>` element for a page: no XML header, ids unique to `salt`, inks as CSS variables."""
+    """The figure as an `<svg>` element for a page: no XML header, `salt` in every id, inks as CSS variables."""
     return _for_page(_transparent(figure, salt, None))
 
 

@@ -179,7 +179,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
-            # If there are only a few seeds, draw points instead of a curve.
+            # With only a few seeds, draw points instead of a curve.
             panel.plot(values, share, ".", color=_INKS[index], markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)

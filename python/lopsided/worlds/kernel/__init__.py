@@ -131,8 +131,8 @@ def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
 def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
     """Runs jobs, and yields each job's number and run as it finishes.
 
-    In virtual time, one guest per core runs in parallel. In real time, guests run one after the other, because parallel
-    guests would delay each other. Raises KernelWorldError if a run fails.
+    In virtual time, as many guests as there are cores run in parallel. In real time, guests run one after the other,
+    because parallel guests would delay each other. Raises KernelWorldError if a run fails.
     """
     in_virtual_time = all(_choose(job.scenario, options).virtual_time for job in jobs)
     side_by_side = workers or (os.cpu_count() or 1) if in_virtual_time else 1
@@ -155,7 +155,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
         waiting = {pool.submit(run_one, number): number for number in range(len(jobs))}
         try:
             while waiting:
-                # The wait has a timeout, because an interrupt does not wake a thread that waits without a timeout.
+                # Wait with a timeout: an interrupt does not wake a thread that waits without one.
                 for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
                     yield waiting.pop(future), future.result()
         except BaseException:
@@ -202,7 +202,7 @@ def _slip_note(slip_ns: int) -> list[str]:
 
 
 def _require_sound(folder: Path) -> None:
-    """Raises an error if the path does not behave as the scenario specifies, or if the machine was too slow."""
+    """Raises an error if the path did not behave as the scenario specifies, or if the machine was too slow."""
     result = flow_results.load(folder)
     if result["failed_checks"]:
         lines = [

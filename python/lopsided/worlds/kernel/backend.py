@@ -88,7 +88,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """The timer lateness, in ns, that the shapers compensate. The values are tried in this order."""
+        """The timer latenesses, in ns, that the shapers compensate for, in the order of the attempts."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
@@ -120,7 +120,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
     such kernel.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
-        # If the scenario names a series, no other kernel of this machine is equivalent.
+        # If the scenario names a series, only a kernel of this series is equivalent.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
@@ -231,7 +231,7 @@ def what_lacked(folder: Path) -> str | None:
 
 
 def was_late(folder: Path) -> bool:
-    """True if the run ended, together with the path in the other process, while the agent was still working."""
+    """True if the run and its path, which is in another process, ended while the agent was still working."""
     return (folder / "late.txt").exists()
 
 

@@ -47,7 +47,7 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Returns the modules whose disciplines the kernel does not have, among the disciplines that can be tested."""
+    """Returns the modules of those testable disciplines that the kernel does not have."""
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)

@@ -127,7 +127,7 @@ class Line:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """A netem at a host's own interface. The host's TCP notices the packets that it drops."""
+    """A netem at a host's own interface. The host's TCP is notified of the packets that this netem drops."""
 
     delay_ns: int
     room: int
@@ -149,7 +149,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """Duration of the run, sampling, and kind of clock. The defaults suit captures: virtual time, few samples."""
+    """Duration of the run, sampling and captures, and kind of clock. The defaults suit captures: virtual time, few
+    samples."""
 
     duration_ns: int
     sample_ns: int = 1_000_000_000
@@ -173,8 +174,9 @@ def whole_part(interval: int, wanted: int) -> int:
     if not interval:
         return wanted
     fewest = -(-interval // wanted)
-    # A third of 50 ms is no whole number of ns. Samples at such times would never meet the recording interval.
-    # An interval such as 50.000017 ms is prime, so without a limit it would be sampled each nanosecond.
+    # A divisor must be a whole number of ns: a third of 50 ms is not one, and samples at such times would never meet
+    # the recording interval. An interval such as 50.000017 ms is prime, so without a limit the only divisor would be 1
+    # ns.
     return next((interval // parts for parts in range(fewest, 10 * fewest) if interval % parts == 0), interval)
 
 
@@ -468,11 +470,12 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # Excess packets wait, or are dropped, before this queue, so the check cannot fill it.
+            # Part of the packets waits, or is dropped, before it reaches this queue, so the check cannot fill the
+            # queue.
             full = 0
         if narrowest.burst and full:
-            # The first packet in the queue waits for fewer tokens than its size if the previous packet left credit in
-            # the bucket.
+            # The first packet in the queue waits for fewer tokens than its size if the previous packet left some in the
+            # bucket.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

@@ -62,10 +62,11 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
     limit = 1 << 20
     if atm:
-        # The kernel would round a burst in bytes up to whole cells with headers. A burst given as a time stays exact.
+        # The kernel would round a burst in bytes up to whole ATM cells with headers, but leaves a burst in units of
+        # time unchanged.
         ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
         return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
-    # The kernel adds the overhead to the burst as to a packet.
+    # The kernel adds the overhead to the burst, as it does to a packet.
     parameters = rate + bytes(12) + struct.pack("=III", limit, 0, 0)
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 

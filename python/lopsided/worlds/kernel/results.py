@@ -55,8 +55,7 @@ class _Reader(FlowReader):
             "marks": self._marks(),
             "transfers": self.transfers(),
         }
-        # The digest covers only counts, because times depend on the number of clock reads, which changes with the
-        # captures.
+        # The digest covers only counts. Times depend on the number of clock reads, and captures change this number.
         fates = [tables["flows"].select(pl.col(pl.Int64)).rows(), self.result["queues"]]
         facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
         return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)

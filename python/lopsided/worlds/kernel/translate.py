@@ -417,8 +417,8 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Returns kind, options, and the capacity in full packets, which is 0 for a discipline that drops packets before
-    it is full."""
+    """Returns the kind, the options, and the capacity in full packets. The capacity is 0 for a discipline that drops
+    packets before it is full."""
     if queue["kind"] == "fq":
         return _fq(queue)
     if queue["kind"] == "sfq":
@@ -447,8 +447,8 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
-        # A size table (stab) belongs to the root discipline, so it would round packet sizes up for both the queue and
-        # the shaper.
+        # A size table (stab) belongs to the root discipline, so its rounding would apply to both the queue and the
+        # shaper.
         raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 

@@ -1,8 +1,8 @@
 """Starts a program, and kills it with all its processes when the caller has ended, even by kill -9.
 
-Run as a script: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`. TIME is `real` if the program must not wait for
-other programs, otherwise `virtual`. Standard input is a pipe without data. When the caller's end of the pipe closes,
-the watchdog kills the program and removes the folder, which only the caller would have read.
+Run as a script: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`. TIME is `real` for a program that runs in real
+time and needs priority, otherwise `virtual`. Standard input is a pipe to which nothing is written. When the caller's
+end of this pipe closes, the watchdog kills the program and removes the folder, which only the caller would have read.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
 """If this sysctl is unset, the kernel sends neighbour discovery messages on every new device."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The index of the device's host, and the ends of flows on the device: the flow's number, and true for the sending
-end."""
+"""The index of the device's host, and the flow ends on the device: each flow's number, and true for its sending end."""
 
 
 @dataclass(frozen=True)

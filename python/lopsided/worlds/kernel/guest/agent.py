@@ -34,8 +34,8 @@ LEAD_NS = 100_000_000
 """Least time in ns between the end of the preparations and time 0 of the run."""
 
 SLOT_NS = 512 * 4_000_000
-"""Length in ns of a slot on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Slots of finer levels never
-cross its ends."""
+"""Length in ns of a slot on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Slots of finer levels never cross
+the ends of such a slot."""
 
 PHASE_NS = 75_000 % 512 * 4_000_000
 """Offset of these slots in ns: at boot, the kernel's tick counter is 75,000 ticks before the start of a slot

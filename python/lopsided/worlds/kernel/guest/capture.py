@@ -130,9 +130,9 @@ def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
-    # The ring is emptied at times that do not depend on the start of this process and that are between the samples. In
-    # virtual time, it is therefore emptied at the same packets in every run. Reading the clock instead would advance
-    # the clock.
+    # Empty the ring at fixed times that lie between the samples and do not depend on the start of this process. In
+    # virtual time, each emptying then happens after the same packets in every run. A timer is used because each reading
+    # of the clock would advance the clock.
     timer = Timer()
     timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
     poll = select.poll()

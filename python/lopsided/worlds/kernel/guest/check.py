@@ -62,7 +62,7 @@ def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> 
     else:
         count = 24
     arrivals = probe.train(count, packet_ns / TRAIN_SPEEDUP)
-    # The first packets may pass on the shaper's credit, so the rate is measured from the third packet on.
+    # The first two packets may use up the shaper's credit, so the rate is measured from the third packet on.
     spaced = arrivals[2:]
     took = spaced[-1][0] - spaced[0][0] if len(spaced) > 1 else math.inf
     rate = (len(spaced) - 1) * check.datagram_octets * 8 * 1e6 / max(1, took)

@@ -28,8 +28,8 @@ COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs
 
 
 class TcpFlow:
-    """The sender and receiver of one flow, or the one that is on this kernel. Each repetition of a transfer uses a
-    new connection."""
+    """The two ends of one flow, or only the end that is on this kernel. Each repetition of a transfer uses a new
+    connection."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
@@ -105,7 +105,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # If the sender is elsewhere, this kernel does not need its congestion control.
+        # If the sender is not on this kernel, this kernel need not have the sender's congestion control.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:
@@ -224,7 +224,7 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
     try:
         of.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
-        # In a user namespace, the machine's limit on buffers cannot be exceeded.
+        # In a user namespace, buffers cannot exceed the machine's limit.
         of.setsockopt(socket.SOL_SOCKET, asked, size)
         if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
             bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"
@@ -232,7 +232,8 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams that contain their sending time: both ends, or the end on this kernel."""
+    """A constant-rate stream of UDP datagrams that contain their sending time. Represents both ends of the flow, or
+    only the end on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow

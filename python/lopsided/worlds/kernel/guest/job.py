@@ -108,10 +108,8 @@ class Watched:
 
 @dataclass(frozen=True)
 class ChosenLoss:
-    """The packets that a link direction drops on purpose, at the interface through which packets leave the link.
-
-    It drops the packets with these numbers, counted from 1, and the packets that pass during these times.
-    """
+    """The packets that a link direction drops on purpose, at the interface through which packets leave the link: the
+    packets with these numbers, counted from 1, and the packets that pass during these times."""
 
     link: str
     direction: str
@@ -166,7 +164,7 @@ class Program:
     command: list[str]
     start_ns: int = 0
     awaited: bool = True
-    """True if the run ends only after this program has ended. Other programs are ended with the run."""
+    """True if the run waits for the end of this program. Other programs are stopped at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +187,9 @@ class Check:
     """The delay of a small datagram on the idle path, in ns."""
     bottleneck_bps: int
     datagram_octets: int
-    """Bytes of the largest datagram at the bottleneck, with framing."""
+    """Size in bytes of the largest datagram at the bottleneck, including framing."""
     full_queue_one_way_ns: int
-    """The delay in ns of the last datagram for which the bottleneck's full queue has space."""
+    """The delay in ns of the last datagram that fits into the bottleneck's full queue."""
     largest: int
     """Size in bytes of the largest IP packet that passes without fragmentation."""
 

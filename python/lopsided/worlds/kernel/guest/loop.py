@@ -91,7 +91,7 @@ class Loop:
             self._arm()
             for fd, events in self._epoll.poll():
                 if fd == self._timer.fd:
-                    # Arming the timer again also clears it, so it need not be read.
+                    # Setting the timer again also clears it, so it need not be read.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
                     action(events)

@@ -41,7 +41,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """Within the block, sockets are created in this namespace; they stay in it wherever they are used."""
+        """Sockets that are created within the block belong to this namespace, and still do after the block."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             _checked(_libc.setns(self.fd, CLONE_NEWNET), "setns")
@@ -74,7 +74,8 @@ def allow_namespaces() -> None:
         Namespace("trial").close()
         return
     except OSError:
-        # The network namespace to which the process returns must belong to the same user namespace.
+        # Create a network namespace too: the process can return only to a network namespace that belongs to the same
+        # user namespace.
         _checked(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare(CLONE_NEWUSER)")
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")

@@ -10,7 +10,7 @@ import socket
 import struct
 
 LONGEST = 512
-"""More bytes than the structure has in any kernel; getsockopt returns the number that the kernel filled."""
+"""Larger than the structure in any kernel. getsockopt returns the number of bytes that the kernel filled."""
 
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")
 _WORDS = (
