@@ -1,8 +1,8 @@
 //! Benchmark of the time that one packet takes to cross a link. The same packets cross the link repeatedly.
 //!
-//! `cargo bench -p lopsided-link` prints nanoseconds per packet with their statistics. Under `valgrind
+//! `cargo bench -p lopsided-link` prints the mean time per packet, in nanoseconds, for each line. Under `valgrind
 //! --tool=callgrind`, pass a name and a number of packets (`crossing serializer 100000`), and divide the difference
-//! between two runs by the difference between their numbers of packets.
+//! between two runs by the difference between the numbers of packets.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{

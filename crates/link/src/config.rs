@@ -31,7 +31,7 @@ pub struct LinkConfig {
     pub rate: Option<BitRate>,
     /// Settings of the token bucket. `None`: a plain serializer.
     pub shaper: Option<ShaperConfig>,
-    /// Overhead of the line: the bytes on the wire of an IP packet of a given size.
+    /// Framing of the line, which determines how many bytes an IP packet takes on the wire.
     pub framing: Framing,
     /// Compression of TCP/IP headers on the line.
     pub header_compression: HeaderCompressionConfig,
@@ -120,8 +120,8 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// If both an access method and a shaper are configured, a shaper has no rate, the rate exceeds the largest one
-    /// that can be counted, or the access method or the shaper rejects its settings.
+    /// If both an access method and a shaper are configured, if a shaper has no rate, if the rate is outside the
+    /// supported range, or if the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             // A shaper and an access method both decide when packets leave the queue.
@@ -156,8 +156,8 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction, in the order in which a packet encounters the parts: entry stages, queue, shaper or
-/// serializer, loss, propagation delay, exit stages.
+/// The keys of a direction, in the order in which a packet passes the parts: entry stages, queue, shaper or serializer,
+/// loss, propagation delay, exit stages.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";

@@ -33,7 +33,8 @@ impl Line {
     }
 
     /// Sends a packet at `at` if the line is idle and the packet arrives before `until`: see [`Serializer::pass`].
-    /// Returns the packet's arrival, and the number of packets of this size that have passed.
+    /// Returns the packet's arrival time, and the number of packets of this size that were sent in this way since the
+    /// last [`Line::take_passed`].
     ///
     /// [`Serializer::pass`]: crate::Serializer::pass
     #[inline(always)]
@@ -42,8 +43,8 @@ impl Line {
         line.pass(at, size, self.delay, until)
     }
 
-    /// A time until which the line is busy with packets that have already entered; [`Time::ZERO`] if unknown. Packets
-    /// that enter later are sent after this time.
+    /// Returns a time until which packets that have already entered keep the line busy; [`Time::ZERO`] if unknown.
+    /// Packets that enter later are sent after this time.
     pub(crate) fn busy_until(&self) -> Time {
         match &self.shaper {
             // Subtract 1 ns, because at a very high rate a packet may take no time, and then the next packet starts at
@@ -59,7 +60,7 @@ impl Line {
         Time::from_nanos(sent.as_nanos() + self.delay.as_nanos())
     }
 
-    /// Returns the packets that passed since the last call, and resets their counters.
+    /// Returns the counts of the packets that [`Line::pass`] has sent since the last call, and resets the counters.
     pub(crate) fn take_passed(&mut self) -> Passed {
         match &mut self.shaper {
             AnyShaper::Serializer(line) => line.take_passed(),

@@ -11,8 +11,9 @@ use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
 use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its queue discipline sends sensing packets,
-/// packets of the other direction pass the queue at [`Link::SENSED`].
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its queue discipline sends sensing packets
+/// (delay probes), packets of the other direction pass through the port [`Link::SENSED`], where the discipline can
+/// observe them.
 ///
 /// # Examples
 ///
@@ -41,7 +42,7 @@ pub struct Link {
     measured: Measured,
 }
 
-/// The implementation that stores the packets. Both implementations give the same results.
+/// The transmit path, which stores the packets. Both paths give the same results.
 #[derive(Debug)]
 enum TransmitPath {
     /// A drop-tail FIFO in front of a line without jitter and header compression.
@@ -68,7 +69,7 @@ pub struct LinkCounters {
 }
 
 impl Link {
-    /// The port at which packets of the other direction pass this end of the line: see [`Link::pass_reverse`].
+    /// The port for packets of the other direction: see [`Link::pass_reverse`].
     pub const SENSED: Port = Port(1);
 
     pub(crate) fn assemble(
@@ -178,7 +179,8 @@ impl Link {
         self.line.arrival(at.max(self.line.busy_until()))
     }
 
-    /// The place at which the discipline's sensing packets turn around; `None` if the discipline sends none.
+    /// Returns the place from which the discipline's sensing packets (delay probes) are sent back; `None` if the
+    /// discipline sends no sensing packets.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
@@ -186,16 +188,17 @@ impl Link {
         }
     }
 
-    /// Passes a packet of the other direction to this direction's queue discipline for observation ([`Link::SENSED`]).
-    /// Returns the packet, or `None` if it is a sensing packet of this discipline that has returned.
+    /// Passes a packet of the other direction to this direction's queue discipline, which may observe the packet
+    /// ([`Link::SENSED`]). Returns the packet, or `None` if the packet was a sensing packet that this discipline had
+    /// sent.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
-        // The drop-tail path has a FIFO, which does not send sensing packets.
+        // The drop-tail path always has a FIFO, which sends no sensing packets, so there is nothing to do.
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
         if !path.observe_reverse(&packet, cx.now()) {
             return Some(packet);
         }
-        // The sensing packet has returned to its source, so it counts as delivered.
+        // The sensing packet has returned to its sender, so it counts as delivered.
         let delivered = cx.deliver(packet);
         cx.recycle(delivered);
         None

@@ -30,8 +30,8 @@ pub struct LossConfig {
     pub outages: Vec<(Time, Time)>,
 }
 
-/// Bursts of loss (Gilbert 1960, Elliott 1963). The model has a good and a bad state. For each packet it first draws
-/// whether the state changes, then whether the packet is lost.
+/// Settings of bursty loss (Gilbert 1960, Elliott 1963). The model has a good and a bad state. For each packet it first
+/// draws whether the state changes, and then whether the packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertConfig {
     /// Probability, per packet, of a change from the good to the bad state.
@@ -178,8 +178,8 @@ impl Loss {
     pub(crate) fn drop_reason(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
         let pattern = self.in_pattern() || self.in_outage(now);
-        // `|` does not short-circuit: both models must draw for every packet, so that each stays in step with its
-        // stream.
+        // `|` does not short-circuit: both models must draw random numbers for every packet. Otherwise the losses of
+        // one model would depend on those of the other.
         let random = self.at_random() | self.in_burst();
         match (pattern, random) {
             (true, _) => Some(DropReason::PatternLoss),
@@ -194,7 +194,7 @@ impl Loss {
 
     fn in_burst(&mut self) -> bool {
         let Some(gilbert) = self.config.gilbert else { return false };
-        // Draw two numbers for every packet in either state, so that runs with other probabilities use the same random
+        // Draw two numbers for every packet, in either state. Runs with other probabilities then use the same random
         // numbers for each packet.
         let (leave, lose) = (self.bursts.unit(), self.bursts.unit());
         // The state changes before the packet's fate is drawn, so the first packet of a burst can be lost.

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct QueuedPath {
     queue: Child<Queue>,
-    /// True if the discipline creates sensing packets.
+    /// True if the discipline sends sensing packets (delay probes).
     senses: bool,
     /// Size on the wire of the packet at the head of the queue; `None` if the queue is empty or the shaper does not
     /// need the size.
@@ -79,7 +79,7 @@ impl QueuedPath {
         self.catch_up(line, measured, cx);
     }
 
-    /// Creates the sensing packets that the discipline requests, and offers them to it.
+    /// Creates the sensing packets that the discipline requests, and enqueues them in the discipline.
     fn originate(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         while let Some(new) = self.queue.poll_originate() {
             let size = new.size();
@@ -90,8 +90,8 @@ impl QueuedPath {
         }
     }
 
-    /// Passes a packet of the other direction to the discipline for observation. Returns true if it is a sensing packet
-    /// of this discipline.
+    /// Passes a packet of the other direction to the discipline, which may observe the packet. Returns true if the
+    /// packet is a sensing packet that this discipline sent.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.queue.observe_reverse(packet, now)
     }
@@ -109,9 +109,9 @@ impl QueuedPath {
         }
     }
 
-    /// True if a packet can leave now. For a shaper that needs the packet's size, looks up the head again: another
-    /// packet may have reached the head since the last look-up, or the discipline may release its first packet only
-    /// now.
+    /// True if a packet can leave now. If the shaper needs the packet's size, first looks up the head of the queue
+    /// again: since the last look-up, another packet may have reached the head, or the discipline may have released its
+    /// first packet.
     #[inline]
     fn may_depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> bool {
         if !line.shaper.needs_size() {
@@ -176,9 +176,9 @@ impl QueuedPath {
         }
         self.next_look = match self.queue.ready_at(now) {
             None => {
-                // Linux's tbf looks for a packet after each packet, also in an empty queue. Only then do fq_codel and
-                // fq_pie remove empty flows from their lists, so that the next packet of such a flow begins a new turn.
-                // A serializer corresponds to Linux's htb, which never looks into an empty queue.
+                // After each packet, Linux's tbf dequeues once more, even if the queue is empty. Only such calls remove
+                // empty flows from the lists of fq_codel and fq_pie, so that the next packet of such a flow begins a
+                // new turn. A serializer corresponds to Linux's htb, which never dequeues from an empty queue.
                 let found = self.queue.dequeue(cx);
                 assert!(found.is_none(), "an empty queue returns a packet: {:?}", self.queue);
                 Time::MAX
@@ -188,8 +188,8 @@ impl QueuedPath {
         };
     }
 
-    /// Returns the time at which the packet at the head may leave. Only the shaper delays it, because the discipline
-    /// has already released it.
+    /// Returns the time at which the packet at the head may leave. Only the shaper can delay this packet, because the
+    /// discipline has already released it.
     fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
         let now = cx.now();
         let head = self.queue.peek(cx);

@@ -100,8 +100,8 @@ pub fn replay_at_instants(
         }
     }
     let done = fates.taken();
-    // Packets that are still in the queue have no recorded departure. Deliver them as well, because the accounting
-    // requires an end for every packet.
+    // Packets that are still in the queue have no recorded departure. Deliver them as well: every packet that the
+    // accounting has counted must be delivered or dropped.
     let mut now = instants.last().copied().unwrap_or_default();
     while let Some(ready) = queue.ready_at(now) {
         now = ready;
@@ -113,7 +113,7 @@ pub fn replay_at_instants(
     Ok(done)
 }
 
-/// A line that may start `credit` earlier after an idle time.
+/// A line that, after an idle time, may start a transmission up to `credit` earlier.
 #[derive(Debug)]
 struct Credited {
     rate: BitRate,

@@ -1,5 +1,5 @@
-//! Access methods: each of them gives the same results with the drop-tail path, with a queued path, and with an
-//! observer. A few packets per access method check that it follows its standard.
+//! Access methods: each one gives the same results with the drop-tail path, with a queued path, and with an observer.
+//! For a few packets, the arrival times are compared with times computed by hand.
 
 mod common;
 

@@ -170,7 +170,7 @@ impl NaiveShaper {
 impl Stepped for NaiveShaper {
     fn may_send(&mut self, _now: u64, wire: Bytes) -> bool {
         let has_tokens = self.bucket.is_none() || self.tokens >= units(wire);
-        // The line counts as free if the rest of the current packet takes less than this nanosecond.
+        // The line counts as free if sending the rest of the current packet takes less than one nanosecond.
         has_tokens && self.line_rate().is_none_or(|rate| self.unsent < i128::from(rate.as_bps()))
     }
 
@@ -182,7 +182,7 @@ impl Stepped for NaiveShaper {
     }
 
     fn tick(&mut self, now: u64, head: Option<Bytes>) {
-        // A packet that follows at once uses the rest of the nanosecond; otherwise that rest is lost.
+        // A packet that follows without a gap uses the rest of the nanosecond. Otherwise that rest is lost.
         if let Some(rate) = self.line_rate() {
             self.unsent = (self.unsent - i128::from(rate.as_bps())).max(0);
         }
@@ -274,8 +274,8 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// A discipline that serves the shortest packet first, and the oldest of several packets of this length. Any enqueue
-/// may change the head.
+/// A discipline that serves the shortest packet first. Among packets of this length, it serves the oldest first. Any
+/// enqueue may change the head.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
@@ -312,8 +312,8 @@ impl Qdisc for ShortestFirst {
     }
 }
 
-/// A discipline that holds each packet for at least `longest`, and until a multiple of `grain`: packets wait although
-/// the line is free.
+/// A discipline that holds each packet for at least `longest`, and then until the next multiple of `grain`. Packets
+/// thus wait although the line is free.
 #[derive(Debug)]
 struct Holds {
     fifo: Fifo,
@@ -350,8 +350,8 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of some Gbit/s, at which a packet takes few nanoseconds, so that the model runs fast. The rates are odd
-/// numbers in order to reveal rounding errors.
+/// Rates of some Gbit/s: a packet takes only a few nanoseconds, so the model runs fast. The rates are odd numbers,
+/// which reveal rounding errors.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }
@@ -462,7 +462,7 @@ proptest! {
             max: Threshold::Packets(4),
             probability: 0.5,
             weight,
-            // 500 ns per packet.
+            // At `bandwidth`, a packet of this size takes 500 ns.
             avpkt: octets(1000),
             bandwidth: Some(BitRate::from_bps(16_000_000_000)),
             burst: None,

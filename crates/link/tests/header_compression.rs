@@ -63,7 +63,8 @@ impl Segment {
         Packet::unbooked(id, now, new)
     }
 
-    /// The segment as a packet from outside: its headers are stored as bytes, with an identification of their own.
+    /// Returns the segment as a packet that was created outside the simulator: its headers are stored as bytes, and it
+    /// has another IP identification.
     fn foreign(&self, id: u64, now: Time) -> Packet {
         let octets = wire::encode(&self.packet(id + 7000, now));
         Packet::unbooked(id, now, wire::read_foreign(FlowId(0), &octets).expect("a whole packet"))
@@ -277,8 +278,8 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// Whatever packets are lost, a packet that arrives was rebuilt correctly (the link compares the headers), and a
-    /// packet that is sent in full ends every error.
+    /// For any set of lost packets, the headers of all packets that arrive were rebuilt correctly (the link compares
+    /// the headers). A packet that is sent in full ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
@@ -354,7 +355,7 @@ fn iphc_repairs_by_the_same_difference_again_and_asks_where_that_does_not_help()
     assert_eq!(fates(alone, &[3], &acks(6)), "..x???");
     let uneven: Vec<Segment> = [1, 1001, 2001, 2601, 3601].map(|ack| Segment { ack, ..ACK }).into();
     assert_eq!(fates(iphc(), &[3], &uneven), "..x?.", "steps of another size");
-    // The answer has the context number, the identification, and TCP's header without ports.
+    // The answer carries the context number, the identification, and TCP's header without ports.
     let (sizes, _) = cross(once, &[3], &acks(6));
     assert_eq!(sizes, [40, 7, 7, 7, 19, 7]);
     // The first packet of a connection was lost, so the far end has no context.

@@ -51,7 +51,7 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
     medium.request(frame(2), 0, Bytes::new(1000), at(0));
     medium.request(frame(0), 0, Bytes::new(500), at(0));
     // Times in µs. Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has no
-    // frame, so it takes 120 for its poll.
+    // frame: turnaround 100, poll 20.
     let expected = [
         (at(620), MediumEvent::Delivered(frame(0))),
         (at(730), MediumEvent::Done(frame(0))),

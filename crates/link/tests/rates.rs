@@ -93,9 +93,9 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
         (counters.waiting.packets, counters.in_flight.packets + counters.delivered.packets)
     };
     assert_eq!(burst_of(&plain(kbit(3000), Duration::ZERO, 5)), (5, 1));
-    // The bucket is full at the start: one packet passes, and five wait.
+    // The bucket is full at the start, so one packet leaves at once and five wait.
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1600))), (5, 1));
-    // The bucket is smaller than a packet, so no packet passes at once.
+    // The bucket is smaller than a packet, so no packet leaves at once.
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 

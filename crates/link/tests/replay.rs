@@ -61,6 +61,6 @@ fn marks_are_recorded() {
     let found = replay(&line(QueueConfig::new(queue)), 1, "link", arrivals(&[0; 200]), Duration::ZERO).unwrap();
     assert!(found.iter().all(|fate| fate.left.is_some() && fate.dropped.is_none()));
     let first = found.iter().position(|fate| fate.marked).expect("a queue of 300 ms is marked");
-    // CoDel marks once waits have exceeded 5 ms for 100 ms: first the packet that departs after 105 ms.
+    // CoDel starts to mark once the waits have exceeded 5 ms for 100 ms. The first marked packet departs after 105 ms.
     assert!((70..=72).contains(&first), "{first}");
 }

@@ -25,7 +25,8 @@ pub struct AggregationConfig {
     pub max_size: Bytes,
     /// Maximum air time of the packets of one aggregate, without `overhead`.
     pub max_time: Duration,
-    /// Air time of each aggregate in addition to that of its packets.
+    /// Air time that an aggregate takes in addition to its packets: preamble, interframe spaces and block
+    /// acknowledgement.
     pub overhead: Duration,
 }
 
@@ -101,11 +102,11 @@ pub struct Aggregation {
     config: AggregationConfig,
     rate: BitRate,
     rng: Rng,
-    /// The aggregate in progress. A packet can join it only at the instant at which it starts.
+    /// The aggregate in progress. Packets can join an aggregate only at the instant at which the aggregate starts.
     open: Option<Open>,
     /// End of the last aggregate's air time, including its overhead.
     air_until: Time,
-    /// Latest time at which the queue was known to be empty.
+    /// Latest time at which the queue is known to have been empty.
     idle_until: Time,
     /// Wait for the medium before the next aggregate, drawn in advance.
     wait: Duration,
@@ -135,7 +136,7 @@ impl Shaper for Aggregation {
 
     fn advance_idle(&mut self, now: Time) {
         self.idle_until = self.idle_until.max(now);
-        // An aggregate that started earlier is closed: its length is announced in the preamble.
+        // An aggregate that started earlier accepts no more packets, because its preamble has announced its length.
         self.open = self.open.filter(|open| open.at >= now);
     }
 
@@ -146,8 +147,8 @@ impl Shaper for Aggregation {
     fn ready_at(&mut self, wire: Bytes) -> Time {
         match self.joined(wire) {
             Some(open) => open.at,
-            // The wait for the medium starts when a packet is queued and the last aggregate has ended, whichever is
-            // later.
+            // The wait for the medium starts when the first packet is queued or when the last aggregate ends, whichever
+            // is later.
             None => self.air_until.max(self.idle_until) + self.wait,
         }
     }
@@ -163,8 +164,8 @@ impl Shaper for Aggregation {
             }
         };
         self.open = Some(open);
-        // The packets of an aggregate are sent one after the other, so this packet ends after all packets that joined
-        // before it.
+        // The packets of an aggregate are sent one after the other. This packet follows all packets that joined the
+        // aggregate earlier.
         let sent = open.at + self.rate.time_to_send(open.size, 0).0;
         self.air_until = sent + self.config.overhead;
         sent

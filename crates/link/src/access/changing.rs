@@ -12,10 +12,10 @@ use crate::shaper::{Shaper, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
-/// A rate, and the time from which it is in force.
+/// A rate that is in force from a given time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStep {
-    /// Start of the rate, relative to the start of the schedule.
+    /// Time at which the rate takes effect, relative to the start of the schedule.
     pub at: Duration,
     /// The rate; 0 bit/s is an outage.
     pub rate: BitRate,
@@ -81,8 +81,8 @@ impl Part for RatesConfig {
         if self.repeat.is_some_and(|repeat| repeat <= end) {
             return Err(Fault::new("repeat", "they begin again after the last of them"));
         }
-        // Without `repeat` only the last rate stays in force, so it must be above 0. With `repeat` one rate above 0 is
-        // enough.
+        // Without `repeat`, the last rate is in force forever, so it must be above 0. With `repeat`, one rate above 0
+        // is enough.
         let stays = self.repeat.map_or(self.steps.len() - 1, |_| 0);
         if self.steps[stays..].iter().all(|step| step.rate.as_bps() == 0) {
             return Err(Fault::new("steps", "a rate of zero that stays lets nothing pass for ever"));
@@ -114,7 +114,7 @@ pub struct ReallocationConfig {
     pub low: BitRate,
     /// Upper end of the uniform distribution of rates.
     pub high: BitRate,
-    /// Outage at the start of each period.
+    /// Duration of the outage at the start of each period; 0 for no outage.
     pub gap: Duration,
     /// Maximum addition to the propagation delay. The addition is drawn uniformly for each period.
     pub delay_spread: Duration,
@@ -223,10 +223,11 @@ pub struct ChangingRate {
     course: Course,
     now: Stretch,
     free_at: Time,
-    /// Unused capacity of the nanosecond in which the previous packet ended, in units of 10^-9 bit.
+    /// Number of bits, in units of 10^-9 bit, that the line could still have sent in the nanosecond in which the
+    /// previous packet ended.
     unused: u64,
-    /// Arrival of the previous packet. Packets stay in order: a later packet with a shorter delay arrives at this time
-    /// at the earliest.
+    /// Arrival time of the previous packet. Packets stay in order: even if the delay has decreased, the next packet
+    /// does not arrive before this time.
     arrived: Time,
 }
 
@@ -252,8 +253,8 @@ impl Shaper for ChangingRate {
     }
 
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
-        // A back-to-back packet first uses the rest of the nanosecond in which the previous packet ended. Otherwise
-        // rounding up to nanoseconds would slow the line down.
+        // A packet that follows without a gap first uses the rest of the nanosecond in which the previous packet ended.
+        // Otherwise rounding up to whole nanoseconds would slow the line down.
         let credit = if start == self.free_at { self.unused } else { 0 };
         let mut unsent = u128::from(scaled_bits(wire).saturating_sub(credit));
         let mut at = start;

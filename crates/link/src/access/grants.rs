@@ -142,16 +142,16 @@ pub struct Grants {
     rng: Rng,
     /// Capacity of a slot, in units of 10^-9 bit.
     capacity: u64,
-    /// Number of the slot in use; if none is in use, the number of the next slot that the sender may use.
+    /// Number of the slot in use. If no slot is in use: number of the next slot that the sender may use.
     next: u64,
     /// Unused capacity of the slot `next`, in units of 10^-9 bit.
     left: u64,
     /// Arrival of the current slot's block, drawn when the slot's first byte is sent.
     block_at: Option<Time>,
-    /// Latest time at which the queue was seen empty with no request pending. `None` while a request or a grant is
+    /// Latest time at which the queue was empty and no request was pending. `None` while a request or a grant is
     /// pending.
     idle_since_slot: Option<Time>,
-    /// Arrival of the previous block. A later block arrives no earlier.
+    /// Arrival time of the previous block. Blocks arrive in order, so no later block arrives before this time.
     delivered: Time,
 }
 
@@ -160,7 +160,7 @@ impl Grants {
         Time::ZERO + self.config.slot * number
     }
 
-    /// The first slot granted to a packet that arrives at `comes` when no request is pending.
+    /// Returns the first slot that is granted to a packet that arrives at `comes` while no request is pending.
     fn first_granted(&self, comes: Time) -> u64 {
         let granted = match self.config.proactive {
             true => comes,
@@ -169,7 +169,7 @@ impl Grants {
         (granted - Time::ZERO).as_nanos().div_ceil(self.config.slot.as_nanos())
     }
 
-    /// Makes `slot`, with its full capacity, the next slot to use.
+    /// Makes `slot` the next slot to use and restores its full capacity.
     fn move_to(&mut self, slot: u64) {
         (self.next, self.left, self.block_at) = (slot, self.capacity, None);
     }
@@ -226,8 +226,8 @@ impl Shaper for Grants {
             };
             self.block_at = Some(block_at);
             self.delivered = self.delivered.max(block_at);
-            // A packet that is larger than the rest of the slot continues in the next slot. That slot is granted
-            // because data is waiting.
+            // A packet that does not fit into the rest of the slot continues in the next slot. That slot is always
+            // granted, because the sender reports its backlog with the data.
             let sent = unsent.min(self.left);
             unsent -= sent;
             self.left -= sent;

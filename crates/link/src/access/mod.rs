@@ -1,6 +1,6 @@
-//! Access methods: they decide when a line may send if a constant rate is too simple a model. The built-in kinds are a
-//! trace of opportunities, a changing rate, requests and grants, and aggregates. Each kind is a [`Shaper`], which a
-//! scenario selects with the key `access` of a direction.
+//! Access methods for lines that cannot be modelled by a constant rate: each one decides when the line may send. The
+//! built-in kinds are a trace of opportunities, a changing rate, requests and grants, and aggregates. Each kind is a
+//! [`Shaper`], which a scenario selects with the key `access` of a direction.
 //!
 //! Not modelled here: competing stations. A shared medium is a [`crate::Medium`].
 

@@ -6,8 +6,8 @@
 //! Opportunities are counted in bytes, not in packets: several small packets share an opportunity, and a packet that is
 //! larger than the rest of an opportunity continues in the next one. An opportunity is lost if the queue is empty.
 //!
-//! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of it, and arrives after the
-//! last one.
+//! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of the packet, and arrives
+//! after the last such opportunity.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -142,7 +142,7 @@ pub struct Opportunities {
     size: u64,
     /// Number of the next opportunity, counted from 0 over all repetitions of the trace.
     next: u64,
-    /// Unused bytes of the next opportunity; never 0.
+    /// Number of bytes of the next opportunity that are still unused; never 0.
     left: u64,
 }
 
@@ -179,13 +179,12 @@ impl Shaper for Opportunities {
         if self.time() >= now {
             return;
         }
-        // Find the repetition of the trace that contains `now`. The instant at which a repetition ends belongs to that
-        // repetition.
+        // Find the repetition of the trace that contains `now`. A repetition includes the instant at which it ends.
         let ms = now.as_nanos().div_ceil(NANOS);
         let lap = (ms - 1) / self.length();
         let within = self.times.partition_point(|time| lap * self.length() + time < ms);
-        // Skip the opportunities before `now`, which found the queue empty. The rest of a partly used opportunity is
-        // lost, too.
+        // Skip the opportunities before `now`, because the queue was empty then. The rest of a partly used opportunity
+        // is lost, too.
         self.next = lap * self.times.len() as u64 + within as u64;
         self.left = self.size;
     }

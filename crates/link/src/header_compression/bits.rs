@@ -52,8 +52,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The encoding of a number by its low `bits` bits. The receiver searches an interval of 2^`bits` numbers, whose first
-/// number is its reference value minus `below`. Exactly one number in this interval has the received low bits.
+/// Encoding of a number by its low `bits` bits. The receiver searches an interval of 2^`bits` numbers that starts at
+/// its reference value minus `below`. Exactly one number in this interval has the received low bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,

@@ -11,11 +11,11 @@ impl<C> Contexts<C> {
         Contexts(numbers.map(|number| (number as u8, None)).collect())
     }
 
-    /// Moves a connection's context to the front. Returns the context's number and its stored state. The state is
-    /// `None` if the number was just assigned to this connection.
+    /// Moves a connection's context to the front. Returns the number of the context and its stored state. The state is
+    /// `None` if the number was only now assigned to this connection.
     pub fn bring(&mut self, is_own: impl Fn(&C) -> bool) -> (u8, &mut Option<C>) {
         let found = self.0.iter().position(|(_, context)| context.as_ref().is_some_and(&is_own));
-        // Without a context of its own, the connection takes the least recently used one.
+        // A connection that has no context takes over the least recently used one.
         let place = found.unwrap_or(self.0.len() - 1);
         // Most recently used first: the last entry is the next to be reassigned.
         self.0[..=place].rotate_right(1);

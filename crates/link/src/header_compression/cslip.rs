@@ -37,7 +37,7 @@ struct Context {
     payload: u32,
 }
 
-/// The fields that identify the connection, and the other fields that a compressed header cannot change.
+/// The fields that a compressed header cannot change, including those that identify the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Constant {
     addresses: Addresses,
@@ -48,7 +48,8 @@ struct Constant {
     options: TcpOptions,
 }
 
-/// The fields that a compressed header can change, except IP's identification, which TCP's checksum does not cover.
+/// The fields that a compressed header can change. IP's identification is stored separately, because TCP's checksum
+/// does not cover it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Varying {
     seq: Seq,
@@ -174,8 +175,8 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// True after an error, until a packet carries its slot number. Packets without a slot number are tossed in the
-    /// meantime, because they may belong to another connection (section 4.1).
+    /// True from an error until a packet arrives that carries its slot number. In the meantime, packets without a slot
+    /// number are tossed, because they may belong to another connection (section 4.1).
     tossing: bool,
 }
 

@@ -29,7 +29,7 @@ impl Deltas {
     /// Returns the flags for these differences. `payload_before` is the previous packet's payload in bytes.
     pub fn bits(self, payload_before: u32) -> u8 {
         let fields = [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)];
-        // The special cases apply only if this packet's data follows directly after that of the previous packet.
+        // The special cases apply only if the data of this packet directly follows the data of the previous packet.
         let follows = u32::from(self.seq) == payload_before;
         match fields.iter().filter(|(_, delta)| *delta != 0).fold(0, |bits, (bit, _)| bits | bit) {
             bits if bits == NEW_SEQ | NEW_ACK && self.seq == self.ack && follows => SPECIAL_INTERACTIVE,
@@ -38,14 +38,14 @@ impl Deltas {
         }
     }
 
-    /// True if the packet is probably a retransmission or a window probe. Then the far end may have lost its context.
+    /// True if the packet is probably a retransmission or a window probe. The far end may then have lost its context.
     pub fn repeat(self, payload_before: u32, payload: u32) -> bool {
         // RFC 1144, section 3.2.3: an unchanged header is expected only if the packet carries data and the previous one
         // did not.
         self == Deltas { window: 0, ack: 0, seq: 0 } && (payload == 0 || payload_before > 0)
     }
 
-    /// Appends the differences that do not follow from the flags.
+    /// Appends the differences that the flags do not already determine.
     pub fn push(self, bits: u8, octets: &mut Vec<u8>) {
         // A special case already determines the differences of the sequence and acknowledgement numbers.
         if !is_special(bits) {
@@ -60,8 +60,8 @@ impl Deltas {
     /// Reads the differences that these flags announce. `payload_before` is the previous packet's payload in bytes.
     /// `None` if bytes are missing.
     pub fn take(bits: u8, octets: &mut impl Iterator<Item = u8>, payload_before: u32) -> Option<Deltas> {
-        // The cast loses no bits: a payload above 16 bits gives a difference above 16 bits, and such a packet is sent
-        // in full.
+        // Truncation is harmless: if the payload length does not fit in 16 bits, neither does the difference, and the
+        // packet is then sent in full.
         let follows = payload_before as u16;
         let mut delta = |bit| if bits & bit == 0 { Some(0) } else { take_delta(octets) };
         Some(match bits & FIELDS {

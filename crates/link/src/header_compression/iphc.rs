@@ -8,7 +8,8 @@
 //! **Twice** (section 10.1): if the rebuilt header fails TCP's checksum, the far end applies the same difference once
 //! or twice more, as if one or two packets with the same differences were lost. **Header requests** (section 10.2): if
 //! that fails too, the far end requests a header. It repeats the request after 16 packets that it cannot rebuild. The
-//! next packet answers with everything except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and options).
+//! next packet answers the request with all fields except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and
+//! options).
 //!
 //! A header is sent in full if it is a connection's first header, if TTL or DSCP changed, if a number jumps by 64 KiB,
 //! or if the header repeats the previous one or goes back. A repeated header is a retransmission, or a duplicate ACK
@@ -29,8 +30,8 @@ use lopsided_core::Packet;
 const RESERVED: u8 = 0x80;
 /// Flag in the second byte: all options follow.
 const OPTIONS: u8 = 0x40;
-/// Value of the flags byte in a header without differences. On a real line the link layer identifies this packet type
-/// instead.
+/// Value of the flags byte that marks a header without differences. On a real line the link layer marks this packet
+/// type instead.
 const NO_DELTA: u8 = 0xff;
 
 /// The far end repeats its request after this many packets that it cannot decompress.
@@ -106,7 +107,8 @@ impl Iphc {
     }
 }
 
-/// The sent value if `flag` shows that the header carries the field in full, and the context's value otherwise.
+/// Returns the sent value if `flag` shows that the header carries the field in full. Otherwise returns the value in the
+/// context.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }
@@ -124,8 +126,8 @@ impl Scheme for Iphc {
             Some(old) => Change::between(old, &new, payload)
                 .map_or(Frame::Full { slot: number }, |change| Frame::Compressed(change.into_header(number, &new))),
         };
-        // Section 6: the ECN byte of a compressed header is not stored. The context keeps the values of the last full
-        // header.
+        // Section 6: the ECN byte of a compressed header does not update the context, which keeps the values of the
+        // last full header.
         let reserved = match (&frame, old) {
             (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
             _ => new.reserved,
@@ -247,7 +249,7 @@ fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
         return Frame::Full { slot: number };
     }
-    // Fields without an encoding of their own: IPv4's identification, and TCP's header without its ports.
+    // This header carries the IPv4 identification and the TCP header without ports in full.
     let random = if new.id.is_some() { 2 } else { 0 };
     let mut octets = vec![0; 1 + random + 16 + new.options.len() as usize];
     (octets[0], octets[1]) = (number, NO_DELTA);

@@ -5,7 +5,8 @@
 //! its compressed header, and drops it if this fails. Instead of checking TCP's checksum, the far end compares the
 //! rebuilt header with the sent one.
 //!
-//! The link layer reports damaged packets to the far end, as PPP's frame check and a modem's error control do.
+//! The link layer notifies the far end of damaged packets, which it detects as PPP's frame check or a modem's error
+//! control does.
 //!
 //! The far end's requests reach the near end after the line's own delay. They are never lost and do not load a link.
 //! The gauge `requests` counts them.
@@ -13,8 +14,8 @@
 //! IP's identification counts all packets of a host, as in BSD, and not the packets of one connection (RFC 1144,
 //! section 3.2.2).
 //!
-//! Not modelled: in a real network a wrongly rebuilt packet loads further links until TCP's checksum fails at its host.
-//! In this model the far end drops it.
+//! Not modelled: in a real network a wrongly rebuilt packet crosses further links until TCP's checksum fails at the
+//! receiving host. In this model the far end drops such a packet.
 
 mod bits;
 mod config;
@@ -43,14 +44,15 @@ pub(crate) struct HeaderCompression {
     scheme: Box<dyn Scheme>,
     /// Frames on the line, in the order in which they were sent.
     line: VecDeque<Frame>,
-    /// Pending requests of the far end: arrival time at the near end, and context number.
+    /// Requests of the far end that have not reached the near end yet: arrival time at the near end, and context
+    /// number.
     requests: VecDeque<(Time, u8)>,
     /// Delay of a request from the far end to the near end.
     way_back: Duration,
     counts: CompressionCounts,
 }
 
-/// Packet counters by form on the line (unchanged, full, compressed) and by fate.
+/// Packet counters: by form on the line (unchanged, full or compressed), and by fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CompressionCounts {
     plain: u64,

@@ -1,11 +1,12 @@
 //! Robust header compression of TCP (RFC 6846, in the framework of RFC 5795). A header carries the low bits of its
-//! changed fields. The far end decodes them against the last header that it rebuilt, so losses in between do no harm.
+//! changed fields. The far end decodes them against the last header that it rebuilt, so it can decode a header even if
+//! earlier headers were lost.
 //!
 //! A compressed header has one of the RFC's formats: `seq_1` to `seq_7` for IPv4, whose identification follows the
-//! packet count; `rnd_1` to `rnd_7` for IPv6; `co_common` for changes that these formats cannot express. After the
-//! format follow the byte of ECN marks if the connection uses ECN, TCP's checksum, and the options: timestamps as their
-//! low bits, SACK blocks relative to the acknowledgement number. An ACK thus takes 4 bytes, or 6 with timestamps. The
-//! context number takes one more byte for every connection except the first.
+//! packet count; `rnd_1` to `rnd_7` for IPv6; `co_common` for changes that these formats cannot express. The format is
+//! followed by a byte of ECN marks if the connection uses ECN, by TCP's checksum, and by the options: timestamps as
+//! their low bits, SACK blocks relative to the acknowledgement number. An ACK thus takes 4 bytes, or 6 with timestamps.
+//! The context number takes one more byte for every connection except the first.
 //!
 //! **Robustness.** The sending end stores the last headers that the far end may use as its reference, and sends enough
 //! bits to be decoded with any of them. A connection starts with 2 `IR` packets, which carry the static part and all
@@ -27,8 +28,8 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of headers that the far end may use as its reference. The far end can still decode after fewer consecutive
-/// losses than this number.
+/// Number of headers that the far end may use as its reference. The far end can decode the next header unless at least
+/// this number of consecutive headers was lost.
 const WINDOW: usize = 4;
 /// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
@@ -128,8 +129,8 @@ const RANDOM: [Format; 7] = [
 
 /// Encoding of the master sequence number in all formats.
 const MSN: Lsb = lsb(4, 4);
-/// Encodings of a timestamp, the shortest first: tag, width of the tag in bits, encoding of the value. The intervals of
-/// the first two begin one above the reference (offset -1), so an unchanged timestamp needs the third encoding.
+/// Encodings of a timestamp, the shortest first: tag, width of the tag in bits, encoding of the value. The first two
+/// encode only values above the reference (offset -1), so an unchanged timestamp needs the third.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
     (0b10, 2, lsb(14, u32::MAX)),
@@ -234,8 +235,8 @@ impl Format {
     }
 }
 
-/// The contents of a `co_common` header. `seq` and `ack` are indexes into the sizes 0, 1, 2 and 4 bytes; `id` is the
-/// size of the identification in bytes. A flag that is set means that the header carries the field in full.
+/// The contents of a `co_common` header. `seq` and `ack` are indexes into the list of sizes 0, 1, 2 and 4 bytes; `id`
+/// is the size of the identification in bytes. Each other field is true if the header carries that field in full.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -330,8 +331,9 @@ pub(super) struct Rohc {
     /// For each context, number of consecutive packets that the far end could not decompress.
     lost: Vec<u32>,
     request: Option<u8>,
-    /// The headers of the frames on the line, as the near end stored them. The far end uses them instead of the CRC and
-    /// of fields that are carried in full. `None` for a packet that was sent unchanged.
+    /// The headers of the frames on the line, in the form in which the near end stored them. The far end compares them
+    /// with its own headers instead of checking the CRC, and copies from them the fields that a frame carries in full.
+    /// `None` for a packet that was sent unchanged.
     line: VecDeque<Option<Reference>>,
 }
 
@@ -399,11 +401,11 @@ impl Flow {
             self.dynamic -= 1;
             return whole(IR_DYN, new);
         }
-        // Only a `co_common` can carry a change of these fields.
+        // A change of these fields needs a `co_common`.
         let same_rare = self.window.iter().all(|old| old.rarely() == new.rarely());
         let same_list = self.window.iter().all(|old| is_same_list(&old.header.options, &new.header.options));
-        // Robustness: a format may be used only if the far end decodes it correctly with each of its possible
-        // references.
+        // Robustness: a format may be used only if the far end decodes the header correctly whichever of its possible
+        // references it uses.
         let fitting = |format: &&Format| self.window.iter().all(|old| format.fits(new, old));
         let mut out = BitWriter::default();
         match formats(&new.header).iter().find(fitting).filter(|_| same_rare && same_list) {
@@ -417,7 +419,7 @@ impl Flow {
     /// Writes a `co_common` header: a 5-byte base, and each changed field in as few bytes as possible.
     fn write_common(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         let differs = |differ: fn(&Reference, &Reference) -> bool| self.window.iter().any(|old| differ(old, new));
-        // The size index of a number: 0 if the number is unchanged; 3, which means 4 bytes, if no shorter encoding
+        // Returns the size index of a number: 0 if the number is unchanged; 3 (4 bytes) if no shorter encoding
         // suffices.
         let octets = |field: Field| {
             let least = |lsb: &Lsb| self.window.iter().all(|old| field.fits(*lsb, new, old));
@@ -558,7 +560,7 @@ impl Rohc {
         new.header.options.set_sack(sent.header.options.sack().clone());
         if let Some(known) = &mut new.header.options.timestamps {
             for value in [&mut known.value, &mut known.echo] {
-                // The tag of a timestamp has 0 to 3 one bits.
+                // The tag of a timestamp starts with 0 to 3 one bits.
                 let ones = (0..3).take_while(|_| bits.take(1) == Some(1)).count();
                 let (_, _, lsb) = TIMESTAMP[ones];
                 *value = lsb.value(bits.take(lsb.bits)?, *value);

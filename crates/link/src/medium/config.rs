@@ -8,7 +8,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// The settings that every kind of medium has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
-    /// Name of the medium. Links use it, like the name of a node, to connect a station to the medium.
+    /// Name of the medium. A link connects a station to the medium if it names the medium as one of its ends.
     pub name: String,
     /// The queue of each station.
     pub queue: QueueConfig,
@@ -63,7 +63,7 @@ pub trait MediumKind: Part {
 
 type BuildMedium = fn(&dyn AnyPart, &[String], Rng) -> Result<Box<dyn Medium>, Fault>;
 
-/// The two methods of a [`MediumKind`], as functions of type-erased settings.
+/// The two methods of a [`MediumKind`], as functions that take type-erased settings.
 #[derive(Clone, Copy)]
 pub(super) struct Vtable {
     settings: fn(&dyn AnyPart) -> &MediumSettings,

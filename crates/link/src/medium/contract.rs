@@ -93,9 +93,9 @@ pub enum MediumEvent {
     },
     /// The frame has arrived at the receiver.
     Delivered(FrameId),
-    /// The frame ends after its delivery: its station was notified of the delivery, or dropped the frame.
+    /// The frame ends after its delivery: the sending station was notified of the delivery, or it dropped the frame.
     Done(FrameId),
-    /// The frame ends without a delivery: its station dropped it, or the frame was lost and the station receives no
-    /// notification.
+    /// The frame ends without a delivery: the sending station dropped it, or it was lost and the station is not
+    /// notified.
     Lost(FrameId, DropReason),
 }

@@ -117,7 +117,7 @@ enum Cable {
     Free { since: Time },
     /// The start of a frame at `at`. Other stations cannot sense the frame yet and may still start.
     Begun { station: usize, at: Time },
-    /// The frame of one station, which all others sense.
+    /// One station sends a frame, and all others sense it.
     Frame { station: usize, until: Time },
     /// The jam of a collision.
     Jam { until: Time },
@@ -146,8 +146,8 @@ impl CsmaCd {
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// Returns the next station to send and its start time, if the cable stays free from `since` on. If several
-    /// stations are ready at the same time, the one with the lowest number is returned.
+    /// Returns the station that sends next and its start time, if the cable stays free from `since` on. If several
+    /// stations are ready at the same time, returns the one with the lowest number.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
@@ -157,7 +157,7 @@ impl CsmaCd {
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();
-        // Another station collides if it became ready to send before the frame reached it.
+        // Another station collides if it became ready to send before the frame reached that station.
         for (number, other) in self.stations.iter().enumerate() {
             if number == station || (other.frame.is_some() && other.ready <= at + reach) {
                 involved.push(number);

@@ -191,7 +191,7 @@ pub struct Docsis {
     grants: VecDeque<(usize, Time)>,
     /// Start of the next interval. `None` while no modem has a frame.
     next_map: Option<Time>,
-    /// An event that directly follows the previous event, at the same time.
+    /// An event that follows the previous event at the same time.
     then: Option<(Time, MediumEvent)>,
     down_busy: Duration,
     up_busy: Duration,
@@ -395,7 +395,8 @@ impl Medium for Docsis {
         }
     }
 
-    /// True if the station can hand over another frame: the CMTS one frame per modem, a modem up to `burst` bytes.
+    /// True if the station can hand over another frame. The CMTS can hand over one frame per modem, and a modem up to
+    /// `burst` bytes.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
         // With one frame per modem at a time, the CMTS serves its queues in turn.
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }
@@ -410,7 +411,7 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // Use `Time::MAX` instead of an `Option`, because the comparison is cheaper and this is the most frequent call
+        // `Time::MAX` replaces an `Option` here, because comparing times is cheaper and this is the most frequent call
         // of the medium.
         let then = self.then.map_or(Time::MAX, |(at, _)| at);
         let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);

@@ -273,7 +273,7 @@ impl PacketRadio {
         self.config.turnaround() + self.airtime(self.config.control)
     }
 
-    /// True if the radio takes part in no exchange and overhears none.
+    /// True if the radio takes no part in an exchange and overhears none.
     fn is_free(&self, radio: usize) -> bool {
         let talks = |other: usize| self.radios[other].busy_with.is_some();
         let hears = self.config.overhear
@@ -318,8 +318,8 @@ impl PacketRadio {
 
     fn on_called(&mut self, caller: usize, now: Time) {
         let peer = self.radios[caller].busy_with.expect("it calls a peer");
-        // Clear the caller's state first: otherwise the caller's own RTS, which the peer overhears, would make the peer
-        // count as busy.
+        // Clear the caller's state first. Otherwise the peer would count as busy, because it overhears the caller's
+        // RTS.
         self.radios[caller].busy_with = None;
         // A peer that is in an exchange, or that has sent an RTS itself, does not receive this RTS.
         let answers = self.is_free(peer);

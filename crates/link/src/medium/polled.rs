@@ -125,7 +125,7 @@ enum State {
     Poll { station: usize, until: Time },
     /// A frame of the station.
     Frame { station: usize, until: Time },
-    /// The acknowledgement of the station's frame, or the wait for an acknowledgement that does not come.
+    /// The acknowledgement of the station's frame, or the equally long wait if there is no acknowledgement.
     Ack { station: usize, until: Time, frame_arrived: bool },
 }
 

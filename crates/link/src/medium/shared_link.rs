@@ -219,7 +219,7 @@ impl SharedLink {
         }
     }
 
-    /// Removes a frame that has ended, so that the medium may accept another frame of its queue.
+    /// Removes a frame that has ended, so that the medium can accept another frame from the same queue.
     fn end(&mut self, id: FrameId) -> Frame {
         let station = &mut self.stations[id.station];
         let frame = station.frames.remove(id.number).expect("a frame ends once");
@@ -277,7 +277,7 @@ impl Node for SharedLink {
         let mut at = 0;
         while let Some(&(station, lane)) = self.waiting.get(at) {
             self.feed(station, lane, cx);
-            // If this queue became empty, it was removed from the list, and `at` is already the position of the next
+            // If this queue became empty, it is no longer in the list, and `at` is already the position of the next
             // queue.
             at += usize::from(self.waiting.get(at) == Some(&(station, lane)));
         }

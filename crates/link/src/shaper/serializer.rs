@@ -13,11 +13,11 @@ pub struct Serializer {
     /// Fraction of a nanosecond after `free_at` at which the line becomes free, in units of 1 / rate nanoseconds.
     carry: u64,
     send_time: SendTime,
-    /// Number of packets that have [passed](Serializer::pass) since the last count, for each of the two remembered
-    /// sizes.
+    /// Number of packets that have [passed](Serializer::pass) since the last [`Serializer::take_passed`], for each of
+    /// the two cached sizes.
     passed: [u32; 2],
-    /// Packets that had passed before a remembered size was replaced. `None` if no size was replaced since the last
-    /// count.
+    /// Packets that passed while other sizes were cached. `None` if no cached size was replaced since the last
+    /// [`Serializer::take_passed`].
     passed_before: Option<Box<Passed>>,
 }
 
@@ -89,13 +89,13 @@ impl Serializer {
         (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
     }
 
-    /// Sends a packet that enters at `now` if three conditions hold: the line is idle, the packet has a remembered
-    /// size, and it arrives before `until`. It arrives `delay` after its last bit. Such a packet has *passed*: only
-    /// [`Serializer::take_passed`] counts it. Returns the packet's arrival, and the number of packets of this size that
-    /// have passed. Otherwise returns `None` and changes nothing.
+    /// Sends a packet that enters at `now` if three conditions hold: the line is idle, the packet's size is cached, and
+    /// the packet arrives before `until`. The packet arrives `delay` after its last bit is sent. Such a packet has
+    /// *passed*: only [`Serializer::take_passed`] counts it. Returns the packet's arrival time, and the number of
+    /// packets of this size that have passed. Otherwise returns `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: Bytes, delay: Duration, until: Time) -> Option<(Time, u32)> {
-        // If `free_at` equals `now`, the packet is back to back with the previous one and must take over the carry.
+        // If `free_at` equals `now`, the packet directly follows the previous one and must take over its carry.
         if self.free_at >= now {
             return None;
         }
@@ -121,7 +121,7 @@ impl Serializer {
         all
     }
 
-    /// Replaces a remembered size. Saves the count of packets of the old size first.
+    /// Replaces a cached size, after saving the count of packets of the old size.
     #[cold]
     #[inline(never)]
     fn remember(&mut self, size: Bytes, framing: &Framing) {
@@ -132,7 +132,8 @@ impl Serializer {
         self.send_time.remember(size, framing);
     }
 
-    /// Occupies the line from `start`, when it is free. The transmission takes `nanos` plus `rest` / rate nanoseconds.
+    /// Occupies the line from `start` on; the line must be free then. The transmission takes `nanos` plus `rest` / rate
+    /// nanoseconds.
     #[inline(always)]
     fn occupy(&mut self, start: Time, nanos: u64, rest: u64) -> Time {
         debug_assert!(start >= self.free_at);
@@ -148,10 +149,10 @@ impl Serializer {
     }
 }
 
-/// Computes the time to send a packet: whole nanoseconds, and a remainder in units of 1 / rate nanoseconds.
+/// Computes the transmission time of a packet: whole nanoseconds, and a remainder in units of 1 / rate nanoseconds.
 ///
-/// Most links carry packets of two sizes, one large and one small. The last size of each class is remembered together
-/// with its time, which saves the division.
+/// Most links carry packets of two sizes, one large and one small. The latest size of each class is cached with its
+/// transmission time, which saves the division.
 #[derive(Debug)]
 pub(crate) struct SendTime {
     /// The rate in bit/s.
@@ -159,7 +160,7 @@ pub(crate) struct SendTime {
     recent: [Remembered; 2],
 }
 
-/// The time to send a packet of one size.
+/// The transmission time of packets of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remembered {
     /// Size of the IP packet; 0 if only the size on the wire is known.
@@ -172,7 +173,7 @@ struct Remembered {
 /// Upper limit of the class of small packets, in bytes.
 const SMALL: u64 = 256;
 
-/// The class of this size: 0 or 1.
+/// Returns the class of a size: 0 or 1.
 #[inline(always)]
 fn place_of(size: Bytes) -> usize {
     usize::from(size.get() > SMALL)
@@ -192,7 +193,7 @@ impl SendTime {
         SendTime { rate: rate.as_bps(), recent: [Remembered::default(); 2] }
     }
 
-    /// Returns the time to send this many bytes on the wire.
+    /// Returns the transmission time of this many bytes on the wire.
     #[inline]
     pub(crate) fn of(&mut self, wire: Bytes) -> (u64, u64) {
         let known = &mut self.recent[place_of(wire)];
@@ -202,13 +203,14 @@ impl SendTime {
         (known.nanos, known.rest)
     }
 
-    /// Remembers the time to send a packet of this size.
+    /// Caches the transmission time of packets of this size.
     fn remember(&mut self, size: Bytes, framing: &Framing) {
         self.recent[place_of(size)] = Remembered::new(size.get() as u32, framing.wire_size(size), self.rate);
     }
 }
 
-/// The packet's bits in units of 10^-9 bit. At a rate of 1 bit/s the line sends one such unit per nanosecond.
+/// Returns the size of a packet in units of 10^-9 bit. At a rate of 1 bit/s the line sends one such unit per
+/// nanosecond.
 #[inline]
 pub(crate) fn scaled_bits(wire: Bytes) -> u64 {
     wire.bits() * 1_000_000_000

@@ -76,8 +76,8 @@ impl TokenBucket {
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }
-        // Fast path: in a busy period the bucket holds less than one nanosecond of tokens after each packet. The wait
-        // is then the transmission time of the packet's size, which is remembered, so no division is needed.
+        // Fast path: in a busy period, less than one nanosecond of tokens is left after each packet. The wait then
+        // equals the transmission time of the packet, which is cached for its size, so no division is needed.
         Duration::from_nanos(if (0..self.rate as i64).contains(&self.tokens) {
             let (nanos, rest) = self.send_time.of(wire);
             nanos + u64::from(rest > self.tokens as u64)
@@ -121,8 +121,8 @@ impl Shaper for TokenBucket {
         }
     }
 
-    /// Adds the tokens that arrive by `now`: without a limit until there are enough for the packet, after that up to
-    /// the burst.
+    /// Adds the tokens that arrive by `now`. Until there are enough for the packet, the number of tokens is unlimited;
+    /// after that, the limit is the burst.
     #[inline]
     fn advance_backlogged(&mut self, now: Time, wire: Bytes) {
         let enough = self.counted + self.wait(wire);

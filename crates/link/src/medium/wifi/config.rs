@@ -35,14 +35,15 @@ pub struct WifiConfig {
     pub slot: Duration,
     /// Gap between the frames of an exchange.
     pub sifs: Duration,
-    /// Number of slots after SIFS before the backoff counts down (AIFSN). A value of 2 gives DIFS.
+    /// Number of slots for which the channel must stay free after SIFS before the backoff counts down (AIFSN). A value
+    /// of 2 gives DIFS.
     pub aifsn: u32,
     /// Maximum backoff before the first attempt, in slots. The range doubles with each failure.
     pub cw_min: u32,
     /// Maximum backoff after any number of failures, in slots.
     pub cw_max: u32,
-    /// True if the slot in which another station starts to send counts as a backoff slot, as in EDCA. False as in DCF,
-    /// where it does not count.
+    /// True if the slot in which another station starts to send counts as a backoff slot, as in EDCA; false if it does
+    /// not count, as in DCF.
     pub edca: bool,
     /// Wait in addition to AIFS after a transmission that no station could decode.
     pub eifs_extra: Duration,
@@ -222,7 +223,7 @@ impl WifiConfig {
         Rate { rate: self.control_rate, symbol, preamble: self.control_preamble }
     }
 
-    /// Converts the modulation settings of the channel and of its stations to rates. Returns the channel's rate.
+    /// Converts the modulation settings of the channel and of its stations to rates. Returns the rate of the channel.
     pub(super) fn settle_modulation(&mut self) -> Result<Rate, Fault> {
         let usual = self.standard.usual();
         let modulation = Modulation {
@@ -405,7 +406,8 @@ impl Part for WifiConfig {
             ($($field:ident)*) => { $( if !given.has(stringify!($field)) { self.$field = usual.$field; } )* };
         }
         unless_given!(aifsn edca header ampdu ampdu_size);
-        // The window limits the MPDUs in flight even without aggregation, so it keeps the standard's value.
+        // The window limits the MPDUs in flight even without aggregation. Without aggregation it has the standard's
+        // value, and otherwise it equals the maximum number of MPDUs in an aggregate.
         if !given.has("window") {
             self.window = if self.ampdu > 1 { self.ampdu } else { usual.window };
         }

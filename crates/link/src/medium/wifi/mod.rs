@@ -13,12 +13,12 @@
 //!
 //! The first station is the access point. It has a queue per station and serves the queues in turn, one aggregate each,
 //! as Linux's mac80211 does since 4.10. A packet leaves its queue when its aggregate is about to be sent. Only the
-//! first packet of a queue leaves earlier, to contend for the channel.
+//! first packet of a queue leaves earlier: it makes the station contend for the channel.
 //!
 //! Where the standard leaves a choice, the model assumes the following. Stations that start within one slot of each
 //! other collide. After a collision all stations wait equally long. If noise damages a frame at its receiver, all other
-//! stations can still decode it, and wait for the time of its acknowledgement. An aggregate of one MPDU is answered
-//! with an ACK.
+//! stations can still decode the frame, and they wait until its acknowledgement would have ended. An aggregate of one
+//! MPDU is answered with an ACK.
 //!
 //! Not modelled: rate control, other access categories and TXOP bursts, hidden stations and capture, beacons, power
 //! saving, MU-MIMO and OFDMA, airtime fairness at the access point, 2.4 GHz signals. A block-ACK request takes no time.
@@ -82,7 +82,7 @@ enum Channel {
     Free { since: Time },
     /// No transmission. A backoff has expired, and the senders fill their aggregates.
     Filling { at: Time },
-    /// Data of one sender, or several colliding PPDUs. The longest PPDU ends at this time.
+    /// Data of one sender, or several PPDUs that collide. `until` is the end of the longest PPDU.
     Data { until: Time },
     /// The acknowledgement, or the time that is reserved for it.
     Ack { until: Time, received: bool },
@@ -280,8 +280,8 @@ impl Wifi {
             }
             _ => Duration::ZERO,
         };
-        // Each of n aggregation queues sends at 1/n of the rate, so the longest aggregate takes as long as n times its
-        // bytes at the full rate.
+        // Each of the n aggregation queues sends at 1/n of the rate, so the longest aggregate takes as long as n times
+        // its number of bytes would take at the full rate.
         let octets = Bytes::new(sender.octets.get() * u64::from(config.aggregation_queues));
         (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
     }
@@ -384,7 +384,8 @@ impl Medium for Wifi {
         let queues = self.config.aggregation_queues as usize;
         // A packet can be sent at once only if the channel has been free for AIFS.
         let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
-        // On a free channel no event counts down backoff slots, so check here whether enough slots have passed.
+        // On a free channel no event counts down the backoff slots, so check here whether the station has waited for
+        // enough slots.
         let slots_over = match (self.channel, self.stations[frame.station].backoff) {
             (Channel::Free { since }, Backoff::Slots(slots)) => since + self.aifs() + self.config.slot * slots <= now,
             _ => false,
@@ -414,7 +415,7 @@ impl Medium for Wifi {
 
     fn takes(&self, station: usize, receiver: usize, _with_medium: usize) -> bool {
         // While an aggregate is being filled, the medium accepts as many packets as fit. At other times it accepts one
-        // packet, with which the station contends.
+        // packet, for which the station contends for the channel.
         let filling = matches!(self.channel, Channel::Filling { .. })
             && self.senders.iter().any(|sender| (sender.station, sender.receiver) == (station, receiver));
         match self.stations[station].peers.get(&receiver) {

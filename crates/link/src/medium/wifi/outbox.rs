@@ -30,7 +30,7 @@ pub(super) struct Limits {
 /// An MPDU that was sent or is about to be sent.
 #[derive(Debug)]
 struct Mpdu {
-    /// Sequence number, which does not wrap around here.
+    /// Sequence number of the MPDU. Unlike the 12-bit numbers of the standard, it does not wrap around.
     number: u64,
     packets: Vec<FrameId>,
     /// Size of the MPDU, in bytes.
@@ -190,7 +190,7 @@ impl Outbox {
     fn begin(&mut self, packet: FrameId, size: Bytes) -> bool {
         let octets = match self.limits.amsdu {
             Bytes::ZERO => self.limits.header.get() + size.get(),
-            // The last MPDU is an A-MSDU that contains one packet so far.
+            // The new MPDU is an A-MSDU that contains one packet so far.
             _ => self.limits.header.get().saturating_sub(LLC) + padded(SUBFRAME + LLC + size.get()),
         };
         let mpdu = Bytes::new(octets);
@@ -277,12 +277,11 @@ impl Outbox {
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
-        // The start of the window shows the receiver which MPDUs the sender has dropped, so that it does not wait for
-        // them.
+        // The sender's window starts after the MPDUs that it has dropped, so the receiver does not wait for them.
         self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
     }
 
-    /// Removes the MPDUs that neither the sender nor the receiver needs any more.
+    /// Removes the MPDUs that neither the sender nor the receiver needs any longer.
     pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
         while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
             let mpdu = self.under_way.pop_front().expect("there is a first");

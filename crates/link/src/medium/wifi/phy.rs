@@ -25,7 +25,7 @@ pub(super) const LEGACY_PREAMBLE: Duration = Duration::from_micros(20);
 /// denominator of the coding rate.
 const LEGACY_MODULATIONS: &[(u64, u64, u64)] =
     &[(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
-/// The modulations of the MCS since 802.11n, in the form of [`LEGACY_MODULATIONS`].
+/// The modulations of the MCS since 802.11n, in the same form as [`LEGACY_MODULATIONS`].
 const MODULATIONS: &[(u64, u64, u64)] = &[
     (1, 1, 2),
     (2, 1, 2),
@@ -190,7 +190,7 @@ impl Rate {
     }
 }
 
-/// The size of a block acknowledgement for this window, whose bitmap has 64 or 256 bits.
+/// Returns the size of a block acknowledgement for a window of this size. Its bitmap has 64 or 256 bits.
 pub(super) fn block_ack(window: u32) -> Bytes {
     Bytes::new(BLOCK_ACK + if window > 64 { 32 } else { 8 })
 }

@@ -47,7 +47,7 @@ pub(super) struct Counts {
 pub(super) enum Backoff {
     /// The backoff expired while the station had no packet.
     Over,
-    /// Number of slots left. The count continues when the channel has been free for AIFS.
+    /// Number of backoff slots left. The countdown continues once the channel has been free for AIFS.
     Slots(u64),
     /// No backoff: the packet found the channel free and the backoff expired, so it is sent at `at`.
     None { at: Time },
