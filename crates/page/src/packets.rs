@@ -73,9 +73,9 @@ impl Base {
 
 #[derive(Debug)]
 struct Log {
-    /// The nodes of the link's directions, down and up.
+    /// The nodes of the two directions of the link: down, then up.
     line: [NodeId; 2],
-    /// The host that sends each flow's data.
+    /// For each flow, the host that sends its data.
     senders: Vec<NodeId>,
     /// Packets that enter the link before this time have left it before the period starts, so they are ignored.
     begin_s: f64,

@@ -424,7 +424,7 @@ fn refused(cc: &str) -> Option<&'static str> {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {
             Some("quinn reports to a control that packets were marked, without their number")
         }
-        // noq-proto paces at the rate of the control.
+        // BBR needs a stack that paces packets at the control's rate, as only noq-proto does.
         "bbr" | "bbr3" if cfg!(feature = "noq") => None,
         "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, without a rate of the control"),
         "ledbat" => Some("it measures one-way delays, which QUIC's acknowledgements do not carry"),

@@ -267,7 +267,7 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
 fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) {
     const WIDTH: usize = 100;
     const LEAD: usize = 40;
-    // Scroll so that the error is visible with 40 characters before it.
+    // Shift the excerpt so that the error is visible with 40 characters before it.
     let skipped = if first + length.min(WIDTH / 2) > WIDTH { first.saturating_sub(LEAD) } else { 0 };
     let show = |character: char| match character {
         // Print a tab as a space, so that the underline stays aligned.

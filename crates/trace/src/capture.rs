@@ -117,7 +117,7 @@ impl Capture {
             written: 0,
             failed: None,
         };
-        // An observer cannot return an error, so `finish` returns this one.
+        // An observer cannot return an error, so `finish` returns this error.
         shared.failed = shared.begin().err();
         Capture { interest, shared: Arc::new(Mutex::new(shared)) }
     }

@@ -330,7 +330,7 @@ fn a_message_of_a_packet_too_big_says_which_and_how_large_it_may_be() {
         let told = read_packet_too_big(&message).expect("our own message");
         assert_eq!((told.mtu, told.src, told.dst), (1400, ip.addresses.src(), ip.addresses.dst()));
         assert_eq!((told.src_port, told.dst_port, told.seq), (header().src_port, header().dst_port, header().seq));
-        // The change of any single byte is detected.
+        // A change of any single byte must be detected.
         let mut octets = message.payload().bytes().expect("real octets").to_vec();
         octets[9] ^= 1;
         let changed = NewPacket::new(FlowId(0), message.ip(), message.transport().clone(), Payload::real(octets));

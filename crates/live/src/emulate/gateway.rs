@@ -377,7 +377,7 @@ impl Work {
         self.outer.send(packet).map(|_| ())
     }
 
-    /// Sends datagrams that have crossed the link to the network.
+    /// Sends to the network the datagrams that have crossed the link.
     fn outwards(&mut self, destination: SocketAddr) {
         let target = self.target(destination);
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };

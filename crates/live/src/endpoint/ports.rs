@@ -18,7 +18,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Range of port numbers in which free ports are searched.
+/// Range of port numbers that is searched for free ports.
 const SEARCHED: RangeInclusive<u16> = 20_000..=31_000;
 
 /// Largest MTU in bytes, limited by the message size of NFQUEUE. The loopback device would permit more.

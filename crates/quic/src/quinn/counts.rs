@@ -99,7 +99,7 @@ impl PacketCounts {
             self.edges.len() - 1
         });
         let edge = &mut self.edges[at].1;
-        // Bytes below the stream's edge were sent before.
+        // Bytes below the highest offset sent so far were sent before.
         let again = edge.saturating_sub(offset).min(len);
         *edge = (*edge).max(offset + len);
         again

@@ -295,7 +295,7 @@ impl<'t> Common<'_, 't> {
             Layers::one(table, &path, flow.place).below("stack")
         });
         let this_end = flow.below(if sends { "sender_stack" } else { "receiver_stack" });
-        // The table for all hosts is the least specific.
+        // `[stack]`, the table for all hosts, is the least specific.
         let general = own_host.unwrap_or(Layers::none(flow.place)).over(&self.file.below("stack"));
         let both_ends = flow.below("stack");
         let mut spec = resolve_stack(&this_end.clone().over(&both_ends).over(&general), self.controllers, report);
@@ -305,7 +305,7 @@ impl<'t> Common<'_, 't> {
                 let help = "`cc` is short for stack.cc".to_owned();
                 report.problem(flow.place_of("cc"), flow.path(), "`cc` is given twice", Some(help));
             }
-            // A `cc` in the table of this end is more specific.
+            // A `cc` in the table of this end takes precedence over the flow's `cc`.
             if !this_end.has("cc") {
                 spec.cc = cc.to_owned();
             }

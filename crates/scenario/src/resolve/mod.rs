@@ -44,7 +44,7 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     // If the duration is invalid, use the longest possible duration, so that no start or stop time exceeds it and
     // causes another error.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
-    // Errors of all tables are reported together.
+    // Read these tables even after errors in other tables, so that all errors are reported together.
     let record = read_part(&layers.below("record"), Line::default(), report);
     let fairness = layers.below("fairness");
     let fairness = (!fairness.is_empty()).then(|| read_part(&fairness, Line::default(), report));

@@ -208,7 +208,7 @@ impl Network {
             let path = format!("{path}.{}", index + 1);
             let layers = Layers::one(table, &path, item.place);
             let part = read_family(&MEDIA, &layers, Line::default(), report);
-            // If this fails, an error was reported when the part was read.
+            // This fails only if an error was reported when the part was read.
             let Ok(medium) = MediumConfig::from_value(spec::Value::Part(part)) else { continue };
             let name = medium.settings().name.clone();
             if self.nodes.contains_key(&name) || name.contains('.') {
@@ -266,7 +266,7 @@ impl Network {
         };
         // Look up both ends before returning, so that errors in both are reported.
         let (from, to) = (find(&ends[0]), find(&ends[1]));
-        // Two unknown nodes are equal as well, but have already been reported.
+        // Unknown nodes are both `None` and therefore equal, but they were already reported.
         if from.is_some() && from == to {
             report.problem(node.place, &path, "a link needs two different nodes", None);
             return None;

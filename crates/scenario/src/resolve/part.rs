@@ -144,7 +144,7 @@ fn fill<'t>(
     }
     let own = source("");
     refuse_exclusive(info, &own, report);
-    // After an error, the checks below could only report its consequences.
+    // After an error, the checks below would only report errors that follow from it.
     if report.count() > problems {
         return;
     }

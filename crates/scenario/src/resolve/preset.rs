@@ -35,7 +35,7 @@ pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
             direction.retain(|key| {
                 let set_by_preset = preset.get(key).is_some() || in_direction(dir, key);
                 let contradicts_rtt = key == "delay" && preset.get("rtt").is_some();
-                // If the preset has grants, the preset also determines the rate.
+                // If the preset sets `access`, the preset also determines the rate.
                 let contradicts_access = key == "rate" && in_direction(dir, "access");
                 !(set_by_preset || contradicts_rtt || contradicts_access)
             });

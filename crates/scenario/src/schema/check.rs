@@ -116,7 +116,7 @@ pub(crate) fn expand_shorthand(node: &mut Node, shape: &PartInfo) {
     if matches!(node.value, Value::Table(_) | Value::List(_)) {
         return;
     }
-    // Quantities start with a digit, so a word names a kind.
+    // Quantities start with a digit, so a value that starts with a letter names a kind.
     let is_word = node.text().is_some_and(|text| text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()));
     // `queue = "codel"` names a kind; `queue = "50 packets"` is a limit.
     if is_word && shape.key("kind").is_some() {

@@ -76,7 +76,7 @@ pub(crate) fn default_text(key: &KeyInfo) -> Option<String> {
         return None;
     }
     match (key.default_text, &key.default) {
-        // An empty text hides the default.
+        // An empty description means that the default is not shown.
         (Some(""), _) => None,
         (Some(text), _) => Some(text.to_owned()),
         (None, Value::None) => key.none_word.map(str::to_owned),

@@ -65,7 +65,7 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
     let (_, files) = run(&scenario, taps);
     for (seen, file) in observing.flows().iter().zip(&files) {
-        // Packets read from a file carry no flow number of a run.
+        // Packets read from a file do not carry the flow number of the run.
         let of_file = summaries(file).into_iter().zip(&seen.flows);
         let of_file = of_file.map(|(of_file, seen)| FlowSummary { flow: seen.flow, ..of_file });
         assert_eq!(format!("{:?}", seen.flows), format!("{:?}", of_file.collect::<Vec<_>>()));
