@@ -2,8 +2,8 @@
 //! application accepts them (listen(2)).
 //!
 //! As in Linux, the backlog limits both queues. A SYN is dropped if the number of handshakes under way has reached the
-//! backlog, or if the number of connections that wait to be accepted exceeds it. In the second case the ACK that
-//! completes a handshake is dropped too: the SYN-ACK is retransmitted, and the peer repeats its ACK.
+//! backlog, or if more connections than the backlog wait to be accepted. In the second case the ACK that completes a
+//! handshake is dropped too: the SYN-ACK is retransmitted, and the peer repeats its ACK.
 //!
 //! A listener for real sockets may let a new SYN replace the oldest handshake ([`Listener::evicting`]).
 //!

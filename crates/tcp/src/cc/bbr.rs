@@ -1,10 +1,10 @@
-//! BBR version 1 as in Linux: a model of the path, which consists of its bottleneck bandwidth and its round-trip
-//! propagation time, determines the pacing rate and the window (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR:
-//! Congestion-Based Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
+//! BBR version 1 as in Linux: the pacing rate and the window follow from a model of the path, namely its bottleneck
+//! bandwidth and its round-trip propagation time (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based
+//! Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
 //! It includes Linux's later additions: the allowance for aggregated ACKs, the detection of policers (in `policer`),
-//! and packet conservation in the first round of a recovery. BBR sets the window during recovery itself, and it
-//! requires that the sender paces.
+//! and packet conservation in the first round of a recovery. BBR requires pacing, and it also sets the window during
+//! recovery.
 //!
 //! Rates and gains are in Linux's fixed point. The lifetime of the minimum RTT (10 s) and the duration of ProbeRTT (200
 //! ms) are counted in ticks of the stack's clock.
@@ -38,17 +38,17 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Minimum window, in segments.
 const LEAST_WINDOW: u64 = 4;
-/// Growth of the bandwidth per round below which Startup may end, in units of 1/256.
+/// Startup may end if the bandwidth grows by less than this factor per round, in units of 1/256.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
-/// Number of consecutive rounds without this growth after which the pipe counts as full.
+/// Number of consecutive rounds without growth by `FULL_GROWTH` after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// Linux's initial window in segments, which replaces the BDP until an RTT is known.
 const INITIAL_SEGMENTS: u64 = 10;
 /// Number of rounds in each half of the aggregation window.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Maximum allowance for aggregation, as a time in which this amount of data is delivered at the bandwidth.
+/// Maximum allowance for aggregated ACKs: the data that the estimated bandwidth delivers in this time.
 const AGGREGATION_MAX: Duration = Duration::from_millis(100);
-/// Number of segments after which an aggregation epoch restarts.
+/// An aggregation epoch restarts after this number of acknowledged segments.
 const AGGREGATION_EPOCH: u64 = 1 << 20;
 /// Maximum window, in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -259,7 +259,7 @@ impl Bbr {
         let full_length = self.min_rtt.is_some_and(|min| since > microseconds(min));
         let gain = self.pacing_gain();
         let in_flight = self.in_flight_at_departure(now, ack.prior_in_flight.get(), ack.next_departure);
-        // A probing phase ends when packets are lost, or when the data in flight has reached the phase's gain.
+        // A probing phase ends when packets are lost, or when the data in flight has reached the gain times the BDP.
         if gain > UNIT {
             full_length && (ack.rate.lost > Bytes::ZERO || in_flight >= self.in_flight_for(self.bandwidth.max(), gain))
         } else if gain < UNIT {
@@ -295,9 +295,9 @@ impl Bbr {
         }
     }
 
-    /// Estimates the bytes in flight at the next departure, which pacing may delay (bbr_packets_in_net_at_edt). Before
-    /// that departure the line delivers whole segments. If the gain exceeds 1, the segments that depart then are
-    /// included. With the gain of Drain, the line can deliver up to 3 segments before the departure.
+    /// Estimates the bytes in flight at the next departure, which pacing may delay (bbr_packets_in_net_at_edt). The
+    /// whole segments that the line delivers before that departure are subtracted (up to 3 with the gain of Drain). If
+    /// the gain exceeds 1, the segments that depart at that time are added.
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
         let taken = fixed_point::delivered_in(self.bandwidth(), departure.saturating_since(now));
         let goes = if self.pacing_gain() > UNIT { self.burst() } else { 0 };
@@ -330,7 +330,7 @@ impl Bbr {
         fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
-    /// Target of the bytes in flight for a gain, including the allowance for offload and delayed ACKs.
+    /// Target for the bytes in flight at a given gain, including the allowance for offload and delayed ACKs.
     fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }
@@ -517,12 +517,12 @@ impl Controller for Bbr {
     }
 }
 
-/// The maximum number of segments by which the ACKs exceeded what the bandwidth would have delivered
-/// (bbr_update_ack_aggregation).
+/// ACK aggregation: the largest number of acknowledged segments in excess of those that the estimated bandwidth would
+/// have delivered (bbr_update_ack_aggregation).
 #[derive(Debug, Default)]
 struct Aggregation {
     epoch: AckEpoch,
-    /// This maximum in the current and in the previous half of the aggregation window.
+    /// The largest excess in the current and in the previous half of the aggregation window, in segments.
     extra: [u64; 2],
     rounds: u32,
 }
@@ -540,14 +540,14 @@ impl Aggregation {
                 self.extra = [0, self.extra[0]];
             }
         }
-        // Linux counts whole segments: a segment that the bandwidth has delivered in part is not expected yet. ACKs at
-        // exactly the bandwidth therefore count as one segment ahead.
+        // Linux counts whole segments. If the bandwidth has delivered only a part of a segment, that segment is not
+        // expected yet. ACKs that arrive at exactly the bandwidth are therefore one segment ahead of the expectation.
         let expected = |time: Duration| fixed_point::delivered_in(bandwidth, time);
         let extra = self.epoch.extra(now, ack.delivered.get() / mss, expected, AGGREGATION_EPOCH);
         self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
-    /// Part of the window that is added to the bandwidth-delay product, in segments.
+    /// Number of segments by which aggregated ACKs raise the window above the bandwidth-delay product.
     fn allowance(&self, bandwidth: u64) -> u64 {
         self.extra[0].max(self.extra[1]).min(fixed_point::delivered_in(bandwidth, AGGREGATION_MAX))
     }

@@ -3,7 +3,7 @@
 //!
 //! Below the window of the last loss, the window grows by 1/4 of the distance to it per RTT, at most by 16 segments,
 //! and only slowly when the distance is small. Above it, the window grows slowly at first and then faster. Windows up
-//! to 14 segments grow as Reno's.
+//! to 14 segments grow as in Reno.
 //!
 //! Deviations from the paper, as in Linux. A step is 1/4 of the distance instead of 1/2. From one segment below the
 //! maximum to four segments beyond it, the window grows by one segment per five round trips. The growth per ACK is
@@ -19,7 +19,7 @@ use lopsided_core::{Duration, Time};
 /// Window after a loss, in 1/1024 of the window before.
 const BETA: u64 = 819;
 const BETA_SCALE: u64 = 1024;
-/// Maximum window that grows as Reno's, in segments.
+/// Windows up to this size, in segments, grow as in Reno.
 const LOW_WINDOW: u64 = 14;
 /// Maximum growth per RTT, in segments (Smax).
 const INCREMENT_MAX: u64 = 16;
@@ -27,7 +27,7 @@ const INCREMENT_MAX: u64 = 16;
 const SEARCH: u64 = 4;
 /// Number of round trips per segment of growth near the maximum, multiplied by `SEARCH`.
 const SMOOTH: u64 = 20;
-/// Before the first loss: maximum number of acknowledged segments after which the window grows by one segment.
+/// Upper limit of `every` before the first loss.
 const EVERY_AT_FIRST: u64 = 20;
 /// Time after which the growth is recomputed. It is also recomputed when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);

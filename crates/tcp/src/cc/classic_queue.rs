@@ -17,11 +17,11 @@ use lopsided_core::Duration;
 
 /// Score above which a queue counts as partly classic.
 const STICKY: f64 = 8.0;
-/// Maximum score: 8 more than the score from which on a queue counts as classic.
+/// Maximum score: 8 above the lowest score of a classic queue.
 const LARGEST: f64 = STICKY + 1.0 + 8.0;
 /// Minimum alpha at a classic queue. A mark then reduces the window by at least half of this fraction.
 const CLASSIC_ALPHA: f64 = 0.625;
-/// Weight of a new sample in the averages before the first reduction, as a negative binary logarithm.
+/// Before the first reduction, a new sample has the weight 2^-18 in the averages.
 const FIRST_SHIFT: u32 = 18;
 
 /// Reference values, as binary logarithms of microseconds.
@@ -50,7 +50,7 @@ pub(super) struct ClassicQueue {
     average: Option<(f64, f64)>,
     /// Minimum RTT, in microseconds.
     least: f64,
-    /// Weight of a new RTT sample in the average, as a negative binary logarithm.
+    /// A new RTT sample has the weight 2^-`shift` in the average.
     shift: u32,
     score: f64,
 }

@@ -20,8 +20,8 @@ pub struct Acked {
     pub predicted: bool,
     /// True if [`Controller::on_arrival`] was called for this ACK.
     pub told: bool,
-    /// True if the ACK may raise the window: it acknowledges new data, or it SACKs data while the measured reordering
-    /// exceeds the threshold.
+    /// True if the ACK may raise the window: it acknowledges new data, or it SACKs data on a path whose measured
+    /// reordering exceeds the duplicate-ACK threshold of the profile.
     pub may_raise: bool,
     /// RTT of the oldest newly acknowledged segment; `None` if that segment was retransmitted (Karn's rule).
     pub rtt: Option<Duration>,
@@ -152,7 +152,7 @@ pub enum EcnUse {
 /// A controller's state, for traces and logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CcState {
-    /// The algorithm's own name of its phase.
+    /// Name of the current phase, chosen by the algorithm.
     pub phase: &'static str,
     /// The congestion window.
     pub cwnd: Bytes,

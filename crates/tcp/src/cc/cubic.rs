@@ -1,9 +1,9 @@
 //! CUBIC (RFC 9438) as in Linux 6.1: the window is a cubic function of the time since the last reduction.
 //!
 //! All values are integers: time in ticks of the stack's clock and in 1/1024 s, factors in 1/1024, windows in whole
-//! segments. The target for one RTT later is converted to a number of acknowledged segments per segment of growth,
-//! at least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast convergence (section 4.7) and the
-//! Reno-friendly region (section 4.3) are on.
+//! segments. The target, which is the value of the function one RTT later, is converted to a number of acknowledged
+//! segments per segment of growth. This number is at least two, because RFC 9438 section 4.4 limits the target to 1.5
+//! windows. Fast convergence (section 4.7) and the Reno-friendly region (section 4.3) are on.
 //!
 //! Deviations from RFC 9438, as in Linux:
 //!
@@ -66,7 +66,7 @@ const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 const SECOND: u64 = 1_000_000_000;
 /// Time after a reduction in which RTT samples are ignored, because the queue is draining.
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
-/// Before the first reduction: maximum number of acknowledged segments after which the window grows by one segment.
+/// Upper limit of `every` before the first reduction.
 const EVERY_AT_FIRST: u64 = 20;
 /// On the flat part of the function, the window grows by one segment per this number of acknowledged windows.
 const EVERY_ON_PLATEAU: u64 = 100;
@@ -120,8 +120,7 @@ impl Cubic {
             constants,
             abe: false,
             tick: tick.as_nanos().max(1),
-            // beta_scale in tcp_cubic.c: this number times cwnd / 8 is the number of ACKs after which Reno would grow
-            // by a segment.
+            // beta_scale in tcp_cubic.c: Reno would grow by one segment after beta_scale * cwnd / 8 ACKs.
             friendly_every: 8 * (SCALE + beta) / 3 / (SCALE - beta),
             min_rtt: None,
             w_max: 0,
@@ -184,7 +183,7 @@ impl Cubic {
     fn follow_reno(&mut self, cwnd: u64) {
         let Some(epoch) = &mut self.epoch else { return };
         let every = (cwnd * self.friendly_every / 8).max(1);
-        // Linux compares with `>`, so one segment remains as credit.
+        // Linux compares with `>`, so one acknowledged segment always remains uncounted.
         let whole = self.ack_cnt.saturating_sub(1) / every;
         self.ack_cnt -= whole * every;
         epoch.friendly = epoch.friendly.saturating_add(whole);
@@ -217,8 +216,9 @@ fn estimated_root(cube: u64) -> u64 {
 
 /// Linux's first guess of the cube root of a number from 8 to 63, in units of 1/64.
 fn root_in_64ths(leading: u64) -> u64 {
-    // Linux's guesses were adjusted by hand, so they follow the formula except at these numbers. One unit moves K by up
-    // to 4/1024 s, and then a window grows one ACK earlier or later than on Linux.
+    // Linux's first guesses were adjusted by hand: they follow a formula except at these numbers. The exceptions
+    // matter, because one unit moves K by up to 4/1024 s, and the window would then grow one ACK earlier or later than
+    // in Linux.
     let (above, below) = match leading {
         15 => (2, 0),
         25 | 27 | 30 | 60 => (1, 0),

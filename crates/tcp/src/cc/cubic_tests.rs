@@ -28,8 +28,8 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s, 2/1024 s less than its formula without the
-/// adjusted first guesses. Linux then sends a segment one ACK earlier.
+/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s. Without the adjusted first guesses, K would
+/// be 2/1024 s longer, and Linux would send a segment one ACK later.
 #[test]
 fn the_window_grows_at_the_same_ack_as_on_linux() {
     let mut cubic = Cubic::new(LINUX, Duration::from_millis(4));

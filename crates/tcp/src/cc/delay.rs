@@ -17,14 +17,14 @@ pub(super) struct RoundRtt {
     pub samples: u32,
     round: Round,
     /// True if RTT samples are used. A change to the Open state enables them and begins a round, and a change to any
-    /// other state disables them. A restart enables them in any state: as in Linux, Vegas stays active in the recovery
-    /// after a timeout, because nothing is in flight when that recovery begins (tcp_vegas_cwnd_event).
+    /// other state disables them. A restart after an idle period enables them in any state. The recovery after a
+    /// timeout also begins with nothing in flight, so Vegas stays active in it, as in Linux (tcp_vegas_cwnd_event).
     pub open: bool,
     ca_state: Option<CaState>,
 }
 
-/// Adds the RTT sample of an ACK.
 impl RoundRtt {
+    /// Adds the RTT sample of an ACK.
     pub fn sample(&mut self, ack: &Acked) {
         if let Some(rtt) = ack.newest_rtt {
             // Add 1 us, so that the RTT is never zero: it is used as a divisor.

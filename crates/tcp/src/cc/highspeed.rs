@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// At each window of the table, the response function is close to a whole number of segments.
+    /// At each window of the table, the a(w) of the response function is close to the table's increase.
     #[test]
     fn the_table_follows_from_the_response_function() {
         for (row, window) in WINDOWS.iter().enumerate().skip(1) {

@@ -62,7 +62,7 @@ pub struct Htcp {
     throughput: u64,
     /// Number of segments acknowledged since `since`.
     count: u64,
-    /// Start of the throughput sample; `None` if it is time zero.
+    /// Start of the current throughput sample; `None` for the first sample, which starts at time zero.
     since: Option<u64>,
     /// True if beta may adapt: a congestion event has occurred while the throughput was steady.
     adaptive: bool,
@@ -171,7 +171,7 @@ impl Htcp {
 }
 
 /// Returns alpha without the factor of beta, `since` ticks after the last congestion event, with `hz` ticks per second.
-/// As in Linux, alpha is a whole number of segments and at least one. In the first second the window grows as Reno's.
+/// As in Linux, alpha is a whole number of segments and at least one. In the first second the window grows as in Reno.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!([CaState::Open, CaState::Recovery, CaState::Disorder].map(&mut counted), [30, 1, 1]);
     }
 
-    /// Linux's comparison is unsigned, so a window smaller than the growth per RTT never counts as full.
+    /// Linux's comparison is unsigned, so no throughput is measured while the increase per RTT exceeds the window.
     #[test]
     fn no_throughput_is_taken_while_the_increase_exceeds_the_window() {
         let measured = |alpha| {

@@ -6,7 +6,7 @@
 //! segments. A loss halves the window.
 //!
 //! As in Linux, an ACK counts once, however many segments it covers. If an ACK adds less than 1/128 segment, the window
-//! still grows by one segment per RTT. Outside of the Open state, Hybla behaves as Reno.
+//! still grows by one segment per RTT. Outside of the Open state, Hybla behaves like Reno.
 //!
 //! Left out: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold, mandatory
 //! SACK).

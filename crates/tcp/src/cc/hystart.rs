@@ -72,7 +72,7 @@ impl HyStart {
         }
     }
 
-    /// Restarts after a timeout, which begins a new slow start.
+    /// Restarts the detection after a timeout, which begins a new slow start.
     pub fn restart(&mut self, now: Time, path: &PathState) {
         match self {
             HyStart::Off => {}

@@ -4,8 +4,8 @@
 //!
 //! Once per round trip it computes the mean queueing delay d of the round and the maximum queueing delay so far, D. The
 //! increase is 10 segments per window for d up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 segments at D. The
-//! decrease is 1/8 for d up to D/10, 1/2 from 8/10 D on, and linear in between. Windows below 15 segments behave as
-//! Reno's. After a round trip with a queue, the maximum increase returns only after five round trips without a queue
+//! decrease is 1/8 for d up to D/10, 1/2 from 8/10 D on, and linear in between. Windows below 15 segments behave as in
+//! Reno. After a round trip with a queue, the maximum increase returns only after five round trips without a queue
 //! (theta).
 //!
 //! As in Linux, which uses integers, slow start is Reno's and a timeout resets both parameters to Reno's. An ACK counts
@@ -24,7 +24,7 @@ const ALPHA_MAX: u64 = 10 * ALPHA_ONE;
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
-/// Window below which Illinois behaves as Reno, in segments.
+/// Window below which Illinois behaves like Reno, in segments.
 const SMALL_WINDOW: u64 = 15;
 /// Number of round trips without a queue after which the increase returns to its maximum.
 const THETA: u32 = 5;
@@ -206,7 +206,8 @@ mod tests {
     #[test]
     fn increase_and_decrease_follow_the_delay() {
         assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);
-        // Halfway the increase is 10 / (1 + 0.5 x 9.7 / 0.3) segments, with quotients rounded down.
+        // Halfway between the end points, the increase is 10 / (1 + 0.5 x 9.7 / 0.3) segments, with quotients rounded
+        // down.
         assert_eq!((alpha(505_000, SECOND), alpha(SECOND, SECOND)), (73, ALPHA_MIN));
         assert_eq!([50_000, 100_000, 450_000, 800_000, SECOND].map(|delay| beta(delay, SECOND)), [8, 8, 20, 32, 32]);
     }

@@ -7,7 +7,8 @@
 //! includes the return path. A loss halves the window, but not below two segments.
 //!
 //! Timestamps are in milliseconds and include the peer's ACK delay, most of which the minimum filter removes. As in the
-//! RFC, there is no slow start; a threshold exists only after a timeout, and the window then grows to it as Reno's.
+//! RFC, there is no slow start; a threshold exists only after a timeout, and the window then grows to the threshold as
+//! in Reno.
 //!
 //! Left out: the correction of clock skew (appendix A.2), because the simulated clocks have none.
 
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!([0.0, 50.0, 100.0, 150.0, 500.0].map(off_target), [1.0, 0.5, 0.0, -0.5, -1.0]);
     }
 
-    /// Section 2.4.2: one window of ACKs changes the window by the gain, at most by one segment.
+    /// Section 2.4.2: the ACKs of one window change the window by GAIN * off_target segments, by at most one segment.
     #[test]
     fn a_round_trip_moves_the_window_by_its_distance_from_the_target() {
         for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
@@ -135,7 +136,8 @@ mod tests {
             while ledbat.cwnd().get() < 100 * MSS {
                 ledbat.on_ack(Time::ZERO, &ack, &path_state());
             }
-            // Fill the filter with samples of the new delay in a period in which the window cannot grow.
+            // Fill the filter with samples of the new delay. The window does not grow meanwhile, because it does not
+            // limit the sender.
             ack.forward_ms = Some(20 + queue_ms);
             let unlimited = Acked { cwnd_limited: false, ..ack };
             (0..4).for_each(|_| ledbat.on_ack(Time::ZERO, &unlimited, &path_state()));

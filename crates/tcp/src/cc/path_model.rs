@@ -1,5 +1,5 @@
-//! Measurements of the path that both BBR versions use: packet-timed rounds, maxima over the last rounds, the number of
-//! bytes by which ACKs exceed the bandwidth, and the pacing rate. Section numbers refer to draft-ietf-ccwg-bbr-06.
+//! Measurements of the path that both BBR versions use: packet-timed rounds, maxima over the last rounds, ACK
+//! aggregation, and the pacing rate. Section numbers refer to draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
@@ -99,8 +99,9 @@ impl HeldBack {
     }
 }
 
-/// The number of bytes by which ACKs exceed what the bandwidth would have delivered (section 5.5.9). A shared medium
-/// may hold back ACKs and deliver them together; the sender must not stop in the meantime.
+/// ACK aggregation: the number of acknowledged bytes in excess of those that the bandwidth would have delivered
+/// (section 5.5.9). A shared medium may hold back ACKs and deliver them together. The sender must be able to send in
+/// the meantime.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
@@ -108,16 +109,16 @@ pub(super) struct AckEpoch {
     acked: u64,
 }
 
-/// Begins an epoch.
 impl AckEpoch {
+    /// Begins an epoch.
     pub fn restart(&mut self, now: Time) {
         self.begun = now;
         self.acked = 0;
     }
 
-    /// Adds `delivered` bytes or segments. Returns by how many the ACKs of this epoch exceed `expected`, which returns
-    /// the number that the bandwidth delivers in a time. A new epoch begins when the ACKs fall behind the bandwidth, or
-    /// at `limit`.
+    /// Adds `delivered` bytes or segments. Returns by how much the total of this epoch exceeds the expected total.
+    /// `expected` returns the amount that the bandwidth delivers in a given time. A new epoch begins when the total
+    /// falls behind, or when it reaches `limit`.
     pub fn extra(&mut self, now: Time, delivered: u64, expected: impl FnOnce(Duration) -> u64, limit: u64) -> u64 {
         let mut expected = expected(now.saturating_since(self.begun));
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {

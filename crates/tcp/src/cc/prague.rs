@@ -11,7 +11,7 @@
 //!   rate rises as if its RTT were the virtual RTT.
 //! - **Pacing** is at window / RTT, and at twice that rate in slow start, which the first mark ends.
 //! - **ECT(1)** and accurate feedback (RFC 9768) are requested even if the profile does not enable them. If the peer
-//!   does not support them, the flow sends ECT(0) and behaves as Reno (RFC 9331 section 4.1 restricts ECT(1) to such
+//!   does not support them, the flow sends ECT(0) and behaves like Reno (RFC 9331 section 4.1 restricts ECT(1) to such
 //!   senders).
 //!
 //! Deviation: the virtual RTT is checked only when a real round trip ends, because the connection reports marks once
@@ -88,7 +88,7 @@ impl Prague {
         }
     }
 
-    /// Enables the detection of classic queues, at which the window is reduced as Reno's.
+    /// Enables the detection of classic queues. At such a queue, the window is reduced as in Reno.
     pub(super) fn with_fallback(mut self, name: &'static str, references: References) -> Prague {
         self.name = name;
         self.classic = Some(ClassicQueue::new(references));

@@ -3,7 +3,7 @@
 //!
 //! Once per round trip, Vegas estimates the queue length as the window minus the window that would suffice at the base
 //! RTT. It compares this estimate with alpha = 2, beta = 4 and, in slow start, gamma = 1 segments. With fewer than
-//! three RTT samples in a round, and outside of the Open state, Vegas behaves as Reno.
+//! three RTT samples in a round, and outside of the Open state, Vegas behaves like Reno.
 //!
 //! Deviations from the paper, as in Linux: slow start doubles the window every round trip instead of every other one.
 //! The connection's RACK replaces the fine-grained retransmission checks. The estimate uses the minimum RTT of the
@@ -149,8 +149,8 @@ mod tests {
         assert!(vegas.rtt.open);
     }
 
-    /// Linux calls `set_state` for the loss and again for its undo, although the ACKs before and after them find the
-    /// state Open. The undo therefore begins another round.
+    /// Linux calls `set_state` for the loss and again for the undo of that loss. The undo therefore begins another
+    /// round, although the state is Open for the ACK before the loss and for the ACK after the undo.
     #[test]
     fn a_timeout_that_the_next_ack_takes_back_begins_a_round() {
         let path = path_state();

@@ -1,12 +1,12 @@
-//! Veno: Reno that treats a loss as random if it finds no queue (Fu and Liew, TCP Veno: TCP Enhancement for
-//! Transmission over Wireless Access Networks, JSAC 21(2), 2003, section II).
+//! Veno: a variant of Reno that treats a loss as random if the queue is short (Fu and Liew, TCP Veno: TCP Enhancement
+//! for Transmission over Wireless Access Networks, JSAC 21(2), 2003, section II).
 //!
 //! Veno uses Vegas's estimate of the queue length, with beta = 3 segments. If fewer than beta segments are queued, a
 //! loss reduces the window by 20 % instead of 50 %. If at least beta segments are queued, the window grows by one
 //! segment every other round trip. Slow start is Reno's.
 //!
-//! With at most two RTT samples, or outside of the Open state, Veno grows as Reno. As in Linux, the minimum RTT covers
-//! the time since the last ACK that grew the window, and samples are counted over the whole connection.
+//! With at most two RTT samples, or outside of the Open state, the window grows as in Reno. As in Linux, the minimum
+//! RTT covers the time since the last ACK that grew the window, and samples are counted over the whole connection.
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};

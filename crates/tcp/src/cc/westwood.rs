@@ -2,9 +2,9 @@
 //! Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004,
 //! section 2).
 //!
-//! Once per RTT, but at most every 50 ms, the acknowledged bytes give a bandwidth sample, which is smoothed twice with
-//! 7/8 (Linux's form of the low-pass filter). After fast recovery, window and threshold are bandwidth times RTTmin;
-//! after a timeout, only the threshold is. The window grows as Reno's.
+//! A bandwidth sample is computed from the acknowledged bytes once per RTT, but at most every 50 ms. It is smoothed
+//! twice with 7/8 (Linux's form of the low-pass filter). After fast recovery, window and threshold are bandwidth times
+//! RTTmin; after a timeout, only the threshold is. The window grows as in Reno.
 //!
 //! As in Linux:
 //!
@@ -14,7 +14,7 @@
 //!   that changes the advertised window and covers nothing counts in the same way.
 //! - The first ACK counts for no bytes.
 //! - The estimate is updated before an ACK is counted, so the ACK that ends a repair counts in the next sample.
-//! - Fast recovery reduces the window towards half; the bandwidth's window applies from its end.
+//! - Fast recovery reduces the window towards half. At its end, the window is set from the bandwidth.
 //!
 //! With an exact clock the estimate is exact too.
 

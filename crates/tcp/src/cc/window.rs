@@ -23,7 +23,7 @@ pub struct Window {
     ssthresh: Option<u64>,
     mss: u64,
     counting: ByteCounting,
-    /// Number of bytes acknowledged since the last increase. With `AcksExactly`, the remainder of the last division, in
+    /// Number of bytes acknowledged since the last increase. With `AcksExactly`: the remainder of the last division, in
     /// square bytes.
     cwnd_cnt: u64,
     /// Window and threshold before the last congestion signal, for undo.
@@ -114,7 +114,8 @@ impl Window {
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,
-            // The figure of the paper uses integers. Rounding here would stop the growth of a window of one segment.
+            // Figure 19 of Balakrishnan et al. rounds to whole segments. Rounding here would stop the growth of a
+            // window of one segment.
             ByteCounting::Half => delivered / 2,
         }
     }
@@ -250,12 +251,12 @@ pub trait WindowAlgorithm: Debug + Send {
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Called for an arriving ACK before it changes the state, the window or the threshold. Linux takes its
-    /// measurements here.
+    /// Called for an arriving ACK before the ACK changes the congestion state, the window or the threshold. Linux takes
+    /// its measurements here.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// Called for each ACK that delivered data, even in recovery, after it has changed the state. Algorithms take their
-    /// measurements here.
+    /// Called for each ACK that reports newly delivered data, also during recovery, after the ACK has changed the
+    /// congestion state. Algorithms take their measurements here.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
     /// Called for an ACK that may raise the window: it acknowledges new data, recovery does not set the window, and the

@@ -1,10 +1,10 @@
-//! YeAH: grows as Scalable while the queue is short and as Reno otherwise, with early decongestion (Baiocchi,
+//! YeAH: grows like Scalable while the queue is short and like Reno otherwise, with early decongestion (Baiocchi,
 //! Castellani and Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
 //! Once per round trip, the queue length is estimated from the minimum RTT. The mode is slow if more than 80 segments
 //! are queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it is fast. If more than 80 segments are
 //! queued and the window is larger than Reno's would be, the window shrinks by the queue length, at most by half. In
-//! fast mode the window grows as Scalable's. A loss reduces the window by the queue length, but by at least 1/8 and at
+//! fast mode the window grows as in Scalable. A loss reduces the window by the queue length, but by at least 1/8 and at
 //! most 1/2 of the window. Once slow mode has lasted for 16 round trips, a loss halves the window.
 //!
 //! The constants are Linux's.

@@ -170,7 +170,7 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Reports `Readable` and `Writable` if the application waits for them and they are true.
+    /// Reports `Readable` or `Writable` if the application waits for that event and the event is due.
     #[inline]
     pub(super) fn tell_readiness(&mut self) {
         if self.readiness.watched {

@@ -22,8 +22,8 @@ pub enum ConnEvent {
     Failed(ConnError),
 }
 
-/// Which readiness events are enabled and still to be reported. Without [`super::Connection::watch_readiness`] none is
-/// reported.
+/// The readiness events that are enabled and have not been reported yet. Without
+/// [`super::Connection::watch_readiness`], none is enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Readiness {
     pub watched: bool,

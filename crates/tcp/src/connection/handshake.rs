@@ -18,7 +18,7 @@ pub(super) struct Handshake {
     resent: u32,
     /// Number of timeouts.
     retries: u32,
-    /// Number of timeouts of the SYNs before the one that is due or was sent last.
+    /// Number of timeouts, excluding the timeout that caused the current SYN or SYN-ACK.
     retries_before: u32,
 }
 
@@ -73,7 +73,7 @@ impl Handshake {
         self.retries
     }
 
-    /// Number of timeouts before the one that caused the last SYN.
+    /// Number of timeouts, excluding the timeout that caused the current SYN or SYN-ACK.
     pub fn retries_before(&self) -> u32 {
         self.retries_before
     }

@@ -218,8 +218,8 @@ impl Connection {
         }
     }
 
-    /// Converts an acknowledgement number to a stream offset: the one with this number that is nearest to the
-    /// acknowledged data.
+    /// Converts an acknowledgement number to a stream offset. Several offsets have this number; the result is the one
+    /// nearest to the acknowledged data.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
@@ -255,7 +255,8 @@ impl Connection {
         if !old {
             self.note_timestamp(header);
         }
-        // Linux's FLAG_TS_PROGRESS. The segment that completes a passive open has no count of marks.
+        // Linux's FLAG_TS_PROGRESS. The segment that completes a passive open is excluded, because it carries no count
+        // of marks.
         let newer = self.ts_recent != stamp && !opens;
         let timestamps = if self.options.timestamps { header.options.timestamps } else { None };
         let info = AckInfo {
@@ -465,9 +466,9 @@ impl Connection {
         }
     }
 
-    /// Builds an ACK that is due because of a filled gap or a reached segment count, before the application is notified
-    /// of the FIN and may close. An ACK that is due for another reason waits, because this end will probably answer the
-    /// FIN with a segment of its own.
+    /// Builds the ACK before the application is notified of the FIN and may close, if the ACK is due because a gap was
+    /// filled or the segment count was reached. An ACK that is due for another reason waits, because this end will
+    /// probably answer the FIN with a segment of its own.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

@@ -32,7 +32,7 @@ impl Connection {
         self.recv.set_buffer(size);
     }
 
-    /// Sets an upper limit of the sending rate (SO_MAX_PACING_RATE). A congestion control that has no pacing rate is
+    /// Sets an upper limit on the sending rate (SO_MAX_PACING_RATE). A congestion control that has no pacing rate is
     /// then paced as in Linux: at 2 windows per RTT in the first half of slow start, later at 1.2 windows per RTT.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);

@@ -7,8 +7,8 @@
 //!
 //! The sender counts marked packets. If one ACK covers more than seven segments, the three bits may have wrapped. The
 //! byte counts then show how many packets were marked. Without byte counts, the sender assumes the largest possible
-//! number of marks (section 3.2.2.5.2), unless most ACKs cover that many segments: then a filter or the receiver thins
-//! the ACKs, and the assumption would turn each of them into a mark.
+//! number of marks (section 3.2.2.5.2), unless ACKs cover more than four segments on average. In that case a filter or
+//! the receiver thins the ACKs, and the assumption would count marks at nearly every ACK.
 
 use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
@@ -19,15 +19,15 @@ use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 const FIRST_COUNT: u8 = 5;
 /// Initial values of the byte counts of ECT(0), ECT(1) and CE on the wire.
 const FIRST_OCTETS: [u32; 3] = [1, 1, 0];
-/// Number of marked packets since the last segment that make an ACK due (Linux's TCP_ACCECN_ACE_MAX_DELTA): with two
-/// more, the field could wrap.
+/// An ACK is due after this number of marked packets since the last sent segment (Linux's TCP_ACCECN_ACE_MAX_DELTA).
+/// Two more marks could wrap the field.
 const MARKS_PER_ACK: u32 = 6;
-/// The largest number of segments in one ACK for which the field cannot wrap.
+/// The field cannot wrap if an ACK covers at most this number of segments.
 const MOST_UNAMBIGUOUS: u64 = 7;
 /// Unit of the mean number of segments per ACK, and the weight of its old value (Linux's PKTS_ACKED_PREC and
 /// PKTS_ACKED_WEIGHT).
 const ACK_SHIFT: u32 = 6;
-/// ACKs count as thinned if they cover more segments than this in the mean (Linux's ACK_COMP_THRESH).
+/// ACKs count as thinned if they cover more than this number of segments on average (Linux's ACK_COMP_THRESH).
 const THINNED_ACK: u64 = 4;
 
 /// Bytes of data by codepoint: ECT(0), ECT(1), CE. On the wire they are modulo 2^24.
@@ -64,7 +64,8 @@ pub(crate) struct AccEcnReceiver {
     handshake: Option<u8>,
     /// Number of counters that the next option must have to report all bytes that arrived since the last option.
     least_counters: u32,
-    /// True if the peer has sent the option. The path then passes it, so this end sends it too (section 3.2.3.2.1).
+    /// True if the peer has sent the option. This shows that the path does not drop the option, so this end sends it
+    /// too (section 3.2.3.2.1).
     pub peer_sends_option: bool,
     /// True if ACKs with the option do not arrive (section 3.2.3.2.2).
     option_is_lost: bool,
@@ -133,8 +134,8 @@ impl AccEcnReceiver {
     /// Fits the option into `room` bytes of header space, next to `sack_blocks` SACK blocks. Returns `None` if the
     /// segment has no option.
     ///
-    /// The option has as many counters as fit, and at least those that changed. If these do not fit, SACK blocks are
-    /// left out, but two stay (Linux's tcp_options_fit_accecn): the option with a change is rare, and the next ACK
+    /// The option carries as many counters as fit, and at least those that changed. If the changed counters do not fit,
+    /// all SACK blocks except two are left out (Linux's tcp_options_fit_accecn): changes are rare, and the next ACK
     /// repeats the blocks.
     pub fn fit_option(&self, mut room: u32, mut sack_blocks: usize) -> Option<OptionFit> {
         if !self.peer_sends_option || self.option_is_lost {
@@ -228,12 +229,12 @@ pub(crate) struct AccEcnSender {
     growing: Option<usize>,
     /// Mean number of segments per ACK, in units of 1/64; 0 before the first ACK.
     acked: u64,
-    /// True if thinned ACKs are no sign that the field has wrapped.
+    /// True if the field is assumed not to have wrapped while ACKs are thinned.
     expects_thinning: bool,
 }
 
 impl AccEcnSender {
-    /// Creates the counters of a sender of whose handshake `marked` packets were marked.
+    /// Creates the sender's counters. `marked` is the number of marked packets in the handshake.
     pub fn new(marked: u64, expects_thinning: bool) -> AccEcnSender {
         AccEcnSender { packets: marked, expects_thinning, ..AccEcnSender::default() }
     }
@@ -261,8 +262,8 @@ impl AccEcnSender {
         marked
     }
 
-    /// Takes over the peer's byte counts. Returns true if they show unambiguously which codepoint the newly delivered
-    /// bytes had.
+    /// Stores the peer's byte counts. Returns true if they show unambiguously which codepoint the newly delivered bytes
+    /// had.
     fn take_option(&mut self, option: Option<&AccEcnOption>, delivered: u64) -> bool {
         let expected = self.growing;
         let Some(option) = option else {
@@ -296,8 +297,9 @@ impl AccEcnSender {
         }
     }
 
-    /// Resolves the field of three bits: `count` is its increase modulo 8, `segments` the number of delivered segments,
-    /// and `marked_octets` the increase of the byte count of CE, if it is known (RFC 9768, appendix A.2).
+    /// Returns the number of newly marked packets, from the increase `count` of the 3-bit field modulo 8. `segments` is
+    /// the number of delivered segments, and `marked_octets` the increase of the byte count of CE, if that is known
+    /// (RFC 9768, appendix A.2).
     fn resolve(&self, count: u64, segments: u64, marked_octets: Option<u64>, delivery: NewlyDelivered) -> u64 {
         if segments <= MOST_UNAMBIGUOUS {
             return count;
@@ -357,7 +359,7 @@ mod tests {
 
     #[test]
     fn thinned_acks_are_no_sign_of_a_wrap() {
-        // Linux 7.0: if ACKs cover more than four segments in the mean, the field is taken as it is.
+        // Linux 7.0: if ACKs cover more than four segments on average, the field is assumed not to have wrapped.
         let mut sender = AccEcnSender::new(0, true);
         assert_eq!(sender.newly_marked(feedback(5, None), delivery(10)), 0);
         assert_eq!(sender.newly_marked(feedback(6, None), delivery(10)), 1);
@@ -378,10 +380,10 @@ mod tests {
             assert_eq!(sender.newly_marked(feedback(5, Some(&reported(1, 0))), delivery(1)), 0);
             let option = reported(11 - marked, marked);
             let ack = feedback(field, Some(&option));
-            // Both counters may grow by the same ACK. The estimate is then given up for the next ACK.
+            // One ACK may increase the byte counts of both codepoints.
             assert_eq!(sender.newly_marked(ack, delivery(10)), packets, "{marked} segments marked");
         }
-        // Over 16 and more segments, the share of the marked bytes gives the number of marks.
+        // If an ACK covers 16 or more segments, the number of marks is computed from the share of marked bytes.
         let mut sender = AccEcnSender::default();
         sender.newly_marked(feedback(5, Some(&reported(1, 0))), delivery(1));
         assert_eq!(sender.newly_marked(feedback(6, Some(&reported(12, 9))), delivery(20)), 9);

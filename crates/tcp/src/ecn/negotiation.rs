@@ -115,9 +115,9 @@ impl EcnState {
         }
     }
 
-    /// The ECN bits of a SYN-ACK that is sent after `timeouts` earlier SYN-ACKs have timed out (Linux's
-    /// tcp_ecn_make_synack). The path may drop SYN-ACKs that accept accurate ECN, so the third SYN-ACK does without (RFC
-    /// 9768 section 3.1.4.2).
+    /// The ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack). `timeouts` excludes the timeout that caused this
+    /// SYN-ACK. The path may drop SYN-ACKs that accept accurate ECN, so from the third SYN-ACK on the bits are left out
+    /// (RFC 9768 section 3.1.4.2).
     pub fn syn_ack_flags(&self, timeouts: u32) -> Flags {
         match (self.feedback, &self.accurate) {
             (Feedback::None, _) => Flags::NONE,
@@ -136,8 +136,8 @@ impl EcnState {
     }
 
     /// Processes a SYN that arrives again while this end waits for the ACK of its SYN-ACK. The next SYN-ACK reports the
-    /// ECN field of this SYN. A SYN that no longer requests ECN ends the ECN-capable segments of this end (RFC 9768
-    /// section 3.1.5).
+    /// ECN field of this SYN. After a SYN that no longer requests ECN, this end sends no more ECN-capable segments (RFC
+    /// 9768 section 3.1.5).
     pub fn on_repeated_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
         if let Some(received) = &mut self.accurate {
             received.syn_arrived_as = arrived;

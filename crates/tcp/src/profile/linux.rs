@@ -88,7 +88,7 @@ impl Profile {
             fast_path: false,
             answers_unsent_ack: false,
             ack_repeats_fin: false,
-            // The initial size is that which tcp_sndbuf_expand computes for two windows of ten segments; the maximum is
+            // The initial size is the result of tcp_sndbuf_expand for two windows of ten segments; the maximum is
             // tcp_wmem[2].
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
@@ -98,13 +98,13 @@ impl Profile {
         }
     }
 
-    /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers it behaves as 6.1, including loss
-    /// detection, recovery and congestion controls, except for the fields below.
+    /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers, its loss detection, recovery and
+    /// congestion controls behave as in 6.1; the fields below differ.
     ///
     /// Left out: a receiver without memory for in-order data advertises a window of zero, and drops less out-of-order
-    /// data (the buffers of this crate never run out of memory). If SACK blocks have cut a segment, Linux 6.12 joins
-    /// its rest with the data behind it; in this crate, as in 6.1 without SACK blocks, segments are always cut from a
-    /// continuous stream. ACKs that become due while a process holds the socket are merged into one
+    /// data (the buffers of this crate never run out of memory). If SACK blocks have split a segment, Linux 6.12 merges
+    /// the remainder with the data after it; in this crate, as in 6.1 without SACK blocks, segments are always cut from
+    /// a continuous stream. ACKs that become due while a process holds the socket are merged into one
     /// (`tcp_backlog_ack_defer`).
     pub fn linux_6_12() -> Profile {
         let linux = Profile::linux_6_1();

@@ -138,14 +138,14 @@ pub struct AckSettings {
     /// Linux since 6.1.57: true if a full segment with PSH is acknowledged when the application reads it, like a short
     /// segment.
     pub heeds_push: bool,
-    /// Number of ACKs per RTT, for policies that send a number of ACKs per RTT.
+    /// Number of ACKs per RTT, for policies that send a fixed number.
     pub acks_per_rtt: u32,
     /// Maximum number of segments per ACK, for policies that adapt to the sender's window.
     pub max_delack: u32,
     /// Minimum number of ACKs per window, for policies that adapt to the sender's window.
     pub min_acks_per_window: u32,
-    /// Number of out-of-order segments in a row from which on duplicate ACKs ask the sender to retransmit, for policies
-    /// of ACK congestion control; 0 if they never do.
+    /// For policies of ACK congestion control: after this number of consecutive out-of-order segments, duplicate ACKs
+    /// ask the sender to retransmit; 0 to never ask.
     pub mark_duplicates: u32,
     /// True if immediate ACKs are sent before the application reads, so that the new data reduces the advertised window
     /// (in 4.4BSD the input function sends the ACK, and the process reads later).

@@ -99,7 +99,8 @@ impl AckScheduler {
         self.view.scheduled = true;
     }
 
-    /// Makes the ACK that is scheduled, or the next one, due now. Schedules none.
+    /// Makes the scheduled ACK due now. If no ACK is scheduled, the next ACK to be scheduled becomes due at once
+    /// instead of being delayed.
     pub fn hasten(&mut self, why: AckReason) {
         if self.view.scheduled {
             self.due.get_or_insert(why);
@@ -147,7 +148,7 @@ impl AckScheduler {
         self.view.window = context.window;
     }
 
-    /// Records, for the policy, how an ACK sent now would change the window.
+    /// Stores, for the policy, how an ACK that is sent now would change the window.
     #[inline(always)]
     pub fn note_room(&mut self, answer: AnswerWindow) {
         self.view.window_falls = answer.falls;

@@ -22,9 +22,9 @@ const INITIAL_SEGMENTS: u64 = 10;
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory overhead in bytes for which a buffer that grows reserves space per segment.
 const PROVISION: u64 = 768;
-/// Step by which the reservation per segment grows until the payload fits half of it, in bytes.
+/// Memory overhead per segment, in bytes, for which a growing buffer reserves space.
 const PROVISION_STEP: u64 = 128;
-/// Smallest buffer, in bytes of memory (Linux's SOCK_MIN_RCVBUF, socket(7)).
+/// The reservation per segment grows in steps of this number of bytes until the payload fits in half of it.
 const LEAST_MEMORY: u64 = 2304;
 /// Default maximum size of an automatic buffer, in bytes of memory (`tcp_rmem[2]`).
 const USUAL_MAX: u64 = 6 << 20;
@@ -61,7 +61,7 @@ struct Share {
     rule: WindowShare,
     /// Bytes of window per 256 bytes of memory (TCP_RMEM_TO_WIN_SCALE).
     ratio: u64,
-    /// Added to the product before it is divided by 256.
+    /// Value that is added to the product before the division by 256.
     rounding: u64,
 }
 
@@ -270,8 +270,8 @@ impl Memory {
             return 2 * filling.own();
         }
         let (mut taken, mut window) = (taken / 2, self.share.window_of(u64::from(self.most)) / 2);
-        // Linux halves both values until the memory fits the payload. As a result, a smaller window accepts more
-        // overhead.
+        // Linux halves both values until the memory does not exceed the payload. A small window therefore accepts
+        // segments with more overhead.
         while self.threshold <= window {
             if taken <= len {
                 return 2 * filling.full();

@@ -14,7 +14,7 @@ use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Number of SACK blocks that a receiver remembers (Linux).
+/// Number of SACK blocks that a receiver stores (Linux).
 const BLOCKS_REMEMBERED: usize = 4;
 /// Number of SACK blocks that fit in every ACK, even with timestamps and a DSACK (Linux).
 const BLOCKS_EXPECTED: usize = 2;
@@ -367,7 +367,7 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if from > self.next {
-            // The limit of out-of-order data is reached: drop the data, but still send a duplicate ACK.
+            // The limit on out-of-order data is reached: drop the data, but still send a duplicate ACK.
             if self.is_full_of_held() {
                 return Arrival::OutOfOrder;
             }
@@ -379,7 +379,7 @@ impl Receiver {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
         match self.advance(to) {
-            // The FIN arrived together with this data, so there was no gap before it that could close.
+            // The FIN arrived together with this data, so there was no gap before the FIN that could close.
             Arrival::InOrder { gaps_left, .. } if brings_fin && !waited => {
                 Arrival::InOrder { closed_gap: false, gaps_left }
             }
@@ -579,8 +579,8 @@ impl Receiver {
         !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
-    /// True if the limit of out-of-order data is reached. Deviation: the limit is in bytes (the number of segments
-    /// times the size of a full segment), whereas FreeBSD counts segments of any size.
+    /// True if the limit on out-of-order data is reached. Deviation: the limit is in bytes (the profile's number of
+    /// segments times the size of a full segment), whereas FreeBSD counts segments of any size.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
         self.held_octets >= u64::from(limit) * u64::from(self.mss)
@@ -621,8 +621,8 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// Joins the block of an out-of-order segment with the remembered blocks that it touches, and moves the result to
-    /// the front of the SACK report. Blocks that are no longer remembered are not restored.
+    /// Joins the block of an out-of-order segment with the stored blocks that it touches, and moves the result to the
+    /// front of the SACK report. Blocks that are no longer stored are not restored.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
         if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {

@@ -160,7 +160,7 @@ mod tests {
     }
 
     /// Captures of Linux 6.1: a gap of one segment was followed by a run of 20, 55 or 18 segments. After the gap was
-    /// filled, the data occupied one record more than 17 segments per record would need.
+    /// filled, the data occupied one record more than it would with 17 segments per record.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {

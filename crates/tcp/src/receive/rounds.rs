@@ -18,7 +18,7 @@ pub(super) struct Rounds {
     /// Echoed timestamp of the last sample. A second segment with the same echo gives no sample, because its RTT would
     /// include the queueing delay of a burst.
     last_echo: Option<u32>,
-    /// The advertised window whose filling is being timed: its start time and its end offset.
+    /// The advertised window for which the filling time is being measured: its start time and its end offset.
     window: Option<(Time, u64)>,
 }
 

@@ -260,7 +260,7 @@ impl Recovery {
     /// tcp_try_keep_open).
     pub(super) fn try_keep_open(&mut self, flight: &mut Flight) {
         let board = &flight.scoreboard;
-        // As long as any segment has a mark, a loss is still possible.
+        // Disorder: a segment is SACKed, marked lost or retransmitted, or, without SACK, duplicate ACKs were counted.
         let troubled = board.sacked_segments() + board.lost_segments() + board.retrans_out() > 0
             || (!flight.sack() && self.dupacks > 0);
         let (to, why) = if troubled {

@@ -86,7 +86,7 @@ impl Recovery {
     /// Arms a timer after new data was sent. `was_idle` is true if no data was outstanding before.
     pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
         let probe_after = |flight: &Flight| self.probe_after(flight, flight.rto_left(now));
-        // Further segments of the same burst would set the same deadline.
+        // The deadline was already set for an earlier segment of this burst.
         if flight.guards_burst(now) {
             debug_assert_eq!(probe_after(flight), Some(flight.armed_after()), "nothing has changed it");
             return;

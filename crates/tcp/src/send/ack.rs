@@ -337,9 +337,9 @@ impl Sender {
         }
     }
 
-    /// Processes the accurate-ECN counters of an ACK. The counters are ignored if the ACK may be old: it delivers nothing
-    /// and has no newer timestamp. As in Linux, marks are no reason to reduce the window if nothing was outstanding: then
-    /// they are marks of this end's ACKs.
+    /// Processes the accurate-ECN counters of an ACK. The counters are ignored if the ACK may be old: it delivers
+    /// nothing and has no newer timestamp. If no data was outstanding, the marked packets were ACKs of this end. As in
+    /// Linux, the window is then not reduced.
     #[cold]
     fn process_accecn(&mut self, counts: AceFeedback<'_>, was_out: bool, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
@@ -348,7 +348,7 @@ impl Sender {
                 let calm = matches!(self.recovery.ca_state(), CaState::Open | CaState::Cwr);
                 let exact = self.flight.sack() || calm;
                 let marked = reported.newly_marked(counts, NewlyDelivered { octets, mss, exact });
-                // The count also has pure ACKs of this end, so it can exceed the delivered segments.
+                // The count also includes pure ACKs of this end, so it can exceed the number of delivered segments.
                 outcome.marked = (marked * mss).min(octets);
                 outcome.ecn_echo = marked > 0 && was_out;
             }
@@ -415,7 +415,7 @@ impl Sender {
         flight.counters.bytes_marked += acked.marked.min(acked.delivered);
         let path = recovery.path(flight);
         flight.controller.on_ack(now, &acked, &path);
-        // RFC 6937: during a reduction, recovery sets the window, whatever the control does.
+        // RFC 6937: during a reduction, recovery sets the window, independently of the congestion control.
         if recovery.is_reducing() {
             recovery.follow_target(flight);
             let safe = outcome.una_advanced && lost == 0;

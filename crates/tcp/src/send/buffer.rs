@@ -25,8 +25,8 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` bytes of the payload. From the first real payload on, the buffer stores bytes. Synthetic
-    /// data that was written before then reads as zeros.
+    /// Appends the first `len` bytes of the payload. From the first real payload on, the buffer stores bytes. Earlier
+    /// synthetic data is then read as zeros.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {

@@ -111,7 +111,7 @@ impl Flight {
         self.nxt - self.una
     }
 
-    /// Outstanding data in bytes of the congestion window, which includes padding.
+    /// Number of bytes of the congestion window that the outstanding data uses, including padding.
     #[inline]
     pub fn window_taken(&self) -> u64 {
         self.nxt - self.una + self.scoreboard.padding()
@@ -141,8 +141,8 @@ impl Flight {
         self.una = ack;
     }
 
-    /// Records a new segment that ends at `end`. `pad` is the number of bytes by which the space that the segment takes
-    /// in the congestion window exceeds its length.
+    /// Records a new segment that ends at `end`. In the congestion window, the segment uses `pad` bytes more than its
+    /// length.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;

@@ -21,7 +21,7 @@ pub struct RateStamp {
     pub app_limited: bool,
 }
 
-/// The stamp of the newest segment that an ACK delivered.
+/// The newest segment that an ACK delivered: its counters and its send time.
 #[derive(Debug, Clone, Copy)]
 pub struct NewestDelivered {
     /// The segment's stamp.
@@ -39,8 +39,8 @@ pub struct Delivery {
     at: Time,
     /// Send time of the segment that was delivered last.
     first_sent_at: Time,
-    /// Samples are app-limited until the delivered count exceeds this value, which is the bytes delivered plus the
-    /// bytes in flight at the time at which the application last ran out of data.
+    /// Samples are app-limited until the delivered count exceeds this value. It is the sum of the delivered bytes and
+    /// the bytes in flight when the application last ran out of data.
     app_limited_until: Option<u64>,
     /// The sample that is reported: the last one that is not app-limited, or a later app-limited one with a higher
     /// rate.

@@ -29,7 +29,7 @@ pub(crate) struct TxRecord {
     pub sent_at: Time,
     /// For the delivery rate: time of the last delivery before the segment was last sent.
     pub delivered_at: Time,
-    /// For the delivery rate: time at which the first segment of that sampling interval was sent.
+    /// For the delivery rate: time at which the first segment of the sampling interval was sent.
     pub first_sent_at: Time,
     /// Bytes delivered before the segment was last sent, modulo 2^32.
     pub delivered: u32,
@@ -39,7 +39,7 @@ pub(crate) struct TxRecord {
     pub lost: u32,
     /// Number of bytes.
     len: u16,
-    /// Number of bytes by which the space that the segment takes in the congestion window exceeds its length (see
+    /// Padding: the number of bytes that the segment uses in the congestion window in addition to its length (see
     /// [`resegment`]).
     pad: u16,
 }
@@ -207,8 +207,8 @@ pub(crate) struct Scoreboard {
     retrans_out: u32,
     /// All records with a lower number are SACKed, lost or retransmitted.
     first_open: u64,
-    /// Bound of a search: among the original transmissions from this record on, all that are unmarked were sent after
-    /// the newest delivered segment.
+    /// Search bound: from this record on, every unmarked original transmission was sent after the newest delivered
+    /// segment.
     not_before_newest: u64,
     /// Number of retransmissions that were lost.
     lost_retransmits: u64,
@@ -349,8 +349,7 @@ impl Scoreboard {
         self.ring.reserve_exact((len + len / 8 + 1).next_multiple_of(STEP) - len);
     }
 
-    /// Appends a segment of new data. `pad` is the number of bytes by which the space that it takes in the congestion
-    /// window exceeds its length.
+    /// Appends a segment of new data. In the congestion window, the segment uses `pad` bytes more than its length.
     pub fn push(&mut self, start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.padding += u64::from(pad);
         if self.ring.len() == self.ring.capacity() {

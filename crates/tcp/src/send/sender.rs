@@ -128,8 +128,8 @@ impl Sender {
         self.fin_follows = may_send;
     }
 
-    /// Enables accurate ECN, in which the peer reports counters of CE marks. `marked` packets of the handshake were
-    /// marked.
+    /// Enables accurate ECN, in which the peer reports counters of CE marks. `marked` is the number of marked packets
+    /// in the handshake.
     pub fn expect_accurate_feedback(&mut self, marked: u64) {
         self.accurate = Some(Box::new(AccEcnSender::new(marked, self.flight.profile.ecn_expects_thinning)));
     }
@@ -322,7 +322,7 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
-    /// Grows an automatically sized send buffer to its number of congestion windows.
+    /// Grows an automatically sized send buffer to the size that the current congestion window requires.
     pub(super) fn provide_buffer(&mut self) {
         let cwnd = self.flight.controller.cwnd().get();
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());

@@ -153,8 +153,8 @@ impl Sender {
         Next::Full
     }
 
-    /// Number of full segments that may be sent now without further checks, at least 1. It is more than 1 only if each
-    /// segment takes exactly its length of both windows.
+    /// Number of full segments that may be sent now without further checks, at least 1. The result exceeds 1 only if
+    /// each segment uses exactly its length in both windows.
     #[inline]
     fn full_segments(&self, in_flight: u64, full: u64) -> u64 {
         let alike = self.recovery.is_undisturbed() && self.flight.scoreboard.is_unmarked() && !self.pacing.is_on();
@@ -201,8 +201,8 @@ impl Sender {
         }
     }
 
-    /// True if the burst limit is reached. The next burst waits for its share of the RTT. That RTT is smoothed over
-    /// every ACK, whereas the authors of balakrishnan1999 use a separate RTT estimate.
+    /// True if the burst limit is reached. The next burst is then sent after SRTT * burst limit / window. This SRTT is
+    /// smoothed over every ACK, whereas the authors of balakrishnan1999 use a separate RTT estimate.
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -343,8 +343,8 @@ impl Sender {
         }
         let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
-        // In recovery, the recovery sets the window. If the send buffer is full, the buffer limits the data. In both
-        // cases only the RTO is restarted.
+        // Outside of the Open state, or while the send buffer limits the sender, the window is not reduced; only the
+        // RTO is restarted.
         if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
             if used < cwnd {
@@ -418,7 +418,8 @@ impl Sender {
         Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
-    /// Counts a data segment of `len` bytes. `paced` is the number of bytes by which pacing delays the next segment.
+    /// Counts a data segment of `len` bytes. `paced` is the number of bytes from which pacing computes the next send
+    /// time.
     #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);

@@ -47,14 +47,14 @@ impl WindowUse {
         true
     }
 
-    /// RFC 2861: returns the largest number of bytes of the window that the sender used, once the window has not been
-    /// full for one RTO; `None` before.
+    /// RFC 2861: if the window was not full for one RTO, returns the largest number of bytes of it that the sender
+    /// used; otherwise `None`.
     pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)
     }
 
-    /// Restarts the RTO after which an unused window shrinks.
+    /// Restarts the RTO after which an underused window shrinks.
     pub fn wait(&mut self, now: Time) {
         self.used_since = now;
     }

@@ -54,8 +54,8 @@ pub fn faults() -> impl Strategy<Value = Faults> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // The client sends at least one byte, because a client without data that closes before the handshake is complete
-    // never has a connection.
+    // The client sends at least one byte: a client that closes before the handshake is complete, and has no data, never
+    // opens a connection.
     #[test]
     fn all_octets_arrive_once_and_in_order(
         client in profiles(), server in profiles(), faults in faults(), seed: u64, up in 1usize..120_000, down in 0usize..30_000,

@@ -2,7 +2,7 @@
 //! whole microseconds, and divisions round down.
 //!
 //! The maximum over rounds stores its best three candidates (Kathleen Nichols' windowed filter). When a candidate
-//! becomes too old, the best value since then takes its place.
+//! becomes too old, the best newer value replaces it.
 
 use lopsided_core::{Bytes, Duration, Time};
 
@@ -74,7 +74,7 @@ impl RunningMax {
         self.best[0].1
     }
 
-    /// Adds the value of a round, for the maximum over `window` rounds (Linux's minmax_running_max).
+    /// Adds the value of round `round` to the maximum over the last `window` rounds (Linux's minmax_running_max).
     pub fn add(&mut self, window: u64, round: u64, value: u64) {
         let new = (round, value);
         let [first, second, third] = &mut self.best;

@@ -1,6 +1,6 @@
 //! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). An interval lasts from one loss to another. Two
 //! consecutive intervals indicate a policer if 20 % of the bytes are lost and the rates are about equal. BBR then sends
-//! at this rate for 48 rounds.
+//! at the mean of the two rates for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};
@@ -9,7 +9,7 @@ use lopsided_core::{Duration, Time};
 const ROUNDS_MIN: u32 = 4;
 /// Maximum length of an interval, in rounds.
 const ROUNDS_MAX: u32 = 16;
-/// Minimum number of lost bytes, as a fraction of the delivered bytes.
+/// Minimum loss in an interval, as a fraction of the delivered bytes.
 const LOSS_SHARE: f64 = 50.0 / 256.0;
 /// Rates that differ by at most this fraction count as equal.
 const SAME_SHARE: f64 = 1.0 / 8.0;

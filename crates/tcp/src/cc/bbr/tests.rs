@@ -2,7 +2,8 @@ use super::*;
 use crate::cc::RateSample;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
-/// If the buffer holds Startup's queue, the line is full, the queue is short and nothing is lost.
+/// If the buffer is large enough for the queue of Startup, the line is fully used, the queue is short and nothing is
+/// lost.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -88,8 +89,8 @@ fn a_policer_is_recognised() {
     assert!(over.is_some_and(|rounds| (40..=48).contains(&rounds)), "{over:?}");
 }
 
-/// bbr_update_ack_aggregation counts whole segments: ACKs of two segments at exactly the bandwidth are one segment
-/// ahead, because the segment that the bandwidth is about to complete is not expected yet.
+/// bbr_update_ack_aggregation counts whole segments. A segment that the bandwidth has delivered only in part is not
+/// expected yet, so ACKs of two segments at exactly the bandwidth are one segment ahead.
 #[test]
 fn acks_at_the_bandwidth_count_as_one_segment_ahead() {
     let mut aggregation = Aggregation::default();

@@ -58,7 +58,7 @@ impl Bbr3 {
         }
     }
 
-    /// Processes an ECN mark. During a probe, it counts as too many bytes in flight.
+    /// Processes an ECN mark. A mark during a probe ends the probe, as too much loss does.
     pub(super) fn handle_mark(&mut self, now: Time, in_flight: u64) {
         self.note_loss();
         if self.probe.is_sample {

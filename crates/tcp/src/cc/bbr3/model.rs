@@ -103,7 +103,7 @@ pub(super) struct Sample {
 pub(super) struct DeliveryOfRound {
     /// Maximum delivery rate in the round, in bytes per second.
     pub bw: f64,
-    /// Maximum number of delivered bytes in a sample of the round.
+    /// Largest number of delivered bytes that a sample of this round reports.
     pub inflight: u64,
     /// The round ends with the ACK of a segment that was sent when this number of bytes had been delivered. After a
     /// round without loss, the first loss begins a new round.
@@ -184,7 +184,7 @@ impl Undo {
     }
 }
 
-/// The part of a probe to which the data belongs that is now being acknowledged.
+/// The part of a probe in which the data that is now being acknowledged was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// No probe.
@@ -214,7 +214,8 @@ pub(super) struct ProbeBw {
     pub since: Time,
     /// Bytes acknowledged since the long-term bound was last raised.
     pub up_acked: u64,
-    /// Number of acknowledged bytes for which the long-term bound is raised by one segment; `None` if it is not raised.
+    /// The long-term bound rises by one segment each time this number of bytes is acknowledged; `None` while it does
+    /// not rise.
     pub up_acked_per_raise: Option<u64>,
     /// Number of rounds in the Up state.
     pub up_rounds: u32,

@@ -14,7 +14,7 @@ const WAIT: Duration = Duration::from_secs(2);
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
 /// Maximum number of rounds between two probes (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;
-/// Number of rounds after which the growth per round stops doubling.
+/// Number of rounds after which the growth of the bound per round stops doubling.
 const SLOPE_ROUNDS: u32 = 30;
 
 impl Bbr3 {
@@ -94,7 +94,8 @@ impl Bbr3 {
     fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
         if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
-            // The long-term bound limits the rate, not the path, so a constant rate does not indicate a full pipe.
+            // Here the rate is limited by the long-term bound, and not by the path. A constant rate therefore does not
+            // indicate a full pipe.
             self.full_pipe.begin(sample.rate);
         } else if precautionary || self.full_pipe.now {
             self.probe.precautionary |= precautionary;

@@ -29,8 +29,8 @@ impl Bbr3 {
         }
     }
 
-    /// True if the loss in Startup is too high (section 5.3.1.3). The first loss starts the recovery. The loss is then
-    /// evaluated at the end of a round that begins after the first loss.
+    /// True if the loss in Startup is too high (section 5.3.1.3). The first loss only starts a recovery. The loss is
+    /// evaluated during that recovery, at the end of each round.
     fn is_losing_too_much(&self, sample: &Sample) -> bool {
         let enough = if self.sack {
             self.latest.round_start && self.latest.lost_ranges >= FULL_LOSSES

@@ -467,7 +467,8 @@ fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
     assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
 }
 
-/// If the buffer holds Startup's queue, the line is full, the queue is short and nothing is lost.
+/// If the buffer is large enough for the queue of Startup, the line is fully used, the queue is short and nothing is
+/// lost.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);

@@ -1,5 +1,5 @@
-//! The window over time of each controller that is alone on a line. The curves are written as text and compared with
-//! `windows.txt`; they can also be drawn as SVG.
+//! The window of each controller over time, on a line without other traffic. The curves are written as text and
+//! compared with `windows.txt`; they can also be drawn as SVG.
 //!
 //! A change of an algorithm changes its curve. Compare the new curve with the paper: the teeth of Reno are straight and
 //! lose half of the window; those of CUBIC bend towards the window of the last loss and then away from it; the curve of

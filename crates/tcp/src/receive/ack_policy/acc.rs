@@ -7,21 +7,21 @@
 //! and is bounded so that `min_acks_per_window` ACKs cover the sender's window. The paper gives no factor, step or
 //! bound. The values here are those of the authors' code in ns-2, whose bounds are 25 segments and two ACKs per window.
 //!
-//! **A round trip** ends when data arrives that the sender sent in response to an ACK from this round trip. The round
-//! trip includes the delay of that ACK and its queueing delay. The authors' code uses the sender's echo of the
-//! receiver's clock. This code uses the sender's window: data that is more than one window beyond an ACK was sent after
-//! that ACK arrived. Bursts that wait for their timer make the round trip slightly longer.
+//! **A round trip** ends when data arrives that the sender sent in response to an ACK from this round trip. A round
+//! trip therefore includes the time by which that ACK was delayed and queued. The authors' code uses the sender's echo
+//! of the receiver's clock. This code uses the sender's window: data that is more than one window beyond an ACK was
+//! sent after that ACK arrived. Bursts that wait for their timer make the round trip slightly longer.
 //!
 //! **By the window only** (section 8.2, `acc_peerwin`): marks are ignored, and the number of ACKs is always the
 //! smallest that these bounds allow. The paper's bounds are 8 segments and five ACKs per window.
 //!
 //! Each data segment has a TCP option of 4 bytes with the window in segments; its first bit is the mark. The paper
 //! assigns no option kind, so this code uses one of the experimental kinds of RFC 6994, without an identifier. The
-//! delayed-ACK timer is unchanged. Data out of order, duplicates and filled gaps are acknowledged at once, so fast
-//! retransmission works without marks.
+//! delayed-ACK timer is unchanged. Out-of-order data, duplicates and data that fills a gap are acknowledged at once, so
+//! fast retransmission works without marks.
 //!
 //! **Marked duplicates** (section 6.3, `mark_duplicates`): a sender that does not count duplicate ACKs needs a request.
-//! After `mark_duplicates` segments out of order, all further duplicate ACKs have a flag that asks the sender to
+//! After `mark_duplicates` out-of-order segments, all further duplicate ACKs have a flag that asks the sender to
 //! retransmit. The paper gives no number.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
@@ -58,7 +58,7 @@ pub(super) struct AckCongestionControl {
     raised: u64,
     /// Value of `came` when `delayed` last fell.
     lowered: u64,
-    /// Number of out-of-order segments from which on duplicate ACKs are marked; 0 if they never are.
+    /// Duplicate ACKs are marked once this number of segments has arrived out of order; 0 disables the marks.
     mark_from: u32,
     /// Number of segments that arrived out of order since data last arrived in order.
     out_of_order: u32,
@@ -109,8 +109,8 @@ impl AckCongestionControl {
         self.known = self.known.max(end.saturating_sub(u64::from(self.peer_window) * u64::from(mss)));
         let told = std::mem::take(&mut self.told);
         let Some(delayed) = &mut self.delayed else { return };
-        // Change `d` at most once per round trip. After an increase, wait for data that was sent after the sender had
-        // received the ACKs of that time.
+        // Change `d` at most once per round trip. After an increase, wait until the ACKs of all data that had arrived
+        // by then have reached the sender.
         if self.known < self.raised {
             return;
         }

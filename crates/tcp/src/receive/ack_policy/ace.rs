@@ -4,9 +4,9 @@
 //! window. The sender is unchanged, and no TCP option is needed.
 //!
 //! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`. The RFC
-//! gives no numbers. Until an RTT has been measured, each segment gets an ACK. Data out of order, duplicates and filled
-//! gaps are acknowledged at once and reset the estimate, because the sender has probably reduced its window. The
-//! delayed-ACK timer still applies.
+//! gives no numbers. Until an RTT has been measured, each segment gets an ACK. Out-of-order data, duplicates and data
+//! that fills a gap are acknowledged at once and reset the estimate, because the sender has probably reduced its
+//! window. The delayed-ACK timer still applies.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

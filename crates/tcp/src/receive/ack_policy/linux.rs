@@ -204,8 +204,9 @@ impl Linux {
         }
     }
 
-    /// Ensures that a quick ACK announces a larger window. Linux sets the lowest bit of the count for this purpose, so
-    /// an even number of quick ACKs does not decrease as long as the window opens.
+    /// Ensures that a quick ACK announces a larger window. Linux sets the lowest bit of the count of quick ACKs for
+    /// this purpose. An even count therefore stays the same while the window opens: each segment adds one quick ACK and
+    /// uses one.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }

@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(asks(&mut policy), 2, "every ACK came");
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // The peer now sends one ACK for four segments, which the ratio allows, so no ACK is missing.
+        // The peer now sends one ACK for four segments. The ratio allows this, so no ACK counts as lost.
         for _ in 0..10 {
             acked(&mut policy, 4, 40, Ecn::NotEct);
         }

@@ -7,8 +7,8 @@
 //! This sender never sends R = 0, because R = 1 has the same effect for small windows.
 //!
 //! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits. As the
-//! draft requires, data out of order, duplicates and filled gaps are acknowledged at once, and the delayed-ACK timer is
-//! unchanged.
+//! draft requires, out-of-order data, duplicates and data that fills a gap are acknowledged at once, and the
+//! delayed-ACK timer is unchanged.
 //!
 //! Not modelled: the negotiation in the handshake, so both ends must be configured; the last bit of the byte.
 

@@ -15,8 +15,8 @@ impl Recovery {
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            // tcp_newreno_mark_lost: losses are also marked in the CWR state, in which the sender usually is when ECN
-            // is in use.
+            // tcp_newreno_mark_lost: losses are also marked in the CWR state. With ECN, a sender is usually in that
+            // state.
             let enough = self.dupacks >= threshold && self.ca_state < CaState::Recovery;
             if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
                 self.dupacks = 0;
@@ -60,7 +60,7 @@ impl Recovery {
     }
 }
 
-/// True for RACK, which after a timeout does not mark segments as lost that were sent within the last RTT (RFC 8985
+/// True for RACK: after a timeout, it does not mark segments as lost that were sent within the last RTT (RFC 8985
 /// section 6.3).
 pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
     flight.sack() && flight.profile.loss_detection == LossDetection::Rack

@@ -4,7 +4,7 @@
 use crate::send::TxRecord;
 use lopsided_core::{Duration, Time};
 
-/// Maximum reordering window, in 1/4 of the minimum RTT.
+/// Maximum reordering window, in units of 1/4 of the minimum RTT.
 const STEPS_MAX: u64 = 255;
 /// Number of recoveries for which a widened window stays in force (RFC 8985 section 6.2 step 4).
 const WIDE_FOR: u32 = 16;
@@ -85,7 +85,7 @@ impl Rack {
         self.reordered
     }
 
-    /// The reordering window, in 1/4 of the minimum RTT.
+    /// The reordering window, in units of 1/4 of the minimum RTT.
     pub fn window_quarters(&self) -> u64 {
         self.steps.max(1)
     }

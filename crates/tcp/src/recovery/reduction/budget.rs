@@ -3,8 +3,8 @@
 //! With SACK, the window limits the bytes sent since the recovery began, retransmitted or new. It starts with one
 //! segment. A duplicate ACK adds one segment, up to the threshold, if fewer bytes than the threshold are in the
 //! network. A partial acknowledgement sets the window to the unacknowledged bytes sent in this recovery plus one
-//! segment, or plus two segments if it acknowledged two. So one hole at the front is repaired per round trip. The
-//! partial acknowledgement is answered with a segment, which is empty if no data may be sent.
+//! segment, or plus two segments if it acknowledged two. As a result, only the first hole is repaired in each round
+//! trip. The partial acknowledgement is answered with a segment, which is empty if no data may be sent.
 //!
 //! Without SACK, the window is the threshold, plus one segment for each duplicate ACK that has not already released a
 //! segment, minus the bytes that a partial acknowledgement covers (RFC 6582 section 3.2).

@@ -143,9 +143,9 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: marks each hole as lost that is at least `threshold` segments below the end of the highest SACKed run. The
-    /// first `least` records are always included. Holes beyond the offset `upto` and holes that were retransmitted stay
-    /// unmarked.
+    /// FACK: marks each hole as lost that is at least `threshold` segments below the end of the highest SACKed run.
+    /// Holes among the first `least` records are marked at any distance. Holes beyond the offset `upto` and holes that
+    /// were retransmitted stay unmarked.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
         let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));

@@ -8,8 +8,7 @@ fn accurate() -> Profile {
     Profile { ecn: EcnRule::Accurate, ..linux() }
 }
 
-/// An active open. The peer's SYN-ACK has the ACE field `answer` and no option. Its first segment has the ACE field
-/// `first`.
+/// As [`opened`], but with the additional words `answer` in the SYN-ACK.
 fn opened(answer: u8, first: u8) -> Script {
     opened_by(accurate(), PEER, &format!("ace {answer}"), first)
 }
@@ -124,9 +123,9 @@ fn the_third_syn_ack_does_without() {
     t.expect(3000, "S. 0:0 ack 1");
     t.inject(3100, "ack 1 ace 2");
     t.write(3100, 1000);
-    // Feedback continues, but the peer may not give any.
+    // This end still gives feedback, but sends no ECN-capable segments, because the peer may give no feedback.
     t.expect(3100, "1:1001 . ace 5");
-    // After one timeout nothing is given up.
+    // After one timeout, ECN stays in use.
     let mut t = listening(accurate());
     t.expect(1000, "S. 0:0 ack 1 ace 2");
     t.inject(1100, "ack 1 ace 2");
@@ -170,7 +169,8 @@ fn older_peers_get_what_they_know() {
 
 #[test]
 fn what_is_unknown_is_taken_for_its_successor() {
-    // Section 3.1.3: any combination of bits except the old ones requests accurate ECN, and 0b101 accepts it.
+    // Section 3.1.3: in a SYN, any combination of bits except 0b000 (no ECN) and 0b011 (classic ECN) requests accurate
+    // ECN. In a SYN-ACK, 0b101 accepts it.
     for asked in [1, 2, 4, 5, 6] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} ace {asked}", t.peer_syn("S")));
@@ -229,8 +229,8 @@ fn a_marked_syn_ack_is_counted_at_both_ends() {
     let mut t = opened_by(accurate(), PEER, "ace 2 ce", 5);
     t.write(100, 1000);
     t.expect(100, "1:1001 . ace 6 ect0");
-    // The server learns it from the last ACK of the handshake, so that the next count of the client is no new mark.
-    // The SYN-ACK was sent as not-ECT; without fallback this does not matter.
+    // The last ACK of the handshake reports the marked SYN-ACK to the server. The client's next count includes the same
+    // mark, so it reports no new one. The SYN-ACK was sent as not-ECT; without fallback this does not matter.
     for (ecn_fallback, capable) in [(false, "ect0"), (true, "")] {
         let mut t = listening(Profile { ecn_fallback, ..accurate() });
         t.inject(100, "ack 1 ace 6");
@@ -246,7 +246,7 @@ fn a_marked_syn_ack_is_counted_at_both_ends() {
 
 #[test]
 fn all_segments_after_the_handshake_are_capable() {
-    // tcp_ecn_send: with accurate ECN also pure ACKs, retransmissions and FINs are ECT(0).
+    // tcp_ecn_send: with accurate ECN, pure ACKs, retransmissions and FINs are also ECT(0).
     let mut t = opened(2, 5);
     t.inject(101, "1:1001 ect0");
     t.expect(101, "ack 1001 ace 5 ect0");
@@ -291,7 +291,7 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     t.expect(102, "ack 2001 ace 6 octets1 1,1000,1001 ect0");
     t.inject(103, "2001:2501 ce");
     t.expect(103, "ack 2501 ace 7 octets1 1,1500,1001 ect0");
-    // In RFC 9768 the receiver does not repeat an echo, and CWR has no meaning. Linux's first ACKs are quick ACKs, one
+    // In RFC 9768 the receiver does not repeat an echo, so CWR has no meaning. Linux's first ACKs are quick ACKs, one
     // for each segment.
     t.inject(104, "2501:3501 ect1");
     t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001 ect0");
@@ -308,7 +308,7 @@ fn the_option_is_sent_once_the_peer_has_sent_it_and_takes_its_space_from_the_dat
     t.inject(102, "ack 1 ace 5 octets0 1,0,1");
     t.inject(103, "1001:2001 ect0");
     t.expect(103, "ack 2001 ace 5 octets1 1,0,2001 ect0");
-    // Twelve bytes of each segment.
+    // The option takes 12 bytes of each segment.
     t.write(104, 2000);
     t.expect(104, "1:989 . ace 5 octets1 1,0,2001 ect0");
     t.expect(104, "989:1977 . ace 5 octets1 1,0,2001 ect0");
@@ -374,7 +374,7 @@ fn a_change_is_acknowledged_at_once_and_acks_are_not() {
     t.expect_nothing_until(146);
     t.inject(146, "30501:31001 ce");
     t.expect(146, "ack 31001 ace 6 ect0");
-    // Marked segments without data are counted. No ACK answers them, and the next data is acknowledged at once.
+    // Marked segments without data are counted. They are not acknowledged, but the next data is acknowledged at once.
     for n in 1..8 {
         t.inject(146 + n, "ack 1 ace 5 ce");
     }
@@ -426,7 +426,7 @@ fn an_ack_with_a_newer_timestamp_is_a_count() {
         assert_eq!(delivered_ce(&t), marks, "timestamp {stamp}");
         t.drain_until(2000);
     }
-    // Without outstanding data the mark is one of this end's ACKs, which do not slow down.
+    // Without outstanding data, the marked packet was a pure ACK of this end, so the window is not reduced.
     let mut t = opened_by(accurate(), TIMESTAMPS, "ace 2", 5);
     t.inject(150, "ack 1 ace 6 ts 150:100");
     assert_eq!((delivered_ce(&t), t.info().counters.ecn_reductions), (1, 0));
@@ -434,14 +434,15 @@ fn an_ack_with_a_newer_timestamp_is_a_count() {
 
 #[test]
 fn a_large_ack_may_hide_a_wrapped_count() {
-    // One ACK covers nine segments. The count is the same, so no or eight segments were marked.
+    // One ACK covers nine segments. The count is the same as before, so either no segment or eight segments were
+    // marked.
     let mut t = ten_out();
     t.inject(200, "ack 1001 ace 5");
     t.drain();
     t.inject(201, "ack 10001 ace 5");
     t.drain();
     assert_eq!(delivered_ce(&t), 8, "the worst case");
-    // The first ACK covers ten segments, so ACKs are thinned: the count is taken as it is.
+    // The first ACK covers ten segments, so ACKs are thinned, and the count is assumed not to have wrapped.
     let mut t = ten_out();
     t.inject(200, "ack 10001 ace 6");
     t.drain();

@@ -221,8 +221,8 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
     t.expect(212, "ack 5001");
 }
 
-/// Returns the window that FreeBSD advertises after a round trip of two plus `segments` segments, which ends with an
-/// echo of `echoed`. If `missing` is true, one segment arrives late.
+/// Returns the window that FreeBSD advertises after a round trip of `segments` + 2 segments. The round trip ends with
+/// an echo of `echoed`. If `missing` is true, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
     // The ACK that completed the handshake began the round trip, so these two segments count towards it.
@@ -342,7 +342,7 @@ fn of_five_blocks_the_oldest_is_forgotten_even_where_a_segment_touches_it() {
         t.inject(116 + 2 * n, &format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000));
         t.drain_until(117.5 + 2.0 * f64::from(n));
     }
-    // This data follows the block 17001:18001, which the receiver no longer remembers.
+    // This data follows the block 17001:18001, which the receiver no longer stores.
     t.inject(130, "18001:18501");
     t.expect(131.1, "ack 16001 sack 18001:18501,25001:26001,23001:24001,21001:22001");
 }
@@ -833,7 +833,7 @@ fn the_first_segment_that_waits_sets_the_timer_of_all() {
     t.expect(156, "ack 18001 sack 19001:23001");
 }
 
-/// tcp_select_window ends the quick ACKs if less than half of the buffer is free.
+/// __tcp_select_window ends the quick ACKs if less than half of the buffer is free.
 #[test]
 fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
     for (segments, quick) in [(60, true), (90, false)] {
@@ -956,7 +956,8 @@ fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_millis(20)));
 }
 
-/// Balakrishnan, Padmanabhan and Katz 1999, section 6.3: a sender that does not count duplicates needs a marked one.
+/// Balakrishnan, Padmanabhan and Katz 1999, section 6.3: a sender that does not count duplicates needs a marked
+/// duplicate ACK.
 #[test]
 fn acc_marks_duplicates_after_a_number_of_segments_out_of_order() {
     for (mark_duplicates, marked) in [(3, " X"), (0, "")] {

@@ -39,8 +39,8 @@ fn the_end_that_closes_first_waits_a_minute() {
 
 #[test]
 fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
-    // 4.4BSD's tcp_output derives the flags from the state, and returns to the FIN if the FIN was already sent. RFC
-    // 9293 figure 13: both ends close at the same time.
+    // 4.4BSD's tcp_output derives the flags from the state, so each ACK repeats a FIN that was already sent. RFC 9293
+    // figure 13: both ends close at the same time.
     let mut t = Script::established(freebsd(), PEER);
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");

@@ -53,8 +53,8 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
     t.expect(0, "S 0:0");
 }
 
-/// Linux's tcp_newreno_mark_lost also counts duplicate ACKs in the CWR state, in which the sender usually is when ECN
-/// is in use.
+/// Linux's tcp_newreno_mark_lost also counts duplicate ACKs in the CWR state. With ECN, a sender is usually in that
+/// state.
 #[test]
 fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
     let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });

@@ -131,7 +131,7 @@ fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() 
     }
     t.inject(200, "ack 1 sack 2001:5001");
     t.expect(200, "1:1001 .");
-    // Twelve segments are outstanding. The retransmission and the segments after the highest SACK count as in the
+    // Twelve segments are outstanding. The retransmission and the segments after the highest SACK count as being in the
     // network.
     for (at, end) in [(210, 6001), (211, 7001), (212, 8001)] {
         t.inject(at, &format!("ack 1 sack 2001:{end}"));

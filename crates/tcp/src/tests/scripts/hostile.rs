@@ -29,7 +29,7 @@ fn an_ack_of_what_was_never_sent_is_not_believed_and_answered_by_all_but_linux()
     t.inject(200, "ack 4002");
     t.expect(200, ". 4001:4001 ack 1");
     assert_eq!(t.info().unacked, 4);
-    // Linux's tcp_ack drops it without an answer.
+    // Linux's tcp_ack drops the segment without an answer.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 10_001);

@@ -26,7 +26,7 @@ fn four_timeouts_of_a_syn_do_not_double_the_next() {
     }
     t.expect_nothing_until(130_999);
     t.expect_no_event();
-    // The retransmission of a SYN-ACK is unchanged.
+    // The timeouts of a SYN-ACK double from the first one on, as before.
     let mut t = Script::listen(linux_6_12(), PEER);
     t.inject(0, &t.peer_syn("S"));
     for at in [0, 1000, 3000, 7000] {

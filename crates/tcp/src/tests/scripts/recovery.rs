@@ -31,7 +31,8 @@ fn in_sack_recovery(profile: Profile) -> Script {
 
 #[test]
 fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold() {
-    // RFC 6937 section 3.1: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, with half of ten.
+    // RFC 6937 section 3.1: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out. Here ssthresh is five segments and
+    // RecoverFS ten.
     let mut t = in_sack_recovery(linux());
     t.inject(203, "ack 1 sack 1001:5001");
     t.inject(204, "ack 1 sack 1001:6001");
@@ -392,9 +393,9 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 
 #[test]
 fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
-    // Ten segments are outstanding and the peer's window is full, so no tenth segment can have caused the tenth
-    // duplicate ACK. Linux concludes that the path reorders, and from then on waits for as many duplicates as there
-    // were outstanding segments.
+    // Ten segments are outstanding and the peer's window is full. The first one is missing, so at most nine can cause
+    // duplicate ACKs. After a tenth duplicate ACK, Linux therefore concludes that the path reorders. From then on it
+    // waits for as many duplicates as there were outstanding segments.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {
