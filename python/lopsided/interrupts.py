@@ -23,7 +23,8 @@ else:
     import _signal as signal
 
 _AGAIN_S = 0.02
-"""A dropped interrupt is raised again after this time in seconds, when Python has left the code that dropped it."""
+"""If Python dropped an interrupt, it is raised again after this time in seconds, outside of the code that dropped it.
+"""
 
 
 _ours = False

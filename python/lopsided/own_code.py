@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOKS = 0.1, 20
 _stuck: list[Batch] = []
-"""Batches of runs with a thread that is stuck in user-defined code and cannot be interrupted."""
+"""Batches of runs of which a thread is stuck in user-defined code and cannot be interrupted."""
 
 
 def stop(batch: Batch) -> None:

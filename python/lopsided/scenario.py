@@ -294,7 +294,7 @@ class Scenario:
         if found is None or (direction != "down" and direction != "up"):
             return None
         queue = found[direction]["queue"]
-        # A user-defined discipline may have a `limit` that is a plain number.
+        # The `limit` of a user-defined discipline may be a plain number.
         limit = cast("Mapping[str, Any]", queue).get("limit")
         packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
         return packets if isinstance(packets, int) else None
@@ -467,7 +467,7 @@ class Run(RunTables):
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # A run of an older version may lack a column. A table with other content lacks most of them.
+            # A run of an older version may lack some columns. A table with other content lacks most of them.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
@@ -526,7 +526,7 @@ def _read(path: Path) -> str:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
         with path.open("rb") as file:
-            # The file's reported size is not used, because a device or a pipe has none.
+            # The reported file size is not used: a device or a pipe reports none.
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ScenarioError(

@@ -269,7 +269,7 @@ def disks_possible() -> bool:
     return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
 
 
-# --- all of it ----------------------------------------------------------------------------------------------------
+# --- all trials together ------------------------------------------------------------------------------------------
 
 
 def trials(kills: int, writing: int, disks: int, seed: int) -> Iterable[tuple[str, Command, Callable[[Place], str]]]:

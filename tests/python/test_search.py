@@ -34,7 +34,7 @@ def space(over, scenario):
     return study.Space.of(over, scenario)
 
 
-# --- what may be written ------------------------------------------------------------------------------------------
+# --- syntax -----------------------------------------------------------------------------------------
 
 
 def test_a_range_of_an_integer_key_has_whole_numbers(short):
@@ -112,7 +112,7 @@ def test_a_bound_has_the_unit_of_its_metric(short, text, unit, bound):
     assert limit.kept(bound * (0.9 if "<" in text else 1.1)) and not limit.kept(bound * (1.1 if "<" in text else 0.9))
 
 
-# --- what is found ------------------------------------------------------------------------------------------------
+# --- results ------------------------------------------------------------------------------------------------------
 
 
 def test_without_optuna_the_error_names_the_package(short, monkeypatch):
@@ -181,7 +181,7 @@ def test_unmet_constraints_are_reported_with_the_nearest_trial(short):
     assert found.report().count("<table") == 2
 
 
-# --- going on -----------------------------------------------------------------------------------------------------
+# --- continuing a search ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

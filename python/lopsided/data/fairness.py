@@ -26,9 +26,9 @@ class Fairness:
     warm-up; `None` if this does not happen."""
     start_s: float
     stop_s: float
-    """Means cover the time from `start_s` to `stop_s`, in seconds."""
+    """Start and end, in seconds, of the period that the means cover."""
     window_s: float
-    """Averaging period, in seconds, of the shares for both convergence times."""
+    """Averaging period of the shares, in seconds, for both convergence times."""
     within: float
     hold_s: float
 

@@ -29,13 +29,13 @@ MARK = "Drawn by lopsided"
 """The text in the metadata of images that lopsided drew."""
 
 _FULL = 64 * 1024
-"""A disk with fewer free bytes than this counts as full, because a table needs more."""
+"""A disk with fewer free bytes than this counts as full, because even a small table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
 """An unlocked hidden folder counts as abandoned after this time without a change, in seconds. A new folder is locked
 immediately."""
 _LONGEST = 200
-"""Number of bytes of a name that its hidden name keeps. File systems allow 255 bytes in total."""
+"""Number of bytes of a path's name that its hidden name contains. File systems allow 255 bytes in total."""
 _MARK_WITHIN = 8192
 """Number of bytes that are searched for `MARK`: matplotlib writes metadata at the start of PNG and SVG, at the end
 of PDF."""
@@ -280,7 +280,8 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
             raise
         raise FolderError(f"cannot {verb} {_short(place)}: a name cannot contain the character NUL") from error
     except Exception as error:
-        # Polars raises its own errors for a full disk. Comparing the module's name avoids importing polars here.
+        # Polars raises its own errors for a full disk. Compare the name of the error's module, because importing polars
+        # is slow.
         if type(error).__module__.partition(".")[0] != "polars":
             raise
         why = os.strerror(errno.ENOSPC) if _is_full(place) else error
@@ -288,7 +289,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
 
 
 def _is_full(place: Path) -> bool:
-    """True if the disk is full. Needed because not every library reports the reason for a failure."""
+    """True if the disk is full. Not every library reports this reason for a failure."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
     return False

@@ -114,7 +114,7 @@ def _python(value: Any) -> Any:
 
 
 def _alike(values: list[Any], is_float: bool) -> list[Any]:
-    """The values of a column as plain numbers and texts; as in a frame, all are floats if one of them is."""
+    """The values of a column as plain numbers and texts. If one of them is a float, all are floats, as in a frame."""
     plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
     if is_float or any(isinstance(value, float) for value in plain):
         return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]

@@ -263,7 +263,7 @@ class _Download:
             fields.append(("If-Range", what.validator))
         return fields
 
-    # --- a server that sends parts ------------------------------------------------------------------------------------
+    # --- servers that send byte ranges --------------------------------------------------------------------------------
 
     async def _in_parts(self, connection: Connection, head: Head) -> Fetched:
         first, end, size = described.content_range(head)
@@ -319,7 +319,7 @@ class _Download:
             if not ended.is_set():
                 await asyncio.to_thread(self.part.save)
 
-    # --- a server that only sends the whole ---------------------------------------------------------------------------
+    # --- servers that only send the whole object ----------------------------------------------------------------------
 
     async def _whole(self, connection: Connection, head: Head) -> Fetched:
         described.check_encoding(head)
@@ -333,7 +333,7 @@ class _Download:
             raise Trouble("the connection ended before the end of the object")
         return self._fetched(self.received, ranges=False)
 
-    # --- what both have -----------------------------------------------------------------------------------------------
+    # --- all servers --------------------------------------------------------------------------------------------------
 
     def _refuse(self, head: Head) -> None:
         if head.status in (408, 425, 429) or head.status >= 500:
@@ -365,8 +365,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt also received do not count as progress. Otherwise requests to a server that cuts
-        # each response short would never end.
+        # Bytes that an earlier attempt also received do not count as progress. Otherwise, if a server cuts each
+        # response short, the attempts would never end.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

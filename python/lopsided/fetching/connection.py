@@ -169,7 +169,7 @@ class Connection:
                 raise Trouble(f"{self.url.host} closed the connection within an answer")
 
     def next(self) -> bool:
-        """Prepares the connection for another request. Returns false if it cannot be used again."""
+        """Prepares the connection for another request. Returns false if the connection cannot be used again."""
         with contextlib.suppress(h11.LocalProtocolError):
             self._http.start_next_cycle()
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE

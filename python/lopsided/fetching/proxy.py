@@ -99,7 +99,8 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client is gone or sends invalid data, or the proxy is stopping. No other task waits for this task.
+            # The client is gone or sends invalid data, or the proxy is stopping. No other task awaits this task, so
+            # ignore the error.
             pass
         finally:
             self._clients -= 1
@@ -145,8 +146,8 @@ class Proxy:
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
         divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        # The client's content encodings are requested, but a server cannot send ranges of data that it compresses while
-        # sending.
+        # Request the content encodings that the client accepts. A server that compresses while sending cannot send
+        # ranges.
         asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:

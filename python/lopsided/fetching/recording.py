@@ -212,8 +212,8 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """For each request, the time in ns to its first byte, and the time in ns since the last byte before the
-        request."""
+        """For each request, the time in ns until the first byte of its response, and the time in ns from the last byte
+        of the stream's previous response to the request."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}

@@ -114,7 +114,7 @@ class Streams:
                 await self._bring(at, connection, *span)
             except Trouble as trouble:
                 self._drop(at)
-                # A server may close a connection after a response, which becomes visible only at the next request.
+                # A server may close a connection after a response; this becomes visible only at the next request.
                 if not reused or job.received != before:
                     job.reopened += 1
                     await job.failed(trouble, self.transfer.streams)
@@ -191,7 +191,7 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """The time in ns for which the data that was just read had waited in the kernel."""
+    """The time in ns that the data just read had waited in the kernel."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 

@@ -51,7 +51,7 @@ def two_way_phase(
 ) -> Literal["in phase", "out of phase"]:
     """Returns whether two fixed windows are in phase (W_D <= W_U + 2 BDP) or out of phase (eqs 2.4, 2.5; MER-M07).
 
-    The function follows the labels of the equations; the thesis's next sentence swaps the two cases (MER-A01).
+    The function follows the labels of the equations. The sentence after the equations swaps the two cases (MER-A01).
     """
     return "in phase" if window_down_bytes <= window_up_bytes + 2.0 * bdp_bytes else "out of phase"
 
@@ -80,8 +80,8 @@ def uplink_buffer_bound_packets(
 def window_difference_for_bound_bytes(
     bound_packets: float, rtt_s: float, uplink_bps: float, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """The difference W_D - W_U in bytes for which eq 6.6 returns this bound. It reveals the windows that a published
-    estimate implies."""
+    """The difference W_D - W_U in bytes for which eq 6.6 returns this bound. With a published estimate, it is the
+    difference that the estimate implies."""
     return 2.0 * (bound_packets * packet_bytes + bandwidth_delay_product_bytes(uplink_bps, rtt_s))
 
 

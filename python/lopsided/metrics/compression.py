@@ -30,8 +30,8 @@ class AckCompression:
     bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Fraction of the time in gaps between ACKs that are longer than twice the transmission time of the acknowledged
-    data."""
+    """Fraction of the time that is spent in long gaps between ACKs: gaps of more than twice the transmission time of
+    the acknowledged data."""
     longest_silence_s: float
 
 

@@ -31,8 +31,8 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """For each of these fractions, the smallest value that at least this fraction of the weight does not exceed;
-    `None` if there is no weight."""
+    """Weighted quantiles: for each fraction, the smallest value for which the values up to it have at least this
+    fraction of the total weight; `None` if there is no weight."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)

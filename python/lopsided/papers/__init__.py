@@ -1,4 +1,4 @@
-"""Published studies: one command repeats a study and compares its results with the published ones.
+"""Published studies. One command repeats a study and compares its results with the published ones.
 
 A paper is a package in this folder, named by first author and year. A new paper needs `published.csv` (the numbers that
 the paper prints), `scenarios/*.toml`, `assumptions.toml` (settings that the paper does not state) and an `__init__.py`
@@ -121,7 +121,7 @@ def reproduce(
     full: bool = False,
     keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
-    """Runs a paper again, writes the report into `out` and prints a summary.
+    """Reproduces a paper, writes the report into `out` and prints a summary.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def reproduce_all(
     full: bool = False,
     keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
-    """Runs every paper again, each into a folder of its own in `out`, and writes one page for all of them.
+    """Reproduces every paper, each in its own folder inside `out`, and writes one page for all of them.
 
     The parameters are those of `reproduce`. A paper that fails is listed with its error; the others still run.
 
@@ -265,7 +265,7 @@ class _Asked:
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
-    """Runs the requested part of a paper and writes its report into the folder."""
+    """Reproduces the requested part of a paper and writes its report into the folder."""
     from lopsided.papers.framework import page
     from lopsided.papers.framework import reproduction as study
 

@@ -85,7 +85,7 @@ class Study:
     footer: ClassVar[str] = ""
     """The last line of the page, which names the files that contain the numbers."""
 
-    # --- what a subclass states ---------------------------------------------------------------------------------------
+    # --- defined by subclasses ----------------------------------------------------------------------------------------
 
     @property
     def title(self) -> str:
@@ -133,7 +133,7 @@ class Study:
         """The blocks of the report after the sentences and conditions."""
         return ()
 
-    # --- the same for all ---------------------------------------------------------------------------------------------
+    # --- common to all studies ----------------------------------------------------------------------------------------
 
     def plot(self, kind: str = "") -> Figure:
         """Draws a figure of the study with matplotlib.

@@ -40,8 +40,8 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, Reno's throughput over each return line and the fraction of runs in which the download's
-    ACKs lock the upload out."""
+    """Returns, in words, Reno's throughput over each return line, and the fraction of runs in which ACKs of the
+    download lock the upload out."""
     slow, compressed = (
         m.value("one-way", "throughput_bps", line=line, scheme=RENO.key).median / 1e6 for line in ("28.8", "28.8C")
     )

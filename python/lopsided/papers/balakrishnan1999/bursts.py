@@ -28,7 +28,7 @@ def _sender(burst: int) -> Overrides:
 
 
 def receiver(max_delay: int) -> Overrides:
-    """Returns ACC as in the BSD/OS implementation: the receiver sends as few ACKs as the bounds allow.
+    """Returns the settings of ACC as implemented in BSD/OS: the receiver sends as few ACKs as the bounds allow.
 
     `max_delay` is the largest number of segments per ACK.
     """

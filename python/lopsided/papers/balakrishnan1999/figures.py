@@ -72,7 +72,7 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Yields the mean congestion window that table 1 gives for this scheme, as a horizontal line."""
+    """Yields a horizontal line at the mean congestion window that table 1 states for this scheme."""
     if 1 in scheme.tables:
         yield printed.table_1(scheme)[1].printed(m).number, style.INK
 

@@ -1,4 +1,4 @@
-"""Choices that were made after results had been seen, and the numbers that show how sensitive the results are to the
+"""Choices that were made after results were known, and the numbers that show how sensitive the results are to the
 assumptions."""
 
 from __future__ import annotations

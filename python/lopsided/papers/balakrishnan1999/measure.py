@@ -24,7 +24,8 @@ WHOLE = PACKET_BYTES / PAYLOAD_BYTES
 """Packet bytes per payload byte."""
 
 UPLOAD_PAYLOAD_BYTES = 994
-"""Payload of the uploads' packets, in bytes: 1,034 bytes with headers, of which header compression sends 1,000."""
+"""Payload of an upload's packet, in bytes. The packet takes 1,034 bytes with headers, and 1,000 with compressed
+headers."""
 WHOLE_UPLOAD = PACKET_BYTES / UPLOAD_PAYLOAD_BYTES
 
 
@@ -89,7 +90,7 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
-    """Goodputs in bit/s, from the time when all flows are sending until the first of them ends."""
+    """Goodputs in bit/s, from the time when all flows send data until the first flow ends."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     begin = _all_send_from(run, names)
     end = min(flows[name]["stop_s"] for name in names)
@@ -101,7 +102,7 @@ def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
     """Time in seconds at which the last of the flows sends its first byte."""
     samples = run.samples
     flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
-    # `start_s` may be the time of the handshake, which precedes the first data.
+    # `start_s` may be the time of the handshake, so use the first data.
     first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
     return float(max(times.min() for times in first if len(times)))
 
@@ -197,7 +198,7 @@ def pages(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def implemented_two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures throughput of download and upload from the start of the upload until one of them completes."""
+    """Measures the throughput of download and upload, from the start of the upload until one of the two completes."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     traces = traces_of(run, ("forward", "reverse"))
     begin = max(row["start_s"] for row in flows.values())

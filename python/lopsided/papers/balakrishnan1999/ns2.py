@@ -1,6 +1,6 @@
 """Compares this simulator with the authors' own ns-2 classes, in the table cells that Debian's ns-2 runs correctly.
 
-ns-2 is run if it is installed. These cells are Reno, ACK filtering without sender adaptation, and the two-way transfer.
+These cells are Reno, ACK filtering without sender adaptation, and the two-way transfer; ns-2 is run if it is installed.
 For the other cells, tables 1 and A use recorded results. In ns-2.35, marks on ACKs and the burst timer of sender
 adaptation have no effect, so their cells were recorded with a repaired ns-2. ACK reconstruction takes a minute per
 cell. `reference/fidelity/authors.py` runs all of them.
@@ -132,8 +132,8 @@ def filtered(found: Mapping[str, float], scheme: str) -> float:
 
 
 def _mean(rows: list[Row]) -> Row:
-    """The mean over the runs. With an upload: the mean over the runs in which the upload is not locked out, and the
-    fraction of runs in which it is."""
+    """The mean over the runs. For a cell with an upload: the mean over the runs that do not lock the upload out, and
+    the fraction of runs that do."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

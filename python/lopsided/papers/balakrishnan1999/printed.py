@@ -50,8 +50,8 @@ def table_2(scheme: Scheme) -> tuple[Row, ...]:
 def table_3(scheme: Scheme, runs: str = "all", locked: bool | None = None) -> tuple[Row, ...]:
     """Returns the throughputs of a download and an upload that run in parallel.
 
-    `runs` is the paper's name for a subset of the runs. `locked` selects the corresponding simulated runs: those that
-    lock the upload out, those that do not, or all.
+    `runs` is the paper's name for a subset of the runs. `locked` selects the corresponding simulated runs: the runs
+    that lock the upload out, the runs that do not, or all runs.
     """
     return tuple(
         Row(

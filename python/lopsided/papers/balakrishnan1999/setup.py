@@ -80,8 +80,8 @@ class Scheme:
     def queue(self, limit: int, acks_alone: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
 
-        The authors' drop-tail queues hold one packet less than their limit. A full queue drops an arriving ACK before
-        the filter can remove an older one.
+        The authors' drop-tail queues hold one packet less than their limit. If a queue is full, an arriving ACK is
+        dropped before the filter can remove an older ACK.
 
         Parameters
         ----------
@@ -113,8 +113,8 @@ class Scheme:
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked and not self.forced:
-            # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1). The cells that
-            # are compared with the authors' code have no data on the return line.
+            # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1). Comparisons
+            # with the authors' code are not affected, because their return lines carry no data.
             found |= {"stack.ecn": "on"}
         if self.marked and not self.spared:
             found |= {"stack.ack_policy": "acc", "stack.max_delack": "25", "stack.min_acks_per_window": "2"}
@@ -195,7 +195,7 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 uses no random numbers."""
 
 SERIES = range(5)
-"""A cell for which the paper has 50 runs is repeated once per series. For the other cells the paper has 10 runs."""
+"""The paper has 10 runs for most cells, and 50 for some. A cell with 50 runs is repeated once per series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""

@@ -42,7 +42,7 @@ def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
 
 
 def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
-    """Returns the download rate in bit/s at which its ACKs, one per `segments_per_ack` segments, fill the return
+    """Returns the download's rate in bit/s at which its ACKs, one per `segments_per_ack` segments, fill the return
     line."""
     return metrics.ack_limited_bps(FORWARD_BPS, line.rate_bps, PACKET_BYTES, line.ack_bytes, segments_per_ack)
 

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, the gain from the ACK filter and the effect of DiffServ on the real-time flow."""
+    """Returns, in words, how much the ACK filter gains, and the effect of DiffServ on the real-time flow."""
     plain, filtered = (m.value("filters", "down_bps", filter=rule).median for rule in ("none", "aggressive"))
     delays = [m.value("real-time", "delay_ms", queue=queue).median for queue in ("fq_codel", "cake", "cake_diff4")]
     return (

@@ -128,8 +128,8 @@ def diffserv4_divides(m: Measurements) -> Verdict:
 
 @of_marks("CAKE de-prioritises background traffic and does not starve it.", "abstract")
 def background_yields(m: Measurements) -> Verdict:
-    """The bulk flow gets at most 40 % of an equal share of the line, and at least half of the 6.25 % that its tin
-    guarantees."""
+    """The bulk flow gets at most 40 % of an equal share of the line, and at least half of its tin's guarantee of 6.25
+    %."""
     found: list[Measured] = []
     for queue in ("cake_diff3", "cake_diff4"):
         for way in ("down", "up"):
@@ -140,7 +140,7 @@ def background_yields(m: Measurements) -> Verdict:
 
 @of_marks("Probes of each mark see the round trips of the data under load.", "data, rrul_diffserv")
 def probes_see_the_data(m: Measurements) -> Verdict:
-    """For three marks under four queues, the median RTT of the probes is within 5 ms of the authors' value."""
+    """For each of three DSCP marks under four queues, the probes' median RTT is within 5 ms of the authors' value."""
     return within(
         PROBE_MS,
         [
@@ -276,8 +276,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
 )
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms, and less than 10 % of the time they
-    wait if it does not count cells."""
+    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms on average, and for less than 10 % of the
+    time that they wait if CAKE does not count cells."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

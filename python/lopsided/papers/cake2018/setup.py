@@ -23,7 +23,7 @@ UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
 
 
 def _both(name: str) -> dict[str, str]:
-    """Scenario keys that put the same queue in front of the line in each direction, with a shaper at 10 Mbit/s."""
+    """Scenario keys that put the same queue, with a shaper at 10 Mbit/s, in front of the line in both directions."""
     if name == "fq_codel":
         return {}
     queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 RESULTS = ("result", "computed", "derived")
-"""Kinds of published values that must be compared with a measured value."""
+"""Kinds of published values that count as results of the paper."""
 
 NEAR = 0.15
 """A measured value is near the published value if it differs by at most this fraction of the published value."""

@@ -137,7 +137,7 @@ class Measurements:
 
     @property
     def repetitions(self) -> tuple[int, ...]:
-        """Repetitions that were run, counted from 0."""
+        """Numbers of the repetitions that were run, counted from 0."""
         return self.repetitions_of(self._rows)
 
     def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
@@ -224,8 +224,7 @@ class Measurements:
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns the measurements with the rows of `experiment` replaced by the rows of `other` that have these
-        labels."""
+        """Returns measurements of `experiment` alone, whose rows are those of `other` with these labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]
@@ -234,7 +233,7 @@ class Measurements:
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def replaced_by(self, other: Measurements) -> Measurements:
-        """Returns the measurements with every experiment of `other` replaced by its measurements there."""
+        """Returns these measurements, but with the rows of `other` for every experiment that `other` contains."""
         runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 

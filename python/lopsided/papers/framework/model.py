@@ -76,11 +76,8 @@ class Experiment:
     verdict of one of its statements varies between seeds.
     """
     only_in_full: bool = False
-    """True for an experiment without a statement or a printed number of its own: other interpretations, and our own
-    questions.
-
-    It runs with `--full`, or if the user requests one of its figures.
-    """
+    """True for an experiment that no statement and no published number needs: it tests another interpretation or a
+    question of our own. Such an experiment runs with `--full`, or if the user requests one of its figures."""
 
     @property
     def at_full_length(self) -> Experiment:
@@ -344,7 +341,7 @@ class Paper:
             assumptions=tuple(
                 replace(each, experiments=tuple(key for key in each.experiments if key not in left))
                 for each in self.assumptions
-                # An assumption without experiments of its own varies those of the paper.
+                # The variants of an assumption without `experiments` apply to the experiments of the paper.
                 if not each.experiments or not left.issuperset(each.experiments)
             ),
             left_to_full=tuple(each for each in self.claims if not left.isdisjoint(each.needs)),

@@ -132,7 +132,7 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 def render(reproduction: Reproduction, figures: Path) -> str:
     """Renders the whole page, and writes its drawings to the folder `figures`."""
     with_pdf = bool(reproduction.only) or style.in_column()
-    # An experiment may have its own number of seeds.
+    # The number of seeds can differ between experiments.
     seeds = sorted(len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests)
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return template("page.html.j2").render(
@@ -211,7 +211,7 @@ def _comparison(each: Comparison) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """The claims, grouped by origin. Failing claims come first, sorted by cause."""
+    """The claims, grouped by origin. Within a group, failing claims come first, sorted by cause."""
     causes = reproduction.paper.causes
 
     def rank(outcome: ClaimOutcome) -> tuple[bool, int]:

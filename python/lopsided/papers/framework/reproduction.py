@@ -49,8 +49,8 @@ class ClaimOutcome:
 class Move:
     """A claim whose verdict changes under a variant, and the new verdict.
 
-    `steady` is true if all seeds agree under the assumed values, so that the variant's single seed contradicts every
-    one of them.
+    `steady` is true if all seeds agree under the assumed values. The variant was run with a single seed, which then
+    contradicts all of them.
     """
 
     claim: Claim
@@ -176,7 +176,7 @@ class Entry:
 
     @property
     def beside_the_record(self) -> str:
-        """The number of such verdicts as text; `no record` if the seeds are not the paper's own."""
+        """The number of surprising verdicts as text; `no record` if the seeds are not the paper's own."""
         judged = self.reproduction.claims if self.reproduction else ()
         if judged and not any(each.recorded for each in judged):
             return "no record"
@@ -404,8 +404,8 @@ def again(reproduction: Reproduction) -> str:
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
-    """Returns the reproduction with these figures drawn, and with the coverage of published values if all figures
-    and claims are included."""
+    """Returns the reproduction with these figures drawn. If all figures and claims are included, it also contains the
+    coverage of published values."""
     whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
     complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
     return (

@@ -64,7 +64,7 @@ class Trace:
     def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
         """Measures the ACK compression of the flow between two times, excluding loss recovery.
 
-        `rate_bps` is the rate of the line that clocks the ACKs; `None` for a line that never limits.
+        `rate_bps` is the rate of the line that clocks the ACKs; `None` if no line limits the rate.
         """
         inside = (self.time_s >= t0_s) & (self.time_s <= t1_s)
         return metrics.ack_compression(
@@ -76,7 +76,7 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     """Returns the samples of the flows with these names."""
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
-    # numpy, because on small tables a polars query takes longer than the calculation.
+    # Use numpy: for small tables, a polars query takes longer than the calculation itself.
     flow = samples.numbers("flow")
     recovering = samples.among("state", ("recovery", "loss"))
     columns = {column: samples.numbers(column) for column in _COLUMNS}

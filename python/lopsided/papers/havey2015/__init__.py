@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, the benefit of sensing if the queue is below IP, and of BDP on long paths."""
+    """Returns, in words, the benefit of sensing if the queue forms below IP, and the benefit of BDP on long paths."""
     asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
     bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
     return (

@@ -84,14 +84,15 @@ def _two(app: str, cc: str, loss: float, rtt: int = 100, **labels: str | int | f
 
 
 def pair(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the goodput of both downloads, and the share of their sum, in percent, of the download under test."""
+    """Measures the goodput of both downloads, and the share of the download under test in the total goodput, in
+    percent."""
     tested, single = (float(value) for value in run.flows["goodput_bps"])
     return {"goodput_bps": tested, "single_bps": single, "share": 100 * tested / (tested + single)}
 
 
 def alone(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the goodput and RTT of one download, and the mean and standard deviation of the fill of the 1 s
-    queue."""
+    """Measures the goodput and RTT of one download, and the mean and standard deviation of the backlog of the queue,
+    which holds 1 s of data."""
     queue = run.queues.to_polars().filter((pl.col("direction") == "down") & (pl.col("time_s") > 30))
     wait = queue["sojourn_mean_ms"].cast(pl.Float64).drop_nulls().to_numpy()
     row = next(iter(run.flows.rows()))
@@ -226,7 +227,7 @@ def _shares(m: Measurements, kind: str) -> list[Measured]:
 # --- Claims
 
 
-# The bottleneck rate was chosen to match this number, so the comparison must agree.
+# The bottleneck rate was chosen to match this number, so the comparison always agrees.
 ONE_MBIT = of_parallel.near_print(
     "one-mbit",
     "Without loss one stream beside another reaches about 1 Mbit/s.",
@@ -260,13 +261,13 @@ def four_suffice(m: Measurements) -> Verdict:
 
 @of_shares("The share grows with the number of streams.", "section 2.3.1, figure 2.4")
 def unfair_with_streams(m: Measurements) -> Verdict:
-    """At 0.1 % loss, the parallel download's share of both goodputs rises with its number of streams."""
+    """At 0.1 % loss, the parallel download's share of the total goodput rises with its number of streams."""
     return rises("share", m.curve("shares", "share", "streams"), "%")
 
 
 @of_shares("Two single streams have 40 to 60 % each.", "section 2.4.5, figure 2.4")
 def singles_are_fair(m: Measurements) -> Verdict:
-    """At 0.1 % loss, each stream gets 40 to 60 % of the sum of both goodputs."""
+    """At 0.1 % loss, each stream gets 40 to 60 % of the total goodput."""
     return between(40, 60, [number("share of one", m.curve("shares", "share", "streams").at(1), "%")])
 
 
@@ -276,7 +277,7 @@ def singles_are_fair(m: Measurements) -> Verdict:
     origin="fitted",
 )
 def clock_half(m: Measurements) -> Verdict:
-    """If the window fills the path and half of the queue, the mean RTT is at least 500 ms."""
+    """The mean RTT is at least 500 ms with a window that fills the path and half of the queue."""
     return at_least(500, [number("mean round trip", m.value("clock", "rtt_mean_ms", load="half"), "ms")])
 
 
@@ -288,7 +289,7 @@ def clock_full(m: Measurements) -> Verdict:
 
 @of_lossless("Without loss RDRA has nearly the throughput of one connection.", "section 2.4.5, figure 2.11", fails=True)
 def equal_without_loss(m: Measurements) -> Verdict:
-    """RDRA's share of the sum of both goodputs is 40 to 60 %, which counts as fair."""
+    """RDRA gets 40 to 60 % of the total goodput, which counts as fair."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
     return between(40, 60, [number("share without loss", share, "%")]).but(
         why="equation 2.4 divides the unused window by all streams, so that the requests are below the window"
@@ -315,7 +316,7 @@ def twice_under_loss(m: Measurements) -> Verdict:
 
 @of_fair_rtts("RDRA stays within 40 to 60 % from 100 to 200 ms, with few outliers.", "section 2.4.5, figure 2.12")
 def fair_over_rtts(m: Measurements) -> Verdict:
-    """At 0.1 % loss and each RTT, RDRA gets 40 to 60 % of the sum of both goodputs."""
+    """At 0.1 % loss and each RTT, RDRA gets 40 to 60 % of the total goodput."""
     return between(40, 60, _shares(m, "rdra"))
 
 
@@ -332,8 +333,8 @@ def queue_is_used(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA that looks for a queue has more than twice one connection's throughput.", "ours")
 def queued_twice(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput, because a hole while the
-    queue is empty counts as channel loss."""
+    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput of one connection. The reason
+    is that it treats a hole as channel loss while the queue is empty."""
     return all_of(
         *(
             ratio(
@@ -349,13 +350,13 @@ def queued_twice(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA as printed has less throughput than one connection.", "ours")
 def printed_is_less(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss, RDRA gets less than one connection: the opposite of figure 2.11."""
+    """Alone on 10 Mbit/s at 1 % loss, RDRA gets less goodput than one connection, contrary to figure 2.11."""
     return ratio("RDRA to one connection", _alone(m, "rdra", 0.01), _alone(m, "single", 0.01), below=1.0)
 
 
 @of_our_rtts("RDRA that looks for a queue stays within 40 to 60 % from 100 to 200 ms.", "ours", fails=True)
 def queued_is_fair(m: Measurements) -> Verdict:
-    """At 0.1 % loss and each RTT, the variant gets 40 to 60 % of the sum of both goodputs."""
+    """At 0.1 % loss and each RTT, the variant gets 40 to 60 % of the total goodput."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
         why="CUBIC regains its window in seconds, whatever the queue, and the part of the window that equation 2.4 "
         "requests grows more slowly than the window; with a queue of one round trip it is fair"
@@ -364,8 +365,8 @@ def queued_is_fair(m: Measurements) -> Verdict:
 
 @of_lossy("Streams of one connection, as in HTTP/2, withstand loss no better than one connection.", "ours")
 def multiplexing_is_one(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss, the two throughputs differ by at most 25 %, because all streams share one
-    window."""
+    """Alone on 10 Mbit/s at 1 % loss, the throughputs of a connection with several streams and of a connection with one
+    differ by at most 25 %, because all streams share one window."""
     one, many = _alone(m, "single", 0.01), _alone(m, "multiplexed", 0.01)
     return ratio("streams of one connection to one connection", many, one, above=0.8, below=1.25)
 

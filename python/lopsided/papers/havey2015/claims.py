@@ -1,7 +1,7 @@
 """The dissertation's statements of chapters 4 to 6 and how each is judged.
 
-Three criteria are ours. "Unaffected" means within 25 %. A round trip "passes 1 s" if 10 % of the packets take longer. A
-round trip is "well controlled" if 90 % of the packets are within 100 ms of the base round trip.
+Three criteria are ours. "Unaffected" means within 25 %. The RTT "passes 1 s" if it is above 1 s for 10 % of the
+packets. The RTT is "well controlled" if it is within 100 ms of the base RTT for 90 % of the packets.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def _constant(value: float) -> Reader:
 
 
 def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: bool = False) -> Reader:
-    """Returns a function from a table row to the value of a column, with the row's queue discipline and RTT."""
+    """Returns a function that reads a column for the queue discipline and the RTT of a published row."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         aqm, rtt = AQMS.get(row.conditions.get("aqm", "")), row.conditions.get("base_rtt_ms", "")
@@ -55,7 +55,8 @@ def _rank(m: Measurements, row: PublishedValue) -> float:
 
 
 def _loses_from(aqms: Iterable[str]) -> Reader:
-    """Returns a function that reads the largest RTT at which all these disciplines keep their throughput at 100 ms."""
+    """Returns a function that reads the largest RTT at which all these disciplines keep the throughput that they have
+    at 100 ms."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         def keeps(rtt: int) -> bool:
@@ -103,7 +104,7 @@ def _clock(load: str, column: str) -> Reader:
 
 
 def _from_half(m: Measurements, _row: PublishedValue) -> float:
-    """The largest distance of Compatible TCP's percentage of both rates from 50 %, in percentage points."""
+    """The largest difference, in percentage points, between Compatible TCP's percentage of the total rate and 50 %."""
     curve = share_curve(m, "literal")
     return float(np.max(np.abs(curve.median - 50)))
 

@@ -158,7 +158,8 @@ _QUANTILES: dict[str, tuple[float, float]] = {
     "share_of_packets_below_12_mbps": (12.0, 1.0),
     "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
 }
-"""Published percentages of packets: the throughput in Mbit/s, and +1 if the packets are below it or -1 if above."""
+"""Published percentages of packets. Each has a throughput in Mbit/s, and +1 if the packets are below this throughput or
+-1 if they are above it."""
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
@@ -301,7 +302,7 @@ def _ranges(m: Measurements) -> Iterable[Comparison]:
 
 
 def _readings(m: Measurements, experiment: str) -> Artifact:
-    """The table that compares ASQM or BDP with its formulas as published."""
+    """The table that compares the implemented ASQM or BDP with the formulas exactly as published."""
     return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *_COLUMNS))
 
 

@@ -110,7 +110,7 @@ def _sensing_share(run: Run) -> float:
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan
-    # The counters are cumulative, so their maximum is the total of the run.
+    # The counters are cumulative, so the largest value is the total of the run.
     sensing = pl.DataFrame([run.parts[name].filter(senses) for name in ("node", "part", "value")])
     octets = sensing.group_by("node", "part").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
     queues = pl.DataFrame([run.queues[name] for name in ("link", "direction", "sent_bytes")])

@@ -1,8 +1,8 @@
 """Chapter 2 over time (HAV-E04 to HAV-E06), and on a mesh (HAV-E10).
 
-Three comparisons: holes that the receiver detects with the sender's window reductions, the receiver's window with its
-equation, and the requested data with this window. For the mesh, two throughputs are published but no loss rate. The
-loss rate is derived from the first throughput, and the second throughput tests it.
+Makes three comparisons: the holes detected at the receiver with the window reductions of the sender, the receiver's
+window with its equation, and the amount of requested data with this window. For the mesh, two throughputs are
+published, but no loss rate. The loss rate is derived from the first throughput, and the second throughput tests it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""A hole at the receiver and a window reduction at the sender coincide if they are at most this far apart, in seconds:
-half an RTT and the time of 3 packets at 2 Mbit/s."""
+"""A hole at the receiver and a window reduction at the sender coincide if they are at most this far apart, in seconds.
+The time is half an RTT plus the transmission time of 3 packets at 2 Mbit/s."""
 APART_S = 1.2
-"""Holes that are less than this time apart, in seconds, belong to one event. It is the RTT with a full queue."""
+"""Holes that are less than this time apart, in seconds, belong to one event. This time is the RTT with a full queue."""
 BEGUN_S = 5.0
 """Time in seconds after which the window of equation 2.2 has left its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
@@ -63,7 +63,7 @@ def _holes(run: Run) -> list[float]:
                 times.append(float(row["time_s"]))
                 open_hole = True
             count = int(row["out_of_order"])
-    # A hole within `APART_S` of the hole before belongs to the same event.
+    # A hole that follows the previous hole within `APART_S` belongs to the same event.
     earlier = [-math.inf, *times]
     return [time for time, before in zip(times, earlier, strict=False) if time - before > APART_S]
 
@@ -98,8 +98,8 @@ def _controller(run: Run) -> tuple[Array, Array, Array]:
 
 
 def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
-    """For each congestion event: the times since the event, the windows until the next event, and the window before,
-    in segments."""
+    """For each congestion event until the next one: the times since the event and the windows at these times, and the
+    window just before the event. Windows are in segments."""
     rows = list(run.fetches.rows())
     mss = max(float(row["mss_bytes"] or 0) for row in rows)
     starts = [at for at, row in enumerate(rows) if row["loss"] == "every"]
@@ -111,7 +111,7 @@ def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
 
 
 def control(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the deviation of the window from equation 2.2, and of the requested data from the window."""
+    """Measures how far the window deviates from equation 2.2, and the requested data from the window."""
     time, window, requested = _controller(run)
     whole = time > BEGUN_S
     lasted = np.diff(time, append=float(time[-1]))[whole]

@@ -78,8 +78,8 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
 
 @of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",), fails=True)
 def compression_needs_symmetry(m: Measurements) -> Verdict:
-    """In the symmetric setup, compressed ACKs acknowledge at least a third of the download's bytes. In every other
-    setup they acknowledge at most half of that fraction."""
+    """In the symmetric setup, the ACKs of at least a third of the download's bytes are compressed. In every other
+    setup, this fraction is at most half as large."""
 
     def share(line: AccessLine, packets: int) -> Measured:
         found = m.value("acks", "compressed_down", line=line.name, unit="bytes", uplink_packets=packets)
@@ -113,7 +113,8 @@ def compression_costs_little(m: Measurements) -> Verdict:
 def never_both(m: Measurements) -> Verdict:
     """With byte buffers of every size on every line, both buffers are at least half full for at most 5 % of the time.
 
-    The note gives the result for buffers that are 90 % full, which was measured after the verdict was known.
+    The note states the same result for buffers that are at least 90 % full; this threshold was added after the verdict
+    was known.
     """
 
     def both(column: str, words: str) -> list[Measured]:
@@ -181,8 +182,7 @@ def bytes_follow_the_expression(m: Measurements) -> Verdict:
     fails=True,
 )
 def packets_follow_the_expression(m: Measurements) -> Verdict:
-    """The expression is confirmed on three lines with the buffer sizes for which it predicts a window for both
-    flows."""
+    """The expression is confirmed on three lines, for the buffer sizes at which it predicts a window for both flows."""
     return _compared(m, "packets", LINES, BUFFERS)
 
 
@@ -228,8 +228,8 @@ def sizing_helps(m: Measurements) -> Verdict:
 
 @of_paper("Buffers of packets amplify the effect.", "abstract", fails=True)
 def packets_amplify(m: Measurements) -> Verdict:
-    """For each unequal size from half to twice the downlink's buffer, packet buffers move the throughput ratio at
-    least 10 % farther from 1 than byte buffers do."""
+    """If the uplink's buffer has half to twice the size of the downlink's, but not the same size, the throughput ratio
+    is at least 10 % farther from 1 with packet buffers than with byte buffers."""
 
     def found(line: AccessLine, size: int, unit: str) -> float:
         return value(m, line, "ratio", size, unit).median
@@ -295,8 +295,8 @@ def mechanisms_exist(m: Measurements) -> Verdict:
 
 @ours("The side whose buffer drains faster stands empty.", "about the abstract's pendulum")
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
-    """If one buffer takes at least 1.5 times as long to drain as the other, the faster one is empty for at least
-    twice as long."""
+    """If one buffer takes at least 1.5 times as long to drain as the other, the buffer that drains faster is empty for
+    at least twice as much of the time."""
     verdicts: list[Verdict] = []
     for line in LINES:
         for size in BUFFERS:

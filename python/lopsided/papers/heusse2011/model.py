@@ -29,8 +29,8 @@ PAYLOAD = 1448 / 1500
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of the download and the upload, in segments, when a buffer overflows; NaN for both if one flow has no
-    room in the buffer."""
+    """Windows of the download and the upload, in segments, at the time when a buffer overflows. Both are NaN if one
+    flow finds no space in the buffer."""
 
     down: float
     up: float
@@ -62,7 +62,8 @@ def ack_room(unit: str) -> float:
 def windows(unit: str, down_room: float, up_room: float) -> Windows:
     """Returns both windows in full packets, for buffers of this size.
 
-    In packet buffers, a flow gets no window if the other flow's ACKs alone fill its buffer.
+    If the buffers count packets, the ACKs of one flow alone can fill the other flow's buffer. Both windows are then
+    NaN.
     """
     share = ack_room(unit)
     down, up = ((one - share * other) / (1 - share**2) for one, other in ((down_room, up_room), (up_room, down_room)))

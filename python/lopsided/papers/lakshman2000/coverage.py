@@ -1,4 +1,4 @@
-"""Counterparts of the abstracts' results, which are words: the statements that judge these results."""
+"""The abstracts state their results in words. Their counterparts are the statements that judge these results."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _goodputs(run: Run, group: str = "forward") -> list[float]:
 def single(run: Run, _case: Case) -> Mapping[str, float]:
     """Returns goodput and utilisation of the forward link, timeouts, and the number of data packets per delivered ACK.
 
-    ACKs are the packets on the reverse link that are not data of an upload.
+    Every packet on the reverse link that is not data of an upload counts as an ACK.
     """
     goodput, window = sum(_goodputs(run)), _window_s(run)
     rate = run.scenario.link_rate_bps("down") or float("nan")

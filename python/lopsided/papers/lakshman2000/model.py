@@ -42,8 +42,8 @@ def _sawtooth(most: float, pipe: float) -> float:
     least = most / 2
     if least >= pipe:
         return 1.0
-    # A window below the pipe takes `tau` per round trip; above it, one packet is sent per 1/mu. Times are in units of
-    # tau.
+    # While the window is below the pipe, a round trip takes `tau`. Above, one packet is sent per 1/mu. Times are in
+    # units of tau.
     idle, busy = pipe - least, (most**2 - pipe**2) / (2 * pipe)
     sent = (pipe**2 - least**2) / 2 + (most**2 - pipe**2) / 2
     return sent / (pipe * (idle + busy))
@@ -60,7 +60,7 @@ def with_loss(probability: float, k: float, reverse_buffer: float, pipe: float) 
     if k <= 1 or free <= 1 / k:
         return min(1.0, free)
     limited = (1.5 / product(probability, k, pipe + k * reverse_buffer)) ** (1 / 3)
-    # If the reverse buffer is neither empty nor full, the reverse link carries exactly the ACKs that arrive.
+    # If the reverse buffer is neither empty nor full, the rate of ACKs equals the rate of the reverse link.
     return min(1.0, max(limited, 1 / k))
 
 

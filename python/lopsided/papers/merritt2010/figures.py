@@ -39,7 +39,7 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Links whose performance with 50 packets the text states, with the place and the item in `published.csv`."""
+"""Links whose performance with 50 packets is stated in the text, with the place and the item in `published.csv`."""
 
 
 def _performance(column: str) -> Lines:
@@ -247,8 +247,8 @@ def _at_printed_size(m: Measurements, line: AccessLine, column: str = "performan
 
 
 def _own_threshold(m: Measurements, line: AccessLine) -> Spread:
-    """The buffer at which the median estimate equals the configured size, with the range over the repetitions for
-    which one exists."""
+    """The buffer at which the median estimate equals the configured size, with the range over those repetitions that
+    have such a buffer."""
     single = [threshold(m.repetition(repetition), line) for repetition in m.repetitions]
     known = [packets for packets in single if np.isfinite(packets)] or [float("nan")]
     return Spread(threshold(m, line), min(known), max(known))
@@ -289,7 +289,7 @@ def table_6_2(m: Measurements) -> Artifact:
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """Published values about the estimates that sections 1, 6.3 and 6.5 repeat."""
+    """Published values about the estimates that are repeated in sections 1, 6.3 and 6.5."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"
@@ -311,8 +311,8 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """One setting, with the estimates of the field procedure after 30 s and after the full run, and of the second
-    procedure."""
+    """One setting, with three estimates: of the field procedure after 30 s, of the field procedure after the full run,
+    and of the second procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
         "link": line.name,

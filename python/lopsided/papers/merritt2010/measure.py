@@ -1,4 +1,5 @@
-"""Metrics of one run: the thesis's averages, and numbers for its observations that were made by eye from traces.
+"""Metrics of one run: the averages that the thesis uses, and numbers for observations that the thesis made by eye from
+traces.
 
 "Both active" is the time from the start of the upload to the end of the run, and "alone" is the time before (MER-M02,
 MER-M17). Goodput counts bytes delivered to the receiving application (one interpretation of MER-A08).
@@ -23,7 +24,7 @@ GOODPUT_STEP_S = 0.5
 """Bin width of the goodput series that measures interference: a few RTTs of a download alone."""
 
 TREND_S = 30.0
-"""Movement over more than this time, in seconds, counts as trend, not as phase or interference."""
+"""Changes that last longer than this, in seconds, count as trend, not as phase or interference."""
 
 
 class Rates(Protocol):
@@ -146,8 +147,8 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance in the first and in the second half of the time in which both flows are active. Their difference
-    shows whether two minutes are long enough."""
+    """Performance in the first and in the second half of the time in which both flows are active. The difference shows
+    whether two minutes are long enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -212,7 +213,7 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """How full the two buffers are while both flows are active, and the largest backlog of R2 before that time."""
+    """The backlogs of the two buffers while both flows are active, and the largest backlog of R2 before that time."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
@@ -229,8 +230,8 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""Fractions of R2's largest backlog: R2 counts as full if its backlog is at least `FULL` of it, and as drained after
-the backlog fell by `DRAIN` of it."""
+"""Fractions of R2's largest backlog. R2 counts as full if its backlog is at least the fraction `FULL`, and as drained
+after its backlog has fallen by the fraction `DRAIN`."""
 BURST = 5.0
 """R1 counts as filled by a burst if its backlog is at least this number of packets."""
 

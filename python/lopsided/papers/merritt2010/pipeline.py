@@ -29,7 +29,7 @@ PACKETS = 20
 """Size of the run's uplink buffer in packets, as in figure 5.3."""
 
 _read: dict[str, dict[str, tuple[Array, Array]]] = {}
-"""Cache of each flow's arrivals, by the digest of the run: capturing requires a second run."""
+"""Each flow's arrivals, by the digest of the run. They are cached, because capturing requires a second run."""
 
 
 def _of(m: Measurements) -> Run:

@@ -1,8 +1,9 @@
 """The letter's statements and how each is judged.
 
 A claim is judged on the medians over the repetitions, and then on each repetition separately (the letter shows one
-measurement per variant). Two criteria are ours. "Equal" means within 5 %. The throughput fluctuates "widely" if its
-standard deviation in bins of 1 s exceeds 20 % of its mean, and 5 times this ratio for the download alone.
+measurement per variant). Two criteria are ours. "Equal" means within 5 %. The throughput fluctuates "widely" if two
+conditions hold: its standard deviation in bins of 1 s is at least 20 % of its mean, and this ratio is at least 5 times
+that of the download alone.
 """
 
 from __future__ import annotations
@@ -68,21 +69,21 @@ def phase_1_similar(m: Measurements) -> Verdict:
 
 @of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
 def phase_2_near_70(m: Measurements) -> Verdict:
-    """The mean download share (throughput relative to phase 1), except Vegas, is near the published 70 %. The letter
-    treats Vegas separately."""
+    """The mean download share (throughput relative to phase 1) of all variants except Vegas is near the published 70 %.
+    The letter treats Vegas separately."""
     verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
 
 @ours("Only some uplink buffers leave about 70 %.", "about section V (ORO-A08)", needs=("buffers",))
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
-    """The uplink buffers with a mean download share near the published 70 % are within a factor of 2 and include the
-    assumed buffer.
+    """The uplink buffers at which the mean download share is near the published 70 % differ by at most a factor of 2
+    and include the assumed buffer.
 
     Shares between the simulated buffers are interpolated.
     """
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
-    # In steps of 0.1 packets, from the smallest to the largest simulated buffer.
+    # Buffers in steps of 0.1 packets, from the smallest to the largest simulated size.
     least, most = int(found.x[0]), int(found.x[-1])
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
@@ -221,8 +222,8 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Judges whether each throughput fluctuates by more than the fraction `LARGE` of its mean, and at least `TIMES` as
-    much as without uploads."""
+    """Judges whether the fluctuation of each throughput is at least the fraction `LARGE` of its mean, and at least
+    `TIMES` times the fluctuation without uploads."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:
@@ -258,7 +259,7 @@ def irregular(m: Measurements) -> Verdict:
     fails=True,
 )
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
-    """In phase 3, the throughput of each high-speed variant fluctuates at least 10 % more than Reno's."""
+    """In phase 3, the fluctuation of each high-speed variant's throughput is at least 10 % above that of Reno's."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
     drops, delivery = (
         {each: number(f"{each.title}: {name}", value(m, each, column)) for each in (*HIGH_SPEED, RENO)}
@@ -301,8 +302,8 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
-    """In phase 2, the ACKs of at least 33 % of the download's bytes arrive compressed: at least twice the fraction
-    of phase 1."""
+    """In phase 2, the ACKs of at least 33 % of the download's bytes arrive compressed. This fraction is at least twice
+    that of phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (

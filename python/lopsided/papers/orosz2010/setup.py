@@ -52,8 +52,8 @@ HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
 RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
 
 FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
-"""The variants: first those that the letter's figures show, then those of the text only (ORO-A03). CUBIC has the
-constants of Linux up to 2.6.25."""
+"""The variants: first those with a figure in the letter, then those that only the text mentions (ORO-A03). CUBIC has
+the constants of Linux up to 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
 OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)

@@ -134,8 +134,8 @@ def options_are_not_compressed(m: Measurements) -> Verdict:
 
 
 def _over_decimation(m: Measurements, load: str) -> Measured:
-    """Geometric mean over the RFC's paths of the download's goodput with an ACK filter, relative to that with ACK
-    decimation."""
+    """Geometric mean, over the RFC's paths, of the download's goodput with an ACK filter divided by its goodput with
+    ACK decimation."""
 
     def down(key: str) -> float:
         return geometric_mean(goodput_bps(m, "then", path, mechanism(key), "with", load, "down") for path in OF_RFC)

@@ -106,8 +106,8 @@ def _means(m: Measurements, experiments: Iterable[str]) -> Columns[Mechanism]:
 
 
 def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
-    """The table of the verdicts: the RFC's advice, the mean goodput ratios, and the verdict that the rule derives
-    from them."""
+    """The table of verdicts: the RFC's advice, the mean goodput ratios, and the verdict that follows from the ratios by
+    the rule."""
     columns: Columns[Mechanism] = {
         "section": lambda each: each.section,
         "mechanism": lambda each: each.title,

@@ -119,8 +119,8 @@ DELAY_COSTS_LITTLE_BUT_WESTWOOD = of_paper.near_print(
     needs=("baselines",),
 )
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood gets less than half of the throughput of the next slowest variant. No baseline retransmits, although
-    netem refuses packets in each."""
+    """Westwood gets less than half of the throughput of the next slowest variant. Nothing is retransmitted in any
+    baseline, although netem refuses packets in each of them."""
     found = rates(m, DELAYED)
     again = number(
         "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
@@ -318,7 +318,8 @@ SACK_WINS_BY_WINDOWS = fitted(
 
 @of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
 def sack_keeps_more(m: Measurements) -> Verdict:
-    """In Combos 19 to 24, S2's throughput is higher than S1's. In the published table S1 is ahead once (YAH-A10)."""
+    """In Combos 19 to 24, S2's throughput is higher than S1's. In the published table, S1 has more throughput once
+    (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
 
 
@@ -352,8 +353,8 @@ SACK_SUFFERS = of_paper(
     fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
-    """Judges the same test with SACK off. The note lists the other combinations with a loss whose values are then no
-    longer near the published ones."""
+    """Judges S2's throughput in Combos 19 to 23 with SACK off. The note lists the other combinations with a loss whose
+    values are no longer near the published ones if SACK is off."""
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
     return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))

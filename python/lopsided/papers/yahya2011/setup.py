@@ -146,14 +146,14 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
     settings = {"flow.S1.cc": CONTROLS[test.variant], "host.sender1.interface.delay": f"{test.delay_ms} ms"}
     for flow, window in windows.items():
         settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
-        # The send buffer counts memory and is set too large to limit; the receiver's window models the limit, whichever
-        # end it was at.
+        # The send buffer counts memory and is set too large to limit the flow. The receiver's window models the limit,
+        # whichever end imposed it.
         settings[f"flow.{flow}.sender_stack.send_buffer"] = f"{max(8 * window, 1 << 20)} B"
     if test.loss:
         from_s = START_S + LOSS_S
         settings["topology.link.egress.down.loss.outages"] = f'[["{from_s} s", "{from_s + 0.1:.1f} s"]]'
     if test.alone:
-        # The scenario requires a second flow, so it sends one byte at the end.
+        # The scenario requires a second flow, so let this flow send one byte at the end.
         settings |= {"flow.S2.start": "990 s", "flow.S2.app": "1 B"}
     return settings
 
@@ -214,7 +214,7 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""One seed instead of the study's three, as for the baselines, because all three seeds give the same verdicts."""
+"""One seed, as for the baselines, instead of the study's three, because all three seeds give the same verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed

@@ -168,8 +168,8 @@ def windows(m: Measurements) -> Artifact:
 
 
 def outstanding(m: Measurements) -> Artifact:
-    """Returns the time at which the largest amount of data is outstanding, which the report takes for the time of
-    its loss (YAH-E05)."""
+    """Returns the time at which the amount of outstanding data is largest, which the report takes as the time of the
+    loss (YAH-E05)."""
     spans = list(_printed_spans(m))
 
     def span(test: Test) -> tuple[float, float]:

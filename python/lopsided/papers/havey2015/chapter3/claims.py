@@ -40,8 +40,8 @@ def _at(m: Measurements, mode: str, error: float) -> Spread:
 
 @of_loss("FWP's throughput is linear in the frame loss.", "section 3.4.2, figure 3.7", fails=True)
 def fwp_is_linear(m: Measurements) -> Verdict:
-    """At frame error rates from 0.05 to 0.5, each throughput is within 10 % of a straight line. In this range all
-    turns of the other stations are short."""
+    """At frame error rates from 0.05 to 0.5, each throughput is within 10 % of a straight line. At these rates, every
+    turn of the other stations is short."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
@@ -152,8 +152,8 @@ def _shares(m: Measurements, rule: str) -> list[Measured]:
 
 @of_rules("Compatible TCP shares fairly with Cubic from 30 to 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def shares_fairly(m: Measurements) -> Verdict:
-    """With the published rule, Compatible TCP gets 40 to 60 % of the sum of both rates over the run. Results of the
-    other rules are listed."""
+    """With the published rule, Compatible TCP gets 40 to 60 % of the total rate over the run. Results of the other
+    rules are listed."""
     return between(40, 60, _shares(m, "literal")).but(
         *_shares(m, "margin 4"),
         *_shares(m, "two Cubics"),
@@ -165,8 +165,8 @@ def shares_fairly(m: Measurements) -> Verdict:
 
 @of_sharing("Compatible TCP is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
-    """Compatible TCP's mean share of both rates at 60 and 70 ms exceeds that at 30 and 40 ms by 0 to 10 percentage
-    points."""
+    """Compatible TCP's mean share of the total rate is higher at 60 and 70 ms than at 30 and 40 ms, by 0 to 10
+    percentage points."""
     shares = [each.value for each in _shares(m, "literal")]
     short, long = float(np.mean(shares[:2])), float(np.mean(shares[3:]))
     more = number("share at 60 and 70 ms less that at 30 and 40", long - short, "points")
@@ -194,8 +194,8 @@ def lead_in_turn(m: Measurements) -> Verdict:
 
 @of_time("At times the swings of the shares are larger than usual.", "section 3.4.3, figure 3.9", fails=True)
 def swings_are_large(m: Measurements) -> Verdict:
-    """Compatible TCP's share of both rates per second ranges more widely (maximum - minimum) than that of one of two
-    Cubic flows."""
+    """Compatible TCP's share of the total rate, in bins of 1 s, has a wider range (maximum - minimum) than the share of
+    one of two competing Cubic flows."""
     with_margin, printed, cubics = _in_time(m, "swing_points", "swing of its share", "points")
     return ratio("swing as printed to that of two Cubics", printed, cubics, above=1.0).but(
         with_margin, why="a share near zero cannot swing far; the share with a margin does"
@@ -204,7 +204,8 @@ def swings_are_large(m: Measurements) -> Verdict:
 
 @of_repair("Repair costs the Internet path 100 % at an FER of 0.5.", "section 3.4.4, figure 3.11", fails=True)
 def path_overhead(m: Measurements) -> Verdict:
-    """The bytes on the Internet path beyond those of a transfer without loss are near the published percentage."""
+    """The additional bytes on the Internet path, relative to a transfer without loss, are near the published
+    percentage."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="Internet path at FER 0.50")
     found = [number("overhead of the path at FER 0.5", overhead(m, 0.5), "percent", published=printed)]
     arrived = m.value("fwp-repair", "arrived_bytes", error=0.5)

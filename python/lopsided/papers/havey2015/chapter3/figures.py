@@ -141,8 +141,8 @@ def _loss_table(m: Measurements) -> Artifact:
 
 
 def _pages_table(m: Measurements) -> Artifact:
-    """The table of completion times of a 2 MB page over 1 connection and over 6, and of an object of this size with
-    repair."""
+    """The table of completion times of a 2 MB page over 1 connection and over 6 connections, and of a repaired object
+    of this size."""
     return Artifact(m.table("fwp-pages"))
 
 

@@ -41,7 +41,7 @@ CUT_S = 6.0
 STEADY = 0.6
 """The throughput of figures 3.7 and 3.8 is measured after this fraction of a run.
 
-A lost SYN-ACK costs a second or more. This matters in the short runs here, and hardly in the dissertation's two
+A lost SYN-ACK costs a second or more, which matters in these short runs, but hardly in the dissertation's runs of two
 minutes.
 """
 
@@ -74,7 +74,7 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Scenario keys for this number of competitors. The remaining competitors start only when the run ends."""
+    """Scenario keys for this number of competitors. The scenario's other competitors start only when the run ends."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 
@@ -117,7 +117,8 @@ def shares(run: Run) -> Array:
 
 
 def sharing(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the mean and percentiles of this percentage, and how often the leading flow changes."""
+    """Measures the mean and percentiles of the compatible flow's percentage of the total rate, and how often the
+    leading flow changes."""
     share = shares(run)
     leads = share > 50
     return {

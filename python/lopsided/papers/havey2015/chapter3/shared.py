@@ -13,12 +13,12 @@ def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> floa
 
 
 def overhead(m: Measurements, error: float) -> float:
-    """Returns the bytes on the Internet path beyond those of a transfer without loss, in percent of the latter."""
+    """Returns the additional bytes on the Internet path, in percent of the bytes of a transfer without loss."""
     sent = [m.value("fwp-repair", "sent_bytes", error=each).median for each in (error, 0.0)]
     return 100 * (sent[0] / sent[1] - 1)
 
 
 def share_curve(m: Measurements, rule: str) -> Curve:
-    """Returns Compatible TCP's percentage of the sum of both rates under a rule, over the base RTT in ms."""
+    """Returns Compatible TCP's percentage of the total rate under a rule, over the base RTT in ms."""
     experiment = "fwp-sharing" if rule == "literal" else "fwp-sharing-rules"
     return m.curve(experiment, "share_percent", "rtt_ms", rule=rule)

@@ -23,8 +23,8 @@ from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""Windows move together if their phase score is at least this value, and in opposite directions if it is below the
-negative of it."""
+"""Windows move together if their phase score is at least this value, and in opposite directions if the score is below
+the negative value."""
 PERIODIC = 0.25
 """Goodput counts as periodic if its autocorrelation peak is at least this high: our own convention."""
 
@@ -160,8 +160,8 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
     fails=True,
 )
 def growth_then_silence(m: Measurements) -> Verdict:
-    """The larger the buffer, the larger is the fraction of time that the upload waits in gaps between ACKs of more than
-    twice the clocked spacing."""
+    """The fraction of time that the upload spends in long gaps between ACKs rises with the buffer. A gap is long if it
+    exceeds twice the transmission time of the acknowledged data."""
     longest = main(m, "longest_silence_up_s", "acks")
     ends = (
         number("longest silence at 5 packets", longest.first, "s"),
@@ -218,7 +218,8 @@ def downlink_idles(m: Measurements) -> Verdict:
     "section 3.5, figure 3.2 (MER-M25)",
 )
 def feedback_cycle(m: Measurements) -> Verdict:
-    """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload; then the steps follow in order."""
+    """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload. Then the steps of the feedback
+    cycle occur in order."""
     before = [
         number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
         for place in (1, 2)

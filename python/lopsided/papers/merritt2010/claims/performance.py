@@ -69,7 +69,7 @@ def performance(
 
 
 def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
-    """Adds the direction that limits the performance of this link at this buffer to a verdict."""
+    """Adds to a verdict the direction that limits the performance of this link at this buffer."""
     where = f"{line.name} at {packets:g} packets"
     down, up = (
         percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
@@ -145,7 +145,7 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
     """Returns the largest goodput at which a direction still carries all ACKs of the other direction, as a sentence and
     as numbers.
 
-    It is computed with timestamps and Ethernet headers, as assumed, and without both.
+    This goodput is computed twice: with timestamps and Ethernet headers, as assumed, and without either.
     """
     measured: list[Measured] = []
     for line in LINES:
@@ -209,7 +209,7 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     fails=BOTH_READINGS,
 )
 def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """The performance at every size above the published estimate is at least 10 percentage points lower than at the
+    """For every buffer above the published estimate, the performance is at least 10 percentage points lower than at the
     estimate."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
@@ -283,7 +283,8 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
     "As the buffer grows the download loses clearly and the upload gains only slightly.", "section 5.1, figures 5.2-5.5"
 )
 def upload_gains_little(m: Measurements) -> Verdict:
-    """On 2400/196, from 5 to 50 packets, the download loses more than 10 times the bit/s that the upload gains."""
+    """On 2400/196, with buffers from 5 to 50 packets, the download's goodput falls by more than 10 times the goodput
+    that the upload gains."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)

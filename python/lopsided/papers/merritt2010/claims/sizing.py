@@ -128,8 +128,7 @@ def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     fails=True,
 )
 def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
-    """The estimates of the field procedure from all starting buffers are within one sweep step of the middle of
-    their range."""
+    """The field procedure's estimates from all starting buffers are within one sweep step of their mid-range."""
     verdicts: list[Verdict] = []
     for line in LINES:
         found = curve(m, line, "estimate_packets", "field").median
